@@ -1,0 +1,1 @@
+"""Floor 4: derivatives, Graph to Graph. `vjp.py` is the page to read first."""

@@ -1,0 +1,79 @@
+"""Which values depend on the params that a derivative is taken with respect to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Explicit, Linear, NoGradient, Partials
+from wend.ir.types import is_differentiable
+from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
+
+
+def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
+    """Every value of the graph's own nodes that a differentiable path leads to from `params`."""
+    active = {param for param in params if is_differentiable(param.type)}
+    for node in graph.nodes:
+        flags = [operand in active for operand in node.operands]
+        for result, is_active in zip(node.results, _result_activity(node, flags), strict=True):
+            if is_active and is_differentiable(result.type):
+                active.add(result)
+    return active
+
+
+def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
+    derivative, count = node.op.derivative, len(node.results)
+    match derivative:
+        case NoGradient():
+            return [False] * count
+        case Partials(rules=rules):
+            moves = any(f and r is not None for f, r in zip(flags, rules, strict=True))
+            return [moves] * count
+        case Linear(operands=linear):
+            return [any(f for i, f in enumerate(flags) if linear is None or i in linear)] * count
+        case Explicit():
+            return [any(flags)] * count
+    if not any(flags):
+        return [False] * count
+    if node.op is while_:
+        parts = WhileParts.of(node)
+        activity = loop_activity(parts, flags)
+        return [value in activity.before for value in parts.forwarded]
+    branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
+    given = flags[1:] if node.op is if_ else flags
+    per_branch = [branch_activity(branch, given) for branch in branches]
+    return [
+        any(branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True))
+        for i in range(count)
+    ]
+
+
+def branch_activity(branch: Graph, flags: Sequence[bool]) -> set[Value]:
+    """The active values of a region whose operands are active as flagged."""
+    return active_values(branch, _chosen(branch.params, flags))
+
+
+@dataclass(frozen=True, slots=True)
+class LoopActivity:
+    """The active values of the two regions of a loop, and which carries are perturbed."""
+
+    before: set[Value]
+    after: set[Value]
+
+
+def loop_activity(w: WhileParts, flags: Sequence[bool]) -> LoopActivity:
+    """Find the perturbed carries: a carry is one when its start or its next value is active."""
+    carry, invariants = list(flags[: len(w.carry)]), flags[len(w.carry) :]
+    while True:
+        before = branch_activity(w.before, (*carry, *invariants))
+        forwarded = [value in before for value in w.forwarded]
+        after = branch_activity(w.after, (*forwarded, *invariants))
+        grown = [old or new in after for old, new in zip(carry, w.next_carry, strict=True)]
+        if grown == carry:
+            return LoopActivity(before, after)
+        carry = grown
+
+
+def _chosen(values: Sequence[Value], flags: Sequence[bool]) -> list[Value]:
+    return [value for value, flag in zip(values, flags, strict=True) if flag]

@@ -1,0 +1,37 @@
+"""What has arrived at each forward value so far. Nothing arrived: ZERO, and no arithmetic."""
+
+from __future__ import annotations
+
+from wend.base.zero import ZERO, Zero
+from wend.ir.graph import Value
+from wend.ops.build import Build
+
+Cotangent = Value | Zero
+
+
+class Cotangents:
+    """Cotangents of forward values, as values of the backward graph."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[Value, Value] = {}
+
+    def add(self, b: Build, value: Value, ct: Cotangent) -> None:
+        """Add a contribution; Zero adds nothing."""
+        if isinstance(ct, Zero):
+            return
+        before = self._arrived.get(value)
+        self._arrived[value] = ct if before is None else b.autograd_add(before, ct)
+
+    def put(self, value: Value, ct: Cotangent) -> None:
+        """Replace what has arrived."""
+        if isinstance(ct, Zero):
+            self._arrived.pop(value, None)
+        else:
+            self._arrived[value] = ct
+
+    def get(self, value: Value) -> Cotangent:
+        return self._arrived.get(value, ZERO)
+
+    def take(self, value: Value) -> Cotangent:
+        """Return what has arrived, and forget it."""
+        return self._arrived.pop(value, ZERO)

@@ -1,0 +1,162 @@
+"""Residuals are found, not declared: the forward values that a finished backward pass reads.
+
+Of those, what is cheap is computed again from the rest, so that the fewest bytes are kept: a
+minimum cut between what must be kept somewhere (params, results of costly operations) and what
+is read. Enzyme and PyTorch's min-cut partitioner cut the same way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+
+from wend.autodiff.transpose import BackwardBuild
+from wend.ir.graph import Node, Value
+from wend.ir.op import Effect
+from wend.ir.types import TensorType, Type
+from wend.ops.shapes import size_of
+
+# A size that is not known before the run counts as this many elements.
+_UNKNOWN_SIZE = 1000
+_ENDLESS = float("inf")
+
+
+def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:
+    """The forward values that a backward graph reads, in order of first use."""
+    reads = dict.fromkeys(operand for node in b.nodes for operand in node.operands)
+    reads.update(dict.fromkeys(results))
+    return [value for value in reads if not b.is_own(value)]
+
+
+def is_recomputable(value: Value) -> bool:
+    """Whether a value can be had again from its operands at little cost."""
+    node = value.node
+    return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
+
+
+def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
+    """Choose what to keep so that every value read can be had again.
+
+    Args:
+        reads: the values that are needed.
+        free: values that are there anyway at no cost.
+
+    Returns:
+        The values to keep; `recipe` says how to get the others from them.
+    """
+    return _MinimumCut(reads, free).keep
+
+
+def recipe(reads: Iterable[Value], at_hand: set[Value]) -> list[Node]:
+    """The nodes to run again, in order, to have every value read from those at hand."""
+    order: dict[Node, None] = {}
+
+    def visit(value: Value) -> None:
+        if value in at_hand:
+            return
+        node = value.node
+        if node is None:
+            raise ValueError(f"{value!r} was neither kept nor is it at hand")
+        if node not in order:
+            for operand in node.operands:
+                visit(operand)
+            order[node] = None
+
+    for value in reads:
+        visit(value)
+    return list(order)
+
+
+def _bytes(type: Type) -> float:
+    if not isinstance(type, TensorType):
+        return 16.0  # a list: its length and where it starts
+    size = None if type.shape is None else size_of(type.shape)
+    return float(type.dtype.itemsize * (_UNKNOWN_SIZE if size is None else size))
+
+
+class _MinimumCut:
+    """Edmonds and Karp's algorithm on the values' dependences, each value split in two.
+
+    The cut nearest to the reads is taken, so that nothing is computed again without gain.
+    """
+
+    def __init__(self, reads: Sequence[Value], free: set[Value]) -> None:
+        self.capacity: dict[object, dict[object, float]] = {}
+        self.values: dict[Value, None] = {}
+        self.free = free
+        for value in reads:
+            if value not in free and not self._costs_nothing(value):
+                self._add(value)
+                self._edge((value, "out"), "sink", _ENDLESS)
+        self._saturate()
+        behind = self._reaching_sink()
+        self.keep = [v for v in self.values if (v, "out") in behind and (v, "in") not in behind]
+
+    def _costs_nothing(self, value: Value) -> bool:
+        """Whether it follows from free values alone: constants, what invariants give."""
+        if value in self.free:
+            return True
+        node = value.node
+        if node is None or not is_recomputable(value):
+            return False
+        return all(self._costs_nothing(operand) for operand in node.operands)
+
+    def _edge(self, start: object, end: object, capacity: float) -> None:
+        self.capacity.setdefault(start, {})[end] = capacity
+        self.capacity.setdefault(end, {}).setdefault(start, 0.0)
+
+    def _add(self, value: Value) -> None:
+        if value in self.values:
+            return
+        self.values[value] = None
+        self._edge((value, "in"), (value, "out"), _bytes(value.type))
+        if not is_recomputable(value):
+            self._edge("source", (value, "in"), _ENDLESS)
+            return
+        assert value.node is not None
+        for operand in value.node.operands:
+            if not self._costs_nothing(operand):
+                self._add(operand)
+                self._edge((operand, "out"), (value, "in"), _ENDLESS)
+
+    def _saturate(self) -> None:
+        while path := self._path():
+            flow = min(self.capacity[a][b] for a, b in path)
+            for a, b in path:
+                self.capacity[a][b] -= flow
+                self.capacity[b][a] += flow
+
+    def _path(self) -> list[tuple[object, object]]:
+        came_from: dict[object, object] = {"source": None}
+        queue: deque[object] = deque(["source"])
+        while queue:
+            here = queue.popleft()
+            for there, capacity in self.capacity.get(here, {}).items():
+                if capacity > 0 and there not in came_from:
+                    came_from[there] = here
+                    queue.append(there)
+        if "sink" not in came_from:
+            return []
+        path, here = [], "sink"
+        while (start := came_from[here]) is not None:
+            path.append((start, here))
+            here = start  # type: ignore[assignment]
+        return path
+
+    def _reaching_sink(self) -> set[object]:
+        reverse: dict[object, list[object]] = {}
+        for start, ends in self.capacity.items():
+            for end, capacity in ends.items():
+                if capacity > 0:
+                    reverse.setdefault(end, []).append(start)
+        reached: set[object] = {"sink"}
+        queue = deque(["sink"])
+        while queue:
+            for start in reverse.get(queue.popleft(), []):
+                if start not in reached:
+                    reached.add(start)
+                    queue.append(start)  # type: ignore[arg-type]
+        return reached
+
+

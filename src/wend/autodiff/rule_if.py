@@ -1,0 +1,168 @@
+"""The adjoint of `If`, and of `Call`, which is an `If` of one branch.
+
+The backward node takes the branch that the forward one took. What each branch's adjoint reads
+becomes results of the forward node; branches share a result where their types agree, and one that
+has nothing for a result gives a `zero` (D2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wend.autodiff.activity import branch_activity
+from wend.autodiff.cotangents import Cotangent, Cotangents
+from wend.autodiff.residuals import forward_reads, recipe, values_to_keep
+from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
+from wend.base.zero import ZERO
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import copy_nodes
+from wend.ir.types import MaybeType, Type, without_maybe
+from wend.ops.build import Build
+from wend.ops.control import CallParts, IfParts
+
+
+def pull_back_if(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+    """Append the backward `If` of a forward one."""
+    parts = IfParts.of(node)
+
+    def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
+        return b.if_(parts.selector, operands, branches)
+
+    _pull_back_branches(t, this, node, cts, parts.operands, parts.branches, make)
+
+
+def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+    """Append the backward `Call` of a forward one."""
+    parts = CallParts.of(node)
+
+    def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
+        return b.call(branches[0], operands)
+
+    _pull_back_branches(t, this, node, cts, parts.operands, (parts.callee,), make)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One branch with its adjoint: what it reads, and where its residuals go."""
+
+    graph: Graph
+    this: Pass
+    cts: list[Value]  # params of the adjoint: cotangents of the results that have one
+    grads: list[Cotangent]  # per operand
+    reads: list[Value]
+    kept: list[Value]
+    slots: list[int]  # per kept value: which of the shared residual results holds it
+
+
+def _pull_back_branches(
+    t: Transposer,
+    this: Pass,
+    node: Node,
+    cts: Sequence[Cotangent],
+    operands: Sequence[Value],
+    branches: Sequence[Graph],
+    make: Callable[[Build, Sequence[Value], Sequence[Graph]], Node],
+) -> None:
+    b = this.b
+    flags = [operand in this.active for operand in operands]
+    seeded = [i for i, ct in enumerate(cts) if ct is not ZERO]
+    done = [_transpose_branch(t, branch, flags, seeded) for branch in branches]
+    wanted = [j for j in range(len(operands)) if any(d.grads[j] is not ZERO for d in done)]
+    if not wanted:
+        return
+    slots = _share_slots(done)
+    scratch = Build("")
+    scratch.source = node.source
+    forward = make(scratch, operands, [_forward_branch(d, slots) for d in done])
+    this.replaced[node] = [forward]
+    residuals = forward.results[len(node.results) :]
+    used = [j for j, _ in enumerate(operands) if any(_param(d, j) in d.reads for d in done)]
+    given = [
+        *residuals,
+        *(operands[j] for j in used),
+        *(_ready(b, cts[i], node.results[i]) for i in seeded),
+    ]
+    backward = make(b, given, [_backward_branch(d, residuals, used, wanted) for d in done])
+    for j, ct in zip(wanted, backward.results, strict=True):
+        this.cts.add(b, operands[j], ct)
+
+
+def _ready(b: Build, ct: Cotangent, like: Value) -> Value:
+    assert isinstance(ct, Value)
+    return b.instantiate(ct, like)
+
+
+def _param(done: _Branch, index: int) -> Value:
+    return done.graph.params[index]
+
+
+def _transpose_branch(
+    t: Transposer, branch: Graph, flags: Sequence[bool], seeded: Sequence[int]
+) -> _Branch:
+    b = BackwardBuild(f"{branch.name}_backward")
+    this = Pass(b, Cotangents(), branch_activity(branch, flags))
+    params = [b.param(without_maybe(branch.results[i].type)) for i in seeded]
+    for i, param in zip(seeded, params, strict=True):
+        this.seed(branch.results[i], param)
+    t.pull_back(this, branch.nodes)
+    grads = [this.cts.get(p) if p in this.active else ZERO for p in branch.params]
+    reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
+    free = set(branch.params)
+    kept = values_to_keep(reads, free)
+    needed = recipe(reads, {*kept, *free})
+    inputs = [operand for node in needed for operand in node.operands]
+    reads = list(dict.fromkeys([*reads, *inputs]))
+    return _Branch(branch, this, params, grads, reads, kept, [])
+
+
+def _share_slots(done: Sequence[_Branch]) -> list[Type]:
+    """Give every kept value a residual result; branches share those of equal type."""
+    types: list[Type] = []
+    for branch in done:
+        taken: set[int] = set()
+        for value in branch.kept:
+            fitting = [k for k, type in enumerate(types) if type == value.type and k not in taken]
+            slot = fitting[0] if fitting else len(types)
+            if not fitting:
+                types.append(value.type)
+            taken.add(slot)
+            branch.slots.append(slot)
+    return types
+
+
+def _forward_branch(done: _Branch, slots: Sequence[Type]) -> Graph:
+    """The branch with its residuals as further results."""
+    b, graph = Build(done.graph.name), done.graph
+    mapping = {param: b.param(param.type, param.name) for param in graph.params}
+    b.nodes += copy_nodes(graph.nodes, mapping, done.this.replaced)
+    b.nodes += copy_nodes(done.this.b.extras, mapping)
+    held = dict(zip(done.slots, done.kept, strict=True))
+    residuals = [
+        mapping[held[k]] if k in held else b.zero(without_maybe(type))
+        for k, type in enumerate(slots)
+    ]
+    return b.finish([*(mapping[result] for result in graph.results), *residuals])
+
+
+def _backward_branch(
+    done: _Branch, residuals: Sequence[Value], used: Sequence[int], wanted: Sequence[int]
+) -> Graph:
+    b = Build(done.this.b.name)
+    mapping: dict[Value, Value] = {}
+    params = [b.param(residual.type) for residual in residuals]
+    for j in used:
+        mapping[_param(done, j)] = b.param(_param(done, j).type)
+    for ct in done.cts:
+        mapping[ct] = b.param(ct.type)
+    for slot, value in zip(done.slots, done.kept, strict=True):
+        held = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
+        mapping[value] = b.refine(held, value.type)
+    b.nodes += copy_nodes(recipe(done.reads, set(mapping)), mapping)
+    b.nodes += copy_nodes(done.this.b.nodes, mapping)
+    grads = []
+    for j in wanted:
+        grad = done.grads[j]
+        found = isinstance(grad, Value)
+        grads.append(mapping[grad] if found else b.zero(_param(done, j).type))  # type: ignore
+    return b.finish(grads)

@@ -1,0 +1,250 @@
+"""Write LLVM IR for a mathematical function as if it were arithmetic.
+
+A `Body` collects the instructions of one function; a `Term` is an SSA name in it, and every
+operator on a Term appends the instruction that computes it:
+
+    b = Body(lanes=1)
+    y = b.fma(b.x, 2.0, 1.0) * b.x
+    b.ret(y)
+    b.definition("example")          # define internal double @wend.example(double %x) ...
+
+The same Python text writes a scalar function (`lanes=1`) and one over `<lanes x double>`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Kind = Literal["real", "word", "flag"]
+Operand: TypeAlias = "Term | float | int"
+
+# Nothing here reads mutable memory, throws or hangs, so LLVM may hoist, merge and drop the calls.
+PURE = "nofree nosync nounwind willreturn memory(none)"
+INLINE = f"alwaysinline {PURE}"
+# `cold` alone makes LLVM lay out the branch that leads here as not taken: no metadata is needed,
+# whose numbers would clash with those of the module that this text is pasted into.
+COLD = f"cold noinline {PURE}"
+
+# Adding and subtracting 1.5 * 2**52 rounds to the nearest integer, which meanwhile stands in the
+# low bits of the sum, in two's complement.
+MAGIC = 1.5 * 2.0**52
+SIGN_BIT = -(2**63)
+
+
+def bits_of(value: float) -> int:
+    """Return the bits of a double as a signed 64-bit integer."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+MAGIC_BITS = bits_of(MAGIC)
+
+
+def literal(value: float) -> str:
+    """Write a double the way LLVM reads it back exactly."""
+    return f"0x{bits_of(value) % 2**64:016X}"
+
+
+def element(kind: Kind) -> str:
+    """Name the LLVM type of one lane."""
+    return {"real": "double", "word": "i64", "flag": "i1"}[kind]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """An SSA name of `body`: reals (double), words (i64) or flags (i1), one per lane."""
+
+    body: Body
+    kind: Kind
+    name: str
+
+    def __add__(self, other: Operand) -> Term:
+        return self.body.binary({"real": "fadd", "word": "add"}, self, other)
+
+    def __sub__(self, other: Operand) -> Term:
+        return self.body.binary({"real": "fsub", "word": "sub"}, self, other)
+
+    def __mul__(self, other: Operand) -> Term:
+        return self.body.binary({"real": "fmul"}, self, other)
+
+    def __truediv__(self, other: Operand) -> Term:
+        return self.body.binary({"real": "fdiv"}, self, other)
+
+    def __lshift__(self, other: int) -> Term:
+        return self.body.binary({"word": "shl"}, self, other)
+
+    def __rshift__(self, other: int) -> Term:
+        """Shift right, filling with zeros: vectors of i64 have no other shift before AVX-512."""
+        return self.body.binary({"word": "lshr"}, self, other)
+
+    def __and__(self, other: Operand) -> Term:
+        return self.body.binary({"word": "and", "flag": "and"}, self, other)
+
+    def __xor__(self, other: Operand) -> Term:
+        return self.body.binary({"word": "xor"}, self, other)
+
+    def __neg__(self) -> Term:
+        return self.body.emit("real", f"fneg {self.body.typed(self)}")
+
+    def __abs__(self) -> Term:
+        return self.body.intrinsic("fabs", self)
+
+    def __lt__(self, other: float) -> Term:
+        return self._compare("olt", other)
+
+    def __le__(self, other: float) -> Term:
+        return self._compare("ole", other)
+
+    def __gt__(self, other: float) -> Term:
+        return self._compare("ogt", other)
+
+    def __ge__(self, other: Operand) -> Term:
+        return self._compare("oge", other)
+
+    def equals(self, other: Operand) -> Term:
+        """Compare lane by lane; NaN equals nothing."""
+        return self._compare("oeq", other)
+
+    def word(self) -> Term:
+        """Return the bits of reals."""
+        return self._cast("word")
+
+    def real(self) -> Term:
+        """Return the reals that have these bits."""
+        return self._cast("real")
+
+    def _compare(self, how: str, other: Operand) -> Term:
+        """Emit an ordered comparison of reals: false where either is NaN."""
+        b = self.body
+        return b.emit("flag", f"fcmp {how} {b.typed(self)}, {b.operand('real', other)}")
+
+    def _cast(self, to: Kind) -> Term:
+        b = self.body
+        return b.emit(to, f"bitcast {b.typed(self)} to {b.type(to)}")
+
+
+@dataclass(slots=True)
+class Body:
+    """The instructions of one function of a real argument `x`, in order."""
+
+    lanes: int = 1
+    lines: list[str] = field(default_factory=list)
+    names: int = 0
+
+    @property
+    def x(self) -> Term:
+        """The argument."""
+        return Term(self, "real", "%x")
+
+    def type(self, kind: Kind) -> str:
+        """Return the LLVM type of a Term of this kind."""
+        return element(kind) if self.lanes == 1 else f"<{self.lanes} x {element(kind)}>"
+
+    def operand(self, kind: Kind, value: Operand) -> str:
+        """Write a Term or a constant as an operand, without its type."""
+        if isinstance(value, Term):
+            return value.name
+        text = literal(value) if kind == "real" else str(int(value))
+        return text if self.lanes == 1 else f"splat ({element(kind)} {text})"
+
+    def typed(self, value: Term | float) -> str:
+        """Write a Term or a real constant as an operand with its type."""
+        kind: Kind = value.kind if isinstance(value, Term) else "real"
+        return f"{self.type(kind)} {self.operand(kind, value)}"
+
+    def emit(self, kind: Kind, instruction: str) -> Term:
+        """Append an instruction and return its result."""
+        return Term(self, kind, self.define(instruction))
+
+    def define(self, instruction: str) -> str:
+        """Append an instruction whose result is no Term (a pointer, a struct); return its name."""
+        self.names += 1
+        self.lines.append(f"  %t{self.names} = {instruction}")
+        return f"%t{self.names}"
+
+    def binary(self, opcodes: dict[str, str], left: Term, right: Operand) -> Term:
+        """Append the instruction that the left operand's kind asks for."""
+        opcode = opcodes[left.kind]
+        right_text = self.operand(left.kind, right)
+        return self.emit(left.kind, f"{opcode} {self.typed(left)}, {right_text}")
+
+    def intrinsic(self, name: str, *arguments: Term | float) -> Term:
+        """Call an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
+        suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
+        operands = ", ".join(self.typed(a) for a in arguments)
+        return self.emit("real", f"call {self.type('real')} @llvm.{name}.{suffix}({operands})")
+
+    def fma(self, a: Term | float, b: Term | float, c: Term | float) -> Term:
+        """Append a*b + c, rounded once."""
+        return self.intrinsic("fma", a, b, c)
+
+    def copysign(self, magnitude: Term, sign: Term) -> Term:
+        """Append `magnitude` with the sign of `sign`."""
+        return self.intrinsic("copysign", magnitude, sign)
+
+    def select(self, flag: Term, yes: Term | float, no: Term | float) -> Term:
+        """Append `yes` where the flag holds and `no` elsewhere."""
+        return self.emit(
+            "real", f"select {self.typed(flag)}, {self.typed(yes)}, {self.typed(no)}"
+        )
+
+    def at_most(self, x: Term, bound: float) -> Term:
+        """Append min(x, bound), NaN staying NaN."""
+        return self.select(x > bound, bound, x)
+
+    def at_least(self, x: Term, bound: float) -> Term:
+        """Append max(x, bound), NaN staying NaN."""
+        return self.select(x < bound, bound, x)
+
+    def label(self, name: str) -> None:
+        """Start a block."""
+        self.lines.append(f"{name}:")
+
+    def go_on_if(self, flag: str, otherwise: str) -> None:
+        """Branch to the block `otherwise` unless the i1 named `flag` holds."""
+        self.names += 1
+        self.lines.append(f"  br i1 {flag}, label %go{self.names}, label %{otherwise}")
+        self.label(f"go{self.names}")
+
+    def ret(self, *results: Term) -> None:
+        """Return one result, or several as a struct."""
+        if len(results) == 1:
+            self.lines.append(f"  ret {self.typed(results[0])}")
+            return
+        struct_type, whole = self.pair_type, "poison"
+        for index, result in enumerate(results):
+            text = f"insertvalue {struct_type} {whole}, {self.typed(result)}, {index}"
+            whole = self.define(text)
+        self.lines.append(f"  ret {struct_type} {whole}")
+
+    @property
+    def pair_type(self) -> str:
+        """The struct of two results."""
+        return f"{{ {self.type('real')}, {self.type('real')} }}"
+
+    def definition(self, name: str, *, pair: bool = False, attributes: str = INLINE) -> str:
+        """Return the text of the function `@wend.<name>` with this body."""
+        result, argument = self.pair_type if pair else self.type("real"), self.type("real")
+        head = f"define internal {result} @wend.{name}({argument} %x) {attributes} {{"
+        return "\n".join([head, *self.lines, "}", ""])
+
+
+def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
+    """Evaluate a polynomial of up to eight coefficients, lowest first.
+
+    Estrin's scheme: three levels of independent fused multiply-adds, where Horner's would wait
+    for each of seven. `x2` is x*x, which callers have already.
+    """
+    pairs: list[Term | float] = [
+        b.fma(pair[1], x, pair[0]) if len(pair) == 2 else pair[0]
+        for pair in (coefficients[i : i + 2] for i in range(0, len(coefficients), 2))
+    ]
+    quads = [
+        b.fma(pair[1], x2, pair[0]) if len(pair) == 2 else pair[0]
+        for pair in (pairs[i : i + 2] for i in range(0, len(pairs), 2))
+    ]
+    total = quads[0] if len(quads) == 1 else b.fma(quads[1], x2 * x2, quads[0])
+    assert isinstance(total, Term), "a polynomial needs two coefficients"
+    return total

@@ -1,0 +1,296 @@
+"""sin, cos and sincos as LLVM IR.
+
+Scalar (made for loops that wait for the result of one call before they can make the next):
+x = n*h + d with h = pi/32 and |d| <= h/2. The reduction subtracts n*h in two pieces (Cody & Waite);
+the first subtraction is exact because fma rounds once. Row n mod 64 of a table holds the
+coefficients of sin(n*h + d) as a polynomial of degree 7 in d, so that neither a choice between sin
+and cos nor a sign is left for the end. Two events leave this path, both predicted not taken: |x|
+beyond TABLE_LIMIT, and a result so small that the third piece of h would show.
+
+Vectors (made for throughput): x = n*pi/2 + r with pi/2 in three pieces, both polynomials on
+|r| <= pi/4, and a choice by quadrant.
+
+Far away: Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi modulo 4
+needs only 192 of the bits of 2/pi, a window whose place x's exponent gives.
+
+Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on the interval widened by 2**-10
+(STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to double
+one by one while the rest were fitted again. Largest errors relative to sin and cos: STEP_SIN 8.5e-19,
+STEP_COS 7.7e-18, QUARTER_SIN 3.7e-18, QUARTER_COS 5.7e-20, where half an ulp is 1.1e-16.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+from wend.backends.native.math_body import COLD, MAGIC, SIGN_BIT, Body, Term, estrin, literal
+
+# sin d = d + d s (c0 + c1 s + c2 s^2), cos d = 1 + s (c0 + ...), with s = d^2 and |d| <= pi/64
+STEP_SIN = (-0.16666666666665955, 0.008333333315449302, -0.00019839991916850396)
+STEP_COS = (-0.49999999999993594, 0.0416666665056658, -0.0013887738603131211)
+# sin r = r + r s (c0 + ...), cos r = 1 - s/2 + s^2 (c0 + ...), with s = r^2 and |r| <= pi/4
+QUARTER_SIN = (
+    -0.1666666666666663,
+    0.00833333333332184,
+    -0.00019841269829358528,
+    2.7557313538514225e-06,
+    -2.5050734389253013e-08,
+    1.5895433288751217e-10,
+)
+QUARTER_COS = (
+    0.041666666666666595,
+    -0.0013888888888873342,
+    2.480158728900208e-05,
+    -2.755731421703886e-07,
+    2.0875705396029227e-09,
+    -1.1358749239931884e-11,
+)
+# sin(j pi/32) for j = 0..16, correctly rounded
+FIRST_QUADRANT = (
+    0.0,
+    0.0980171403295606,
+    0.19509032201612828,
+    0.2902846772544624,
+    0.3826834323650898,
+    0.47139673682599764,
+    0.5555702330196022,
+    0.6343932841636455,
+    0.7071067811865476,
+    0.773010453362737,
+    0.8314696123025452,
+    0.881921264348355,
+    0.9238795325112867,
+    0.9569403357322088,
+    0.9807852804032304,
+    0.9951847266721969,
+    1.0,
+)
+ROWS, ROW_BYTES = 64, 64
+COS_BYTES = ROWS // 4 * ROW_BYTES  # cos x = sin(x + pi/2): the row a quarter further
+# d - d1 = n*STEP[1] is left out of the two highest coefficients, to start them a fma earlier;
+# up to here that costs at most 0.3 ulp.
+TABLE_LIMIT = 2.0**20
+# The third piece of h is 2**-113: n times it is under a quarter ulp of results above this.
+THIRD_PIECE = 2.0**-58
+VECTOR_LIMIT = 2.0**30
+
+# Payne & Hanek's window: 2 bits of quadrant and 190 of fraction, at byte offset
+# FIRST_BYTE - exponent/8 of the little-endian integer 2/pi * 2**(190 + 8*FIRST_BYTE).
+FRACTION_BITS, WINDOW_BYTES = 190, 24
+FIRST_BYTE = 121  # doubles are below 2**53 * 2**(8*121 + 7)
+LAST_BYTE = FIRST_BYTE + 10 + WINDOW_BYTES  # the window of 2**-27, under which sin x = x
+TINY = 2.0**-27
+
+
+@cache
+def pi() -> Fraction:
+    """Return pi to 1280 bits by Machin's formula."""
+    one = 1 << 1300
+
+    def arctan_of_inverse(n: int) -> int:
+        total, term, k = 0, one // n, 1
+        while term:
+            total += (term if k % 4 == 1 else -term) // k
+            term //= n * n
+            k += 2
+        return total
+
+    return Fraction(16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239), one)
+
+
+def pieces(value: Fraction, count: int) -> list[float]:
+    """Split a number into doubles of falling size whose sum it nearly is."""
+    found: list[float] = []
+    for _ in range(count):
+        found.append(float(value))
+        value -= Fraction(found[-1])
+    return found
+
+
+def table() -> str:
+    """Return the rows S0 C0 S1 C1 S2 C2 S3 C3 of sin(n*h + d) = sum of (Sk + Ck d) d^2k."""
+    rows = [_row(n) for n in range(ROWS + ROWS // 4)]
+    values = ", ".join(f"double {literal(value)}" for row in rows for value in row)
+    count = sum(map(len, rows))
+    return f"@wend.sin.table = internal constant [{count} x double] [{values}], align 64\n"
+
+
+def _row(n: int) -> list[float]:
+    sine, cosine = _grid_sine(n), _grid_sine(n + ROWS // 4)
+    s, c = [sine * f for f in (1.0, *STEP_COS)], [cosine * f for f in (1.0, *STEP_SIN)]
+    if sine == 0.0:
+        # sin(-0.0) = -0.0: every term added to C0*d must then be -0.0 as well, whatever d's sign,
+        # hence a tiny negative number for the zeros that are multiplied by d^2 = 0.
+        s = [-0.0] + [-(2.0**-1000)] * len(STEP_COS)
+    return [value for pair in zip(s, c, strict=True) for value in pair]
+
+
+def _grid_sine(n: int) -> float:
+    """Return sin(n*pi/32) from the first quadrant by symmetry."""
+    quadrant, step = divmod(n % ROWS, ROWS // 4)
+    value = FIRST_QUADRANT[step if quadrant % 2 == 0 else ROWS // 4 - step]
+    return value if quadrant < 2 else -value
+
+
+def scalar_wave(name: str) -> str:
+    """Return the definition of scalar `sin`, `cos` or `sincos`."""
+    b = Body()
+    step = pieces(pi() / 32, 2)
+    b.go_on_if((abs(b.x) <= TABLE_LIMIT).name, otherwise="far")
+    near = b.fma(b.x, float(32 / pi()), MAGIC)
+    row = (near.word() & (ROWS - 1)) << 6
+    n = near - MAGIC
+    d1 = b.fma(-n, step[0], b.x)
+    d = b.fma(-n, step[1], d1)
+    starts = {"sin": [0], "cos": [COS_BYTES], "sincos": [0, COS_BYTES]}[name]
+    waves = [_polynomial(b, row, start, d1, d) for start in starts]
+    # Only one of sin and cos can be small, so their product is as small as that one.
+    smallest = waves[0] if len(waves) == 1 else waves[0] * waves[1]
+    b.go_on_if((abs(smallest) >= abs(n) * THIRD_PIECE).name, otherwise="far")
+    b.ret(*waves)
+    b.label("far")
+    far = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
+    picks = {"sin": [0], "cos": [1], "sincos": [0, 1]}[name]
+    b.ret(*[b.emit("real", f"extractvalue {b.pair_type} {far}, {i}") for i in picks])
+    return b.definition(name, pair=name == "sincos")
+
+
+def _polynomial(b: Body, row: Term, start: int, d1: Term, d: Term) -> Term:
+    """Return the sum of (Sk + Ck d) d^2k with the coefficients of a table row."""
+    base = b.define(f"getelementptr i8, ptr @wend.sin.table, i64 {row.name}")
+
+    def coefficient(index: int) -> Term:
+        place = b.define(f"getelementptr i8, ptr {base}, i64 {start + 8 * index}")
+        return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
+
+    def linear(k: int, at: Term) -> Term:
+        return b.fma(coefficient(2 * k + 1), at, coefficient(2 * k))
+
+    high = b.fma(d1 * d1, linear(3, d1), linear(2, d1))
+    s = d * d
+    low = b.fma(s, linear(1, d), linear(0, d))
+    return b.fma(s * s, high, low)
+
+
+def vector_sincos(lanes: int) -> str:
+    """Return the definition of sincos over `<lanes x double>`."""
+    b = Body(lanes)
+    b.go_on_if(_all_lanes(b, abs(b.x) <= VECTOR_LIMIT), otherwise="far")
+    near = b.fma(b.x, float(2 / pi()), MAGIC)
+    n, r = near - MAGIC, b.x
+    for piece in pieces(pi() / 2, 3):
+        r = b.fma(-n, piece, r)
+    b.ret(*_rotate(b, near.word(), *_quarter(b, r)))
+    b.label("far")
+    far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
+    b.lines.append(f"  ret {b.pair_type} {far}")
+    return b.definition(f"sincos.v{lanes}", pair=True)
+
+
+def vector_wave(name: str, lanes: int) -> str:
+    """Return `sin` or `cos` over `<lanes x double>`: one half of sincos."""
+    b = Body(lanes)
+    both = b.define(f"call {b.pair_type} @wend.sincos.v{lanes}({b.typed(b.x)})")
+    index = ("sin", "cos").index(name)
+    b.ret(b.emit("real", f"extractvalue {b.pair_type} {both}, {index}"))
+    return b.definition(f"{name}.v{lanes}")
+
+
+def vector_far(lanes: int) -> str:
+    """Return the path for vectors with an element beyond VECTOR_LIMIT: one lane at a time."""
+    b, lane = Body(lanes), Body()
+    waves = ["poison", "poison"]
+    for i in range(lanes):
+        x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
+        far = b.define(f"call {lane.pair_type} @wend.sincos.far(double {x})")
+        for index in range(2):
+            value = b.define(f"extractvalue {lane.pair_type} {far}, {index}")
+            text = f"insertelement {b.type('real')} {waves[index]}, double {value}, i64 {i}"
+            waves[index] = b.define(text)
+    b.ret(*[Term(b, "real", wave) for wave in waves])
+    return b.definition(f"sincos.far.v{lanes}", pair=True, attributes=COLD)
+
+
+def _all_lanes(b: Body, flags: Term) -> str:
+    """Return the name of the i1 that all flags hold."""
+    if b.lanes == 1:
+        return flags.name
+    return b.define(f"call i1 @llvm.vector.reduce.and.v{b.lanes}i1({b.typed(flags)})")
+
+
+def _quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
+    """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
+    s = r * r
+    s2 = s * s
+    rest = (r * s) * estrin(b, s, s2, QUARTER_SIN)
+    sine = r + (rest if low is None else rest + low)
+    high = b.fma(s2, estrin(b, s, s2, QUARTER_COS), b.fma(s, -0.5, 1.0))
+    cosine = high if low is None else b.fma(-r, low, high)
+    return b.copysign(sine, r), cosine  # -0.0 + 0.0 lost its sign
+
+
+def _rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Term]:
+    """Return sin and cos of n*pi/2 + r, given those of r and n modulo 4 in low bits."""
+    parity = (quadrant & 1).name
+    odd = b.emit("flag", f"icmp ne {b.type('word')} {parity}, {b.operand('word', 0)}")
+    sine, cosine = b.select(odd, cosine, sine), b.select(odd, sine, cosine)
+    sine_sign = (quadrant << 62) & SIGN_BIT
+    cosine_sign = ((quadrant + 1) << 62) & SIGN_BIT
+    return (sine.word() ^ sine_sign).real(), (cosine.word() ^ cosine_sign).real()
+
+
+def far_table() -> str:
+    """Return the bits of 2/pi for `far`, lowest byte first."""
+    scaled = int(2 / pi() * 2 ** (FRACTION_BITS + 8 * FIRST_BYTE))
+    values = ", ".join(f"i8 {byte}" for byte in scaled.to_bytes(LAST_BYTE, "little"))
+    return f"@wend.sincos.far.table = internal constant [{LAST_BYTE} x i8] [{values}]\n"
+
+
+def far() -> str:
+    """Return scalar sincos for all arguments, by Payne & Hanek's reduction in 192-bit integers."""
+    b = Body()
+    b.go_on_if((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
+    b.go_on_if((abs(b.x) < float("inf")).name, otherwise="infinite")
+
+    def word(instruction: str) -> Term:
+        return b.emit("word", instruction)
+
+    bits = b.x.word()
+    mantissa = (bits & (2**52 - 1)) + 2**52
+    exponent = ((bits >> 52) & 0x7FF) - (1023 + 52)
+    # |x| = mantissa * 2**(8k + j): j shifts the mantissa, k moves the window
+    k, j = word(f"ashr i64 {exponent.name}, 3"), exponent & 7
+    offset = word(f"sub i64 {FIRST_BYTE}, {k.name}")
+    place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
+    window = b.define(f"load i192, ptr {place}, align 1")
+    wide = b.define(f"zext i64 {word(f'shl i64 {mantissa.name}, {j.name}').name} to i192")
+    turns = b.define(f"mul i192 {window}, {wide}")  # in quarters, modulo 4
+
+    top = word(f"trunc i192 {b.define(f'lshr i192 {turns}, {FRACTION_BITS - 1}')} to i64")
+    quadrant = (top + 1) >> 1  # to the nearest
+    fraction = b.define(f"shl i192 {turns}, 2")  # in 2**-192, from -1/2 to 1/2
+    mask = b.define(f"ashr i192 {fraction}, 191")
+    size = b.define(f"sub i192 {b.define(f'xor i192 {fraction}, {mask}')}, {mask}")
+    zeros = b.define(f"call i192 @llvm.ctlz.i192(i192 {size}, i1 true)")
+    digits = b.define(f"shl i192 {size}, {zeros}")
+    first = word(f"trunc i192 {b.define(f'lshr i192 {digits}, 139')} to i64")  # 53 bits
+    second = word(f"trunc i192 {b.define(f'lshr i192 {digits}, 86')} to i64") & (2**53 - 1)
+    scale = word(f"sub i64 {1023 - 53}, {word(f'trunc i192 {zeros} to i64').name}") << 52
+    sign = word(f"trunc i192 {mask} to i64") & SIGN_BIT
+    unit = (scale ^ sign).real()
+    high = b.emit("real", f"sitofp i64 {first.name} to double") * unit
+    low = b.emit("real", f"sitofp i64 {second.name} to double") * (unit * 2.0**-53)
+
+    half_pi = pieces(pi() / 2, 2)
+    r = high * half_pi[0]
+    r_low = b.fma(high, half_pi[0], -r) + b.fma(high, half_pi[1], low * half_pi[0])
+    sine, cosine = _rotate(b, quadrant, *_quarter(b, r, r_low))
+    # the reduction was of |x|
+    b.ret((sine.word() ^ (bits & SIGN_BIT)).real(), cosine)
+    b.label("tiny_or_nan")
+    b.ret(b.x, b.x * 0.0 + 1.0)
+    b.label("infinite")
+    nan = b.x - b.x
+    b.ret(nan, nan)
+    return b.definition("sincos.far", pair=True, attributes=COLD)

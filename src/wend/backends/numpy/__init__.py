@@ -1,0 +1,1 @@
+"""The reference backend: every operation runs its NumPy kernel."""

@@ -1,0 +1,57 @@
+"""The NumPy backend: the definition of what a graph means, and the oracle of the other backends."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from wend.backends.numpy.program import Program, write
+from wend.backends.protocol import Backend, Executable
+from wend.base.source import at
+from wend.ir.graph import Graph
+
+_numbers = itertools.count()
+
+
+class NumpyBackend:
+    """Runs a graph by NumPy kernels."""
+
+    name = "numpy"
+
+    def compile(self, graph: Graph) -> Executable:
+        program, function = write(graph)
+        file = f"<wend graph {next(_numbers)}>"
+        scope = dict(program.names)
+        exec(compile("\n".join(program.lines), file, "exec"), scope)
+        run = scope[function]
+
+        def execute(arguments: Sequence[Any]) -> Sequence[Any]:
+            try:
+                # A compiled function computes inf and NaN without warnings.
+                with np.errstate(all="ignore"):
+                    results: Sequence[Any] = run(*arguments)
+                    return results
+            except Exception as error:
+                _tell_where(error, program, file)
+                raise
+
+        return execute
+
+
+def _tell_where(error: Exception, program: Program, file: str) -> None:
+    """Add the user's line to an error that a kernel raised."""
+    trace: TracebackType | None = error.__traceback__
+    node = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            node = program.nodes.get(trace.tb_lineno, node)
+        trace = trace.tb_next
+    if node is not None and node.source is not None:
+        error.add_note(f"in {node.op.name}{at(node.source)} ({node.source})")
+
+
+BACKEND: Backend = NumpyBackend()

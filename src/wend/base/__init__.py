@@ -1,0 +1,1 @@
+"""Floor 0: errors, settings, source lines, pytrees. Knows no graph."""

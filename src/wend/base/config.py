@@ -1,0 +1,72 @@
+"""The settings of wend: one record, read from `WEND_*` once, changed by `config(...)`."""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, fields, replace
+from types import TracebackType
+from typing import Any, get_type_hints
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its default; `WEND_BACKEND=native` sets `backend` at start-up."""
+
+    backend: str = "numpy"  # which backend runs compiled functions: numpy or native
+    verify: bool = False  # verify every graph after each pass
+
+
+def _from_environment() -> Settings:
+    hints = get_type_hints(Settings)
+    found: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = os.environ.get(f"WEND_{field.name.upper()}")
+        if text is not None:
+            is_flag = hints[field.name] is bool
+            found[field.name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+    return Settings(**found)
+
+
+_current: ContextVar[Settings] = ContextVar("wend_settings")
+_default = _from_environment()
+
+
+def settings() -> Settings:
+    """Return the settings in force here (per thread and per context)."""
+    return _current.get(_default)
+
+
+class config:  # noqa: N801 - used like a function, and as a context manager
+    """Change settings: for the rest of the program, or inside a `with` block.
+
+    Args:
+        **changes: names of `Settings` with their new values.
+
+    Raises:
+        TypeError: a name is not a setting.
+
+    Example:
+        >>> with config(backend="native"):
+        ...     root(2.0)  # doctest: +SKIP
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        known = [field.name for field in fields(Settings)]
+        for name in changes:
+            if name not in known:
+                raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
+        self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
+
+    def __enter__(self) -> Settings:
+        return settings()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+            self._token = None

@@ -1,0 +1,73 @@
+"""The errors wend raises. Each also is the built-in error a NumPy user would expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class WendError(Exception):
+    """Base of every error that wend itself raises."""
+
+
+class TypeMismatchError(WendError, TypeError):
+    """A dtype, a kind of value or a predicate is not what the operation takes."""
+
+
+class ShapeError(WendError, ValueError):
+    """Shapes do not fit together."""
+
+
+class StructureError(WendError, ValueError):
+    """Two pytrees that must have the same structure differ."""
+
+
+class CarryError(WendError, TypeError, ValueError):
+    """A loop's body returns a carry unlike the one it was given, or branches disagree."""
+
+
+class LeakedValueError(WendError, TypeError):
+    """A traced value was used outside the trace that made it."""
+
+
+class ConcreteValueError(WendError, TypeError):
+    """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`)."""
+
+
+class MissingRuleError(WendError, NotImplementedError):
+    """An operation has no derivative, kernel or emitter where one is needed."""
+
+
+class NotDifferentiableError(WendError, TypeError):
+    """A gradient was asked for where none exists (an integer argument, a vector result)."""
+
+
+class GraphError(WendError, ValueError):
+    """The verifier found a fault in a graph."""
+
+
+class ParseError(WendError, ValueError):
+    """The text of a graph cannot be read."""
+
+
+class UnsupportedError(WendError, NotImplementedError):
+    """A backend does not know something that the graph needs."""
+
+
+class AssertionFailed(WendError, AssertionError):
+    """A `wend.assert_` was false at run time."""
+
+
+def explain(what: str, *details: str | None, cure: str | None = None) -> str:
+    """Join the parts of an error message: what happened, the facts, what to do."""
+    lines = [what, *(f"  {detail}" for detail in details if detail)]
+    if cure:
+        lines.append(f"  To fix it: {cure}")
+    return "\n".join(lines)
+
+
+def listed(items: Iterable[object]) -> str:
+    """`a, b and c`, for messages."""
+    words = [str(item) for item in items]
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

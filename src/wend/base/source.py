@@ -1,0 +1,43 @@
+"""Where in the user's code something was written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+# Frames below this folder are wend's own; the user's line is the first one outside.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A line of the user's code: file, line number and function name."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def short(self) -> str:
+        """The line with the file's last name only, for messages."""
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+
+def user_source() -> Source | None:
+    """Return the innermost line on the stack that is not wend's own, or None."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return Source(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def at(source: Source | None) -> str:
+    """` at file.py:12`, or nothing where the line is unknown; for messages."""
+    return f" at {source.short}" if source is not None else ""

@@ -1,0 +1,77 @@
+"""Pytrees: optree with None as an empty node and sorted dict keys (D18), and paths for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+Tree = Any
+TreeDef = optree.PyTreeSpec
+
+
+def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
+    """Return the leaves of a pytree from left to right, and its structure."""
+    leaves, treedef = optree.tree_flatten(tree)
+    return leaves, treedef
+
+
+def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Tree:
+    """Put leaves back into a structure."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
+    """Return the subtrees of `tree` that stand where `treedef` has its leaves.
+
+    Raises:
+        ValueError: `tree` is not as deep as `treedef` somewhere.
+    """
+    return treedef.flatten_up_to(tree)
+
+
+def tree_map(fun: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
+    """Apply `fun` to each leaf of `tree` (and the leaves of `rest` that match)."""
+    return optree.tree_map(fun, tree, *rest)
+
+
+def paths(treedef: TreeDef, root: str = "") -> list[str]:
+    """Name every leaf as Python would reach it: `carry['h'][0]`."""
+    return [root + accessor.codify("") for accessor in treedef.accessors()]
+
+
+def first_difference(expected: Tree, found: Tree, root: str = "") -> str | None:
+    """Say by path where two pytrees first differ in structure; None where they do not."""
+    expected_node, found_node = _one_level(expected), _one_level(found)
+    if expected_node is None and found_node is None:
+        return None
+    if expected_node is None or found_node is None or type(expected) is not type(found):
+        return f"{root or 'the value'} is {_kind(expected)} there and {_kind(found)} here"
+    expected_children, found_children = dict(expected_node), dict(found_node)
+    for entry, child in expected_children.items():
+        if entry not in found_children:
+            return f"{root}{entry} is missing"
+        inner = first_difference(child, found_children[entry], root + entry)
+        if inner:
+            return inner
+    for entry in found_children:
+        if entry not in expected_children:
+            return f"{root}{entry} is not expected"
+    return None
+
+
+def _one_level(tree: Tree) -> list[tuple[str, Tree]] | None:
+    """Return the children of a node with their path entries, or None for a leaf."""
+    children, treedef = optree.tree_flatten(tree, is_leaf=lambda node: node is not tree)
+    if treedef.is_leaf():
+        return None
+    return list(zip(paths(treedef), children, strict=True))
+
+
+def _kind(tree: Tree) -> str:
+    if tree is None:
+        return "None"
+    if _one_level(tree) is None:
+        return "a leaf"
+    return f"a {type(tree).__name__}"

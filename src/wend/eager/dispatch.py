@@ -1,0 +1,86 @@
+"""Sends an operation where it belongs: plain arrays run its NumPy kernel, staged ones record it.
+
+This room knows staged arrays only by the two abstract classes here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from wend.ir.op import Op
+from wend.ir.types import TensorType, Type
+
+
+class Staged(ABC):
+    """An array of which only the type is known: it stands for a value of a graph."""
+
+    __slots__ = ()
+
+    type: TensorType
+    weak: bool  # a Python scalar: it takes the dtype of what it meets (D4)
+
+    @abstractmethod
+    def leaked(self) -> Exception:
+        """The error for a use outside the trace that made this."""
+
+
+class Recorder(ABC):
+    """What adds operations to the graph that is being recorded."""
+
+    @abstractmethod
+    def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        """Record an operation on staged or plain arrays; return its results."""
+
+
+recorder: ContextVar[Recorder | None] = ContextVar("wend_recorder", default=None)
+
+
+def is_staged(x: object) -> bool:
+    return isinstance(x, Staged)
+
+
+def any_staged(things: Iterable[object]) -> bool:
+    """Whether a staged array is among these, also inside lists and tuples."""
+    for thing in things:
+        if isinstance(thing, Staged):
+            return True
+        if isinstance(thing, (list, tuple)) and any_staged(thing):
+            return True
+    return False
+
+
+def apply_all(op: Op, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
+    """Apply an operation; return all its results."""
+    staged = [operand for operand in operands if isinstance(operand, Staged)]
+    if not staged:
+        assert op.kernel is not None
+        results = op.kernel(*operands, **attrs)
+        return results if isinstance(results, tuple) else (results,)
+    current = recorder.get()
+    if current is None:
+        raise staged[0].leaked()
+    return current.emit(op, operands, attrs)
+
+
+def apply(op: Op, *operands: Any, **attrs: Any) -> Any:
+    """Apply an operation with one result.
+
+    Args:
+        op: the operation.
+        *operands: NumPy arrays or staged ones, of the types that the operation takes.
+        **attrs: its attributes.
+    """
+    return apply_all(op, *operands, **attrs)[0]
+
+
+def type_of(x: Any) -> Type:
+    """The type of a plain or staged array."""
+    if isinstance(x, Staged):
+        return x.type
+    array = np.asarray(x)
+    return TensorType(array.dtype, array.shape)

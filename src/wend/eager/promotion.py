@@ -1,0 +1,126 @@
+"""NumPy's promotion (NEP 50) and broadcasting, made explicit in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError
+from wend.eager.dispatch import Staged, apply, type_of
+from wend.ir.builder import new_symbol
+from wend.ir.dtypes import is_supported
+from wend.ir.types import Dim, Shape, Symbol, TensorType
+from wend.ops import elementwise, shaping
+
+PYTHON_SCALARS = (bool, int, float, complex)
+_WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
+
+
+def as_array(x: Any) -> Any:
+    """A staged array as it is; anything else as a NumPy array, Python scalars left alone."""
+    if isinstance(x, (Staged, np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS:
+        return x
+    return np.asarray(x)
+
+
+def tensor_type(x: Any) -> TensorType:
+    """The type of an operand.
+
+    Raises:
+        TypeMismatchError: it is no array of a dtype that graphs know.
+    """
+    type = type_of(x)
+    if not isinstance(type, TensorType) or not is_supported(type.dtype):
+        raise TypeMismatchError(f"expected an array of numbers, found {x!r:.60}")
+    return type
+
+
+def is_weak(x: Any) -> bool:
+    """Whether an operand is a Python scalar, plain or staged."""
+    return x.weak if isinstance(x, Staged) else type(x) in PYTHON_SCALARS
+
+
+def promotion_kind(x: Any) -> Any:
+    """What NumPy's promotion takes for an operand: its dtype, or the Python type of a scalar."""
+    dtype = tensor_type(x).dtype
+    return _WEAK_KINDS[dtype.kind] if is_weak(x) else dtype
+
+
+def result_dtype(*xs: Any) -> np.dtype:
+    """The dtype that operands share, as `np.result_type` gives it."""
+    examples = {int: 0, float: 0.0, complex: 0j}
+    kinds = [promotion_kind(x) for x in xs]
+    return np.result_type(*(examples.get(kind, kind) for kind in kinds))
+
+
+def cast(x: Any, dtype: np.dtype) -> Any:
+    """The operand with this dtype. A Python scalar that does not fit is NumPy's OverflowError."""
+    dtype = np.dtype(dtype)
+    if not isinstance(x, Staged):
+        return np.asarray(x, dtype)[()] if not isinstance(x, np.ndarray) else x.astype(dtype)
+    return x if x.type.dtype == dtype else apply(elementwise.cast, x, dtype=dtype)
+
+
+def broadcast(*xs: Any) -> list[Any]:
+    """Spread operands over their common shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+    """
+    shapes = [tensor_type(x).shape for x in xs]
+    if all(shape == shapes[0] and shape is not None for shape in shapes):
+        return list(xs)
+    target = common_shape(shapes)
+    if target is not None and all(isinstance(dim, int) for dim in target):
+        return [_to_known(x, target) for x in xs]
+    for x in xs:
+        if target is not None and tensor_type(x).shape == target and isinstance(x, Staged):
+            size = apply(shaping.shape_of, x)
+            return [_to_value(y, size, target) for y in xs]
+    size = apply(shaping.shape_of, xs[0])
+    for x in xs[1:]:
+        size = apply(shaping.broadcast_shapes, size, apply(shaping.shape_of, x))
+    return [_to_value(x, size, target) for x in xs]
+
+
+def _to_known(x: Any, shape: Shape) -> Any:
+    if tensor_type(x).shape == shape:
+        return x
+    return apply(shaping.broadcast_to, x, shape=shape)
+
+
+def _to_value(x: Any, size: Any, shape: Shape | None) -> Any:
+    if shape is not None and tensor_type(x).shape == shape:
+        return x
+    return apply(shaping.broadcast_to, x, size, shape=shape)
+
+
+def common_shape(shapes: Sequence[Shape | None]) -> Shape | None:
+    """The shape that shapes broadcast to; None where a rank is unknown.
+
+    A new symbol stands for a size that only the run decides.
+    """
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(len(shape) for shape in known)
+    dims: list[Dim] = []
+    for k in range(rank):
+        column = [s[k - rank + len(s)] for s in known if k - rank + len(s) >= 0]
+        dims.append(_common_dim(column, known))
+    return tuple(dims)
+
+
+def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+    numbers = {dim for dim in column if isinstance(dim, int) and dim != 1}
+    names = {dim for dim in column if isinstance(dim, Symbol)}
+    if len(numbers) > 1:
+        wanted = " ".join(str(shape).replace(" ", "") for shape in shapes)
+        raise ShapeError(f"operands could not be broadcast together with shapes {wanted}")
+    if numbers:
+        return numbers.pop()
+    if len(names) > 1:
+        return new_symbol()
+    return names.pop() if names else 1

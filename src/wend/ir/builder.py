@@ -1,0 +1,79 @@
+"""Makes a graph, node by node."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from wend.base.errors import WendError
+from wend.base.source import Source, at, user_source
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Op
+from wend.ir.types import Symbol, Type, substitute, symbols
+
+_numbers = itertools.count()
+
+
+def new_symbol() -> Symbol:
+    """A dimension symbol that no other graph uses."""
+    return Symbol(f"d{next(_numbers)}")
+
+
+class Builder:
+    """A graph under construction.
+
+    `source` is the user's line that new nodes belong to; None: the line that is running now.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.params: list[Value] = []
+        self.nodes: list[Node] = []
+        self.source: Source | None = None
+
+    def param(self, type: Type, name: str | None = None) -> Value:
+        """Add a param."""
+        value = Value(type, name=name)
+        self.params.append(value)
+        return value
+
+    def emit_node(
+        self, op: Op, operands: Sequence[Value], regions: Sequence[Graph] = (), **attrs: Any
+    ) -> Node:
+        """Append a node whose result types follow from the operation's shape rule."""
+        source = self.source or user_source()
+        given = {"regions": regions, **attrs} if op.regions else attrs
+        try:
+            types = as_tuple(op.infer(*(operand.type for operand in operands), **given))
+        except WendError as error:
+            error.args = (f"{op.name}{at(source)}: {error}",)
+            raise
+        node = Node(op, operands, attrs, regions, _name_symbols(types), source)
+        self.nodes.append(node)
+        return node
+
+    def emit(self, op: Op, *operands: Value, **attrs: Any) -> Value:
+        """Append a node with one result, and return that."""
+        (result,) = self.emit_node(op, operands, **attrs).results
+        return result
+
+    def finish(self, results: Sequence[Value], captures: int = 0) -> Graph:
+        """Return the graph; the last `captures` params are its captures."""
+        params = tuple(self.params)
+        first = len(params) - captures
+        return Graph(self.name, params, tuple(self.nodes), tuple(results), params[first:])
+
+
+def as_tuple(types: Any) -> tuple[Type, ...]:
+    """What a shape rule gave, as a tuple."""
+    return types if isinstance(types, tuple) else (types,)
+
+
+def _name_symbols(types: tuple[Type, ...]) -> tuple[Type, ...]:
+    """Give the new unknowns of a shape rule's answer names of their own."""
+    unknown = {symbol for type in types for symbol in symbols(type) if symbol.is_fresh}
+    if not unknown:
+        return types
+    names = {symbol: new_symbol() for symbol in sorted(unknown, key=str)}
+    return tuple(substitute(type, names) for type in types)

@@ -1,0 +1,56 @@
+"""The dtypes of wend: NumPy's, with the short names that graphs are printed in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SHORT_NAMES: dict[np.dtype, str] = {
+    np.dtype(np.bool_): "bool",
+    np.dtype(np.int8): "i8",
+    np.dtype(np.int16): "i16",
+    np.dtype(np.int32): "i32",
+    np.dtype(np.int64): "i64",
+    np.dtype(np.uint8): "u8",
+    np.dtype(np.uint16): "u16",
+    np.dtype(np.uint32): "u32",
+    np.dtype(np.uint64): "u64",
+    np.dtype(np.float16): "f16",
+    np.dtype(np.float32): "f32",
+    np.dtype(np.float64): "f64",
+    np.dtype(np.complex64): "c64",
+    np.dtype(np.complex128): "c128",
+}
+LONG_NAMES: dict[str, np.dtype] = {short: dtype for dtype, short in SHORT_NAMES.items()}
+
+BOOL = np.dtype(np.bool_)
+INT64 = np.dtype(np.int64)
+FLOAT64 = np.dtype(np.float64)
+
+BOOLS = frozenset({BOOL})
+INTEGERS = frozenset(dtype for dtype in SHORT_NAMES if dtype.kind in "iu")
+FLOATS = frozenset(dtype for dtype in SHORT_NAMES if dtype.kind == "f")
+COMPLEXES = frozenset(dtype for dtype in SHORT_NAMES if dtype.kind == "c")
+INEXACT = FLOATS | COMPLEXES
+REALS = INTEGERS | FLOATS
+NUMERIC = REALS | COMPLEXES
+ALL = NUMERIC | BOOLS
+
+
+def is_supported(dtype: np.dtype) -> bool:
+    """Say whether arrays of this dtype can be traced (native byte order, no objects)."""
+    return dtype in SHORT_NAMES
+
+
+def short(dtype: np.dtype) -> str:
+    """`f64` for float64, and so on."""
+    return SHORT_NAMES[dtype]
+
+
+def real_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real part: float64 for complex128; a real dtype is its own."""
+    return np.zeros((), dtype).real.dtype
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The complex dtype with parts of this real dtype."""
+    return np.dtype(np.complex64) if dtype.itemsize <= 4 else np.dtype(np.complex128)

@@ -1,0 +1,96 @@
+"""Graph, Node and Value: an acyclic program in which every value is defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from wend.base.source import Source
+from wend.ir.op import Op
+from wend.ir.printer import to_text
+from wend.ir.types import Type
+
+
+class Value:
+    """What a node gives or a graph is given; `node` is None for a param."""
+
+    __slots__ = ("index", "name", "node", "type")
+
+    def __init__(
+        self, type: Type, node: Node | None = None, index: int = 0, name: str | None = None
+    ) -> None:
+        self.type = type
+        self.node = node
+        self.index = index
+        self.name = name
+
+    def __repr__(self) -> str:
+        origin = f"{self.node.op.name}.{self.index}" if self.node else "param"
+        return f"<value {self.name or origin}: {self.type}>"
+
+
+class Node:
+    """One application of an operation to operands."""
+
+    __slots__ = ("attrs", "op", "operands", "regions", "results", "source")
+
+    def __init__(
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        attrs: Mapping[str, Any],
+        regions: Sequence[Graph],
+        result_types: Sequence[Type],
+        source: Source | None,
+    ) -> None:
+        self.op = op
+        self.operands = tuple(operands)
+        self.attrs = MappingProxyType(dict(attrs))
+        self.regions = tuple(regions)
+        self.source = source
+        self.results = tuple(Value(type, self, i) for i, type in enumerate(result_types))
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A program: params, nodes in program order, results. Also the region of a node.
+
+    `captures` are the last of the params: those that stand for outer values which the function
+    uses (arrays, values of an enclosing trace). Regions have none: theirs come as operands (D8).
+    """
+
+    name: str
+    params: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[Value, ...]
+    captures: tuple[Value, ...] = ()
+
+    @property
+    def param_types(self) -> tuple[Type, ...]:
+        return tuple(param.type for param in self.params)
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(result.type for result in self.results)
+
+    def walk(self) -> Iterator[Node]:
+        """Every node, those inside regions included, in program order."""
+        for node in self.nodes:
+            yield node
+            for region in node.regions:
+                yield from region.walk()
+
+    def count(self, op_name: str) -> int:
+        """How many nodes of an operation there are, at any depth."""
+        return sum(node.op.name == op_name for node in self.walk())
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name}: {len(self.nodes)} nodes>"

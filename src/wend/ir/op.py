@@ -1,0 +1,126 @@
+"""The record of an operation: its name, shape rule, NumPy kernel and derivative; and their table."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Infer: TypeAlias = Callable[..., Any]  # (*operand_types, **attrs) -> Type | tuple[Type, ...]
+Kernel: TypeAlias = Callable[..., Any]  # (*arrays, **attrs) -> array | tuple of arrays
+Rule: TypeAlias = Callable[..., Any]  # speaks to the builder only; see docs/adding-an-op.md
+
+
+class Effect(enum.Enum):
+    """What an operation does beyond its results."""
+
+    NONE = "none"
+    WORLD = "world"  # seen outside: print, assert_; takes and gives the world token
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """Derivative of an elementwise operation: one rule `(b, *operands, result) -> factor` each.
+
+    None in place of a rule: that operand has no derivative.
+    """
+
+    rules: tuple[Rule | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Derivative of an operation that is linear in some operands (D28).
+
+    Attributes:
+        transpose: `(b, node, ct, index) -> ct of operand index`.
+        operands: the operands it is linear in; None: in all.
+        jointly: linear in all of them together (`concat`), not in each while the others stay
+            (`dot_general`).
+        accumulate: `(b, node, ct, index, into) -> into + ct of operand index`, where adding into
+            what is already there is cheaper than making a cotangent and adding it (reads by
+            position).
+    """
+
+    transpose: Rule
+    operands: tuple[int, ...] | None = None
+    jointly: bool = True
+    accumulate: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explicit:
+    """Derivative by a rule of its own: `vjp(b, node, cts) -> a cotangent or ZERO per operand`."""
+
+    vjp: Rule
+    jvp: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ByRegions:
+    """Derivative made from the node's regions, by a rule in `autodiff/rule_*.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoGradient:
+    """No derivative exists or it is zero everywhere: integers, orders, comparisons, effects."""
+
+
+Derivative: TypeAlias = Partials | Linear | Explicit | ByRegions | NoGradient
+
+
+def no_gradient() -> NoGradient:
+    """Say aloud that an operation stops derivatives."""
+    return NoGradient()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation. The kernel is its definition and every backend's oracle.
+
+    Attributes:
+        name: unique; what graphs print.
+        infer: the shape rule; raises a `WendError` that says what does not fit.
+        kernel: runs it on NumPy arrays; None for the operations that hold regions.
+        derivative: how it is differentiated.
+        effect: what it does besides its results.
+        regions: names of its regions; `("branch*",)` for any number of the same kind.
+        is_cheap: worth running again in a backward pass rather than keeping its result.
+    """
+
+    name: str
+    infer: Infer
+    kernel: Kernel | None
+    derivative: Derivative
+    effect: Effect = Effect.NONE
+    regions: tuple[str, ...] = ()
+    is_cheap: bool = False
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+class Table(Mapping[str, Op]):
+    """Operations by name; `ops.build` fills the one there is, by listing its families."""
+
+    def __init__(self) -> None:
+        self._ops: dict[str, Op] = {}
+
+    def add(self, ops: Iterable[Op]) -> None:
+        for op in ops:
+            if op.name in self._ops:
+                raise ValueError(f"there are two operations called {op.name!r}")
+            self._ops[op.name] = op
+
+    def __getitem__(self, name: str) -> Op:
+        return self._ops[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._ops)
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+
+TABLE = Table()

@@ -1,0 +1,288 @@
+"""Reads the text that `printer` writes back into a graph."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ParseError
+from wend.base.source import Source
+from wend.ir.dtypes import LONG_NAMES
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import TABLE, Op
+from wend.ir.types import (
+    TOKEN,
+    Dim,
+    ListType,
+    MaybeType,
+    ResourceType,
+    Symbol,
+    TensorType,
+    Type,
+)
+
+_WORDS = re.compile(
+    r"""(?P<space>[ \t]+)
+    |(?P<source>;[^\n]*)
+    |(?P<newline>\n)
+    |(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+    |(?P<number>-?(?:inf|nan)(?!\w)|-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)
+    |(?P<value>%\d+)
+    |(?P<side>@\d+)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<mark>\.\.\.|[(){}\[\]<>,:=?])""",
+    re.VERBOSE,
+)
+
+
+def parse(text: str, *, table: Sequence[Any] = (), ops: Mapping[str, Op] = TABLE) -> Graph:
+    """Read a graph from its text.
+
+    Args:
+        text: what `to_text` printed.
+        table: the entries that the text refers to as `@0`, `@1`, …
+        ops: the operations by name.
+
+    Raises:
+        ParseError: the text is not a graph; the message holds the line.
+    """
+    return _Parser(text, table, ops).whole()
+
+
+class _Parser:
+    def __init__(self, text: str, table: Sequence[Any], ops: Mapping[str, Op]) -> None:
+        self.lines = text.split("\n")
+        self.words = list(self._split(text))
+        self.position = 0
+        self.table = table
+        self.ops = ops
+        self.values: dict[str, Value] = {}
+
+    def _split(self, text: str) -> Any:
+        line, at = 1, 0
+        while at < len(text):
+            found = _WORDS.match(text, at)
+            if found is None:
+                raise ParseError(f"line {line}: cannot read {text[at : at + 20]!r}")
+            at = found.end()
+            kind = found.lastgroup
+            if kind == "newline":
+                line += 1
+            elif kind != "space":
+                yield kind, found.group(), line
+        yield "end", "", line
+
+    # the words
+    def fail(self, wanted: str) -> ParseError:
+        _, word, line = self.words[self.position]
+        return ParseError(
+            f"line {line}: expected {wanted}, found {word!r}\n  {self.lines[line - 1].strip()}"
+        )
+
+    def kind(self) -> str:
+        return str(self.words[self.position][0])
+
+    def peek(self, text: str) -> bool:
+        return self.words[self.position][1] == text
+
+    def take(self, kind: str) -> str:
+        if self.kind() != kind:
+            raise self.fail(f"a {kind}")
+        self.position += 1
+        return str(self.words[self.position - 1][1])
+
+    def expect(self, *texts: str) -> None:
+        for text in texts:
+            if not self.peek(text):
+                raise self.fail(repr(text))
+            self.position += 1
+
+    def accept(self, text: str) -> bool:
+        if self.peek(text):
+            self.position += 1
+            return True
+        return False
+
+    # graphs
+    def whole(self) -> Graph:
+        self.expect("graph")
+        graph = self.graph(self.name())
+        if self.kind() != "end":
+            raise self.fail("the end")
+        return graph
+
+    def name(self) -> str:
+        if self.kind() == "string":
+            return str(ast.literal_eval(self.take("string")))
+        return self.take("word")
+
+    def graph(self, name: str) -> Graph:
+        self.expect("(")
+        params = []
+        while not self.accept(")"):
+            number = self.take("value")
+            self.expect(":")
+            params.append(self.define(number, Value(self.type())))
+            self.accept(",")
+        captures = int(self.take("number")) if self.accept("captures") else 0
+        self.expect("{")
+        nodes = []
+        while not self.accept("return"):
+            nodes.append(self.node())
+        results = self.operands("}")
+        return Graph(
+            name,
+            tuple(params),
+            tuple(nodes),
+            tuple(results),
+            tuple(params[len(params) - captures :]),
+        )
+
+    def define(self, number: str, value: Value) -> Value:
+        if number in self.values:
+            raise ParseError(f"{number} is defined twice")
+        self.values[number] = value
+        return value
+
+    def operands(self, end: str) -> list[Value]:
+        operands = []
+        while not self.accept(end):
+            number = self.take("value")
+            if number not in self.values:
+                raise ParseError(f"{number} is used before it is defined")
+            operands.append(self.values[number])
+            self.accept(",")
+        return operands
+
+    def node(self) -> Node:
+        numbers, types = [], []
+        while not self.accept("="):
+            numbers.append(self.take("value"))
+            self.expect(":")
+            types.append(self.type())
+            self.accept(",")
+        op_name = self.take("word")
+        if op_name not in self.ops:
+            raise ParseError(f"there is no operation called {op_name!r}")
+        op = self.ops[op_name]
+        self.expect("(")
+        operands = self.operands(")")
+        attrs = {}
+        if self.accept("{"):
+            while not self.accept("}"):
+                key = self.take("word")
+                self.expect("=")
+                attrs[key] = self.attr()
+                self.accept(",")
+        source = self.source()
+        regions = []
+        while self.kind() == "word" and self.is_region(op, len(regions)):
+            regions.append(self.graph(self.take("word")))
+        node = Node(op, operands, attrs, regions, types, source)
+        for number, result in zip(numbers, node.results, strict=True):
+            self.define(number, result)
+        return node
+
+    def is_region(self, op: Op, index: int) -> bool:
+        if len(op.regions) == 1 and op.regions[0].endswith("*"):
+            return self.peek(f"{op.regions[0][:-1]}{index}")
+        return index < len(op.regions) and self.peek(op.regions[index])
+
+    def source(self) -> Source | None:
+        if self.kind() != "source":
+            return None
+        file, _, line = self.take("source")[1:].strip().rpartition(":")
+        return Source(file, int(line), "")
+
+    # types
+    def type(self) -> Type:
+        word = self.take("word")
+        if word == "token":
+            return TOKEN
+        if word in ("list", "maybe", "ref"):
+            self.expect("<")
+            inner = self.type()
+            self.expect(">")
+            if word == "list":
+                return ListType(inner)
+            if word == "maybe":
+                return MaybeType(inner)
+            assert isinstance(inner, TensorType)
+            return ResourceType(inner)
+        return self.tensor_type(word)
+
+    def tensor_type(self, word: str) -> TensorType:
+        if word not in LONG_NAMES:
+            raise ParseError(f"there is no dtype called {word!r}")
+        self.expect("[")
+        if self.accept("..."):
+            self.expect("]")
+            return TensorType(LONG_NAMES[word], None)
+        dims: list[Dim] = []
+        while not self.accept("]"):
+            known = self.kind() == "number"
+            dims.append(int(self.take("number")) if known else Symbol(self.take("word")))
+            self.accept(",")
+        return TensorType(LONG_NAMES[word], tuple(dims))
+
+    # attrs
+    def attr(self) -> Any:
+        match self.kind():
+            case "string":
+                return ast.literal_eval(self.take("string"))
+            case "number":
+                return _number(self.take("number"))
+            case "side":
+                return self.side(int(self.take("side")[1:]))
+            case "word":
+                return self.word_attr()
+        if self.accept("("):
+            items = []
+            while not self.accept(")"):
+                items.append(self.attr())
+                self.accept(",")
+            return tuple(items)
+        self.expect(":")
+        is_dtype = self.words[self.position][1] in LONG_NAMES
+        if is_dtype and self.words[self.position + 1][1] != "[":
+            return LONG_NAMES[self.take("word")]
+        return self.type()
+
+    def word_attr(self) -> Any:
+        word = self.take("word")
+        if word in ("None", "True", "False"):
+            return {"None": None, "True": True, "False": False}[word]
+        if word == "complex" and self.accept("("):
+            real = self.attr()
+            self.expect(",")
+            imag = self.attr()
+            self.expect(")")
+            return complex(real, imag)
+        if self.peek("["):
+            return self.array(self.tensor_type(word))
+        return Symbol(word)
+
+    def array(self, type: TensorType) -> np.ndarray:
+        self.expect("<")
+        numbers = []
+        while not self.accept(">"):
+            numbers.append(self.attr())
+        array = np.array(numbers, type.dtype).reshape(type.dims)  # type: ignore[arg-type]
+        array.flags.writeable = False
+        return array
+
+    def side(self, index: int) -> Any:
+        if index >= len(self.table):
+            raise ParseError(f"the text refers to @{index}, the side table has {len(self.table)}")
+        return self.table[index]
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

@@ -1,0 +1,139 @@
+"""Graphs as text. The parser reads it back to an equal graph (D20).
+
+Values and symbols are numbered in order of appearance, so that text ignores names. Arrays over
+16 elements and Python callables become `@0`, `@1`, … : entries of a side table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wend.ir.dtypes import is_supported, short
+from wend.ir.types import (
+    ListType,
+    MaybeType,
+    ResourceType,
+    Symbol,
+    TensorType,
+    TokenType,
+    Type,
+    substitute,
+    symbols,
+)
+
+if TYPE_CHECKING:
+    from wend.ir.graph import Graph, Node, Value
+
+INLINE_ELEMENTS = 16
+TYPE_CLASSES = (TensorType, ListType, MaybeType, TokenType, ResourceType)
+
+
+def to_text(graph: Graph, *, table: list[Any] | None = None, sources: bool = False) -> str:
+    """Print a graph.
+
+    Args:
+        graph: what to print.
+        table: receives what the text only refers to as `@0`, `@1`, …
+        sources: write the user's file and line behind each node.
+    """
+    printer = _Printer([] if table is None else table, sources)
+    printer.graph(graph, "graph " + _quoted_if_odd(graph.name), "")
+    return "\n".join(printer.lines)
+
+
+class _Printer:
+    def __init__(self, table: list[Any], sources: bool) -> None:
+        self.lines: list[str] = []
+        self.table = table
+        self.sources = sources
+        self.numbers: dict[Value, int] = {}
+        self.symbols: dict[Symbol, Symbol] = {}
+
+    def graph(self, graph: Graph, head: str, indent: str) -> None:
+        params = ", ".join(self.typed(param) for param in graph.params)
+        captures = f" captures {len(graph.captures)}" if graph.captures else ""
+        self.lines.append(f"{indent}{head}({params}){captures} {{")
+        inner = indent + "  "
+        for node in graph.nodes:
+            self.node(node, inner)
+        self.lines.append(f"{inner}return {self.names(graph.results)}".rstrip())
+        self.lines.append(f"{indent}}}")
+
+    def node(self, node: Node, indent: str) -> None:
+        operands = self.names(node.operands)
+        attrs = ", ".join(f"{key}={self.attr(value)}" for key, value in sorted(node.attrs.items()))
+        words = [f"{node.op.name}({operands})"]
+        if attrs:
+            words.append(f"{{{attrs}}}")
+        if self.sources and node.source:
+            words.append(f"; {node.source}")
+        results = ", ".join(self.typed(result) for result in node.results)
+        self.lines.append(f"{indent}{results} = {' '.join(words)}".replace("  = ", " = "))
+        for name, region in zip(region_names(node), node.regions, strict=True):
+            self.graph(region, name, indent + "  ")
+
+    def typed(self, value: Value) -> str:
+        self.numbers[value] = len(self.numbers)
+        return f"%{self.numbers[value]}: {self.type(value.type)}"
+
+    def names(self, values: Iterable[Value]) -> str:
+        # A value that is not defined here (a broken graph) is still printed, as %?.
+        return ", ".join(f"%{self.numbers.get(value, '?')}" for value in values)
+
+    def type(self, type: Type) -> str:
+        for symbol in symbols(type):
+            self.symbol(symbol)
+        return str(substitute(type, self.symbols))
+
+    def symbol(self, symbol: Symbol) -> str:
+        return self.symbols.setdefault(symbol, Symbol(f"n{len(self.symbols)}")).name
+
+    def attr(self, value: Any) -> str:
+        match value:
+            case None | bool() | int() | str():
+                return repr(value)
+            case float():
+                return _number(value)
+            case complex():
+                return f"complex({_number(value.real)}, {_number(value.imag)})"
+            case Symbol():
+                return self.symbol(value)
+            case tuple():
+                inner = ", ".join(map(self.attr, value))
+                return f"({inner},)" if len(value) == 1 else f"({inner})"
+            case np.dtype() if is_supported(value):
+                return f":{short(value)}"
+            case np.ndarray() if value.size <= INLINE_ELEMENTS and is_supported(value.dtype):
+                numbers = " ".join(self.attr(number) for number in value.ravel().tolist())
+                dims = ",".join(map(str, value.shape))
+                return f"{short(value.dtype)}[{dims}]<{numbers}>"
+        if isinstance(value, TYPE_CLASSES):
+            return f":{self.type(value)}"
+        return self.side(value)
+
+    def side(self, value: Any) -> str:
+        for index, entry in enumerate(self.table):
+            if entry is value:
+                return f"@{index}"
+        self.table.append(value)
+        return f"@{len(self.table) - 1}"
+
+
+def region_names(node: Node) -> list[str]:
+    """How each region of a node is headed: `before`, `after`, `branch0`, `branch1`, …"""
+    names = node.op.regions
+    if len(names) == 1 and names[0].endswith("*"):
+        return [f"{names[0][:-1]}{index}" for index in range(len(node.regions))]
+    return list(names)
+
+
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else str(value)
+
+
+def _quoted_if_odd(name: str) -> str:
+    return name if name.isidentifier() else repr(name)

@@ -1,0 +1,108 @@
+"""Copies graphs with changes; nothing is ever edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from wend.ir.builder import new_symbol
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.printer import TYPE_CLASSES
+from wend.ir.types import Dim, Symbol, accepts, substitute, symbols
+
+
+def copy_node(
+    node: Node,
+    operands: Sequence[Value],
+    regions: Sequence[Graph] | None = None,
+    dims: Mapping[Symbol, Dim] | None = None,
+) -> Node:
+    """A node like this one on other operands; `dims` renames dimensions."""
+    regions = node.regions if regions is None else regions
+    types = [result.type for result in node.results]
+    if not dims:
+        return Node(node.op, operands, node.attrs, regions, types, node.source)
+    return Node(
+        node.op,
+        operands,
+        {key: _rename(value, dims) for key, value in node.attrs.items()},
+        [copy_graph(region, dims) for region in regions],
+        [substitute(type, dims) for type in types],
+        node.source,
+    )
+
+
+def _rename(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
+    if isinstance(attr, Symbol):
+        return dims.get(attr, attr)
+    if isinstance(attr, tuple):
+        return tuple(_rename(item, dims) for item in attr)
+    if isinstance(attr, TYPE_CLASSES):
+        return substitute(attr, dims)
+    return attr
+
+
+def copy_nodes(
+    nodes: Iterable[Node],
+    mapping: dict[Value, Value],
+    replaced: Mapping[Node, Sequence[Node]] | None = None,
+) -> list[Node]:
+    """Copy nodes with their operands mapped; `mapping` learns where each result went.
+
+    `replaced` gives nodes to stand for some; the first results of the last of them stand for the
+    results of the old one, and all of theirs are mapped as well.
+    """
+    copies = []
+    for node in nodes:
+        stand_ins = replaced.get(node, (node,)) if replaced else (node,)
+        for stand_in in stand_ins:
+            copy = copy_node(stand_in, [mapping.get(v, v) for v in stand_in.operands])
+            mapping.update(zip(stand_in.results, copy.results, strict=True))
+            copies.append(copy)
+        if stand_ins[-1] is not node:
+            mapping.update(zip(node.results, copies[-1].results, strict=False))
+    return copies
+
+
+def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple[Value, ...]:
+    """Append a copy of a graph's nodes to `nodes`, and return what its results have become.
+
+    Symbols of the params bind to the dimensions of the arguments; other symbols of the graph are
+    renamed, so that a graph may be inlined twice.
+
+    Raises:
+        ValueError: an argument is not of its param's type.
+    """
+    dims: dict[Symbol, Dim] = {}
+    for param, argument in zip(graph.params, arguments, strict=True):
+        if not accepts(param.type, argument.type, dims):
+            raise ValueError(f"{graph.name} takes {param.type}, not {argument.type}")
+    mapping = dict(zip(graph.params, arguments, strict=True))
+    for node in graph.nodes:
+        for result in node.results:
+            for symbol in symbols(result.type):
+                if symbol not in dims:
+                    dims[symbol] = new_symbol()
+        copy = copy_node(node, [mapping[operand] for operand in node.operands], dims=dims)
+        mapping.update(zip(node.results, copy.results, strict=True))
+        nodes.append(copy)
+    return tuple(mapping[result] for result in graph.results)
+
+
+def copy_graph(graph: Graph, dims: Mapping[Symbol, Dim] | None = None) -> Graph:
+    """A copy of a graph with values of its own; `dims` renames dimensions."""
+    mapping: dict[Value, Value] = {}
+    for param in graph.params:
+        mapping[param] = Value(substitute(param.type, dims or {}), name=param.name)
+    nodes = []
+    for node in graph.nodes:
+        copy = copy_node(node, [mapping[operand] for operand in node.operands], dims=dims)
+        mapping.update(zip(node.results, copy.results, strict=True))
+        nodes.append(copy)
+    return Graph(
+        graph.name,
+        tuple(mapping[param] for param in graph.params),
+        tuple(nodes),
+        tuple(mapping[result] for result in graph.results),
+        tuple(mapping[capture] for capture in graph.captures),
+    )

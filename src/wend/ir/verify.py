@@ -1,0 +1,60 @@
+"""Checks a graph: scopes, types and regions, with the user's line where there is a fault."""
+
+from __future__ import annotations
+
+from wend.base.errors import GraphError, WendError, listed
+from wend.base.source import at
+from wend.ir.builder import as_tuple
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import Dim, Symbol, accepts
+
+
+def verify(graph: Graph) -> Graph:
+    """Return the graph if it is sound.
+
+    Raises:
+        GraphError: a value is used before or outside its definition, a type is not what the shape
+            rule gives, or a region does not fit its node.
+    """
+    _verify_scope(graph)
+    return graph
+
+
+def _verify_scope(graph: Graph) -> None:
+    defined: set[Value] = set()
+    for param in graph.params:
+        if param in defined or param.node is not None:
+            raise GraphError(f"graph {graph.name}: a param is listed twice or made by a node")
+        defined.add(param)
+    if graph.captures != graph.params[len(graph.params) - len(graph.captures) :]:
+        raise GraphError(f"graph {graph.name}: the captures are not the last of the params")
+    for node in graph.nodes:
+        _verify_node(node, defined)
+        defined.update(node.results)
+    for result in graph.results:
+        if result not in defined:
+            raise GraphError(f"graph {graph.name}: returns {result!r}, which it does not define")
+
+
+def _verify_node(node: Node, defined: set[Value]) -> None:
+    where = f"{node.op.name}{at(node.source)}"
+    for operand in node.operands:
+        if operand not in defined:
+            raise GraphError(f"{where}: uses {operand!r}, which is not defined before it here")
+    for region in node.regions:
+        _verify_scope(region)
+    given = {"regions": node.regions, **node.attrs} if node.op.regions else node.attrs
+    try:
+        inferred = as_tuple(node.op.infer(*(operand.type for operand in node.operands), **given))
+    except WendError as error:
+        raise GraphError(f"{where}: {error}") from error
+    recorded = tuple(result.type for result in node.results)
+    bound: dict[Symbol, Dim] = {}
+    same = len(inferred) == len(recorded) and all(
+        accepts(mine, theirs, bound) for mine, theirs in zip(inferred, recorded, strict=True)
+    )
+    # Only the unknowns that the rule calls new may have another name in the graph.
+    if not same or any(mine != dim and not mine.is_fresh for mine, dim in bound.items()):
+        raise GraphError(
+            f"{where}: has results {listed(recorded)}, its shape rule gives {listed(inferred)}"
+        )

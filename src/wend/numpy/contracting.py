@@ -1,0 +1,112 @@
+"""Products of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from wend.base.errors import ShapeError
+from wend.eager.dispatch import Staged, apply
+from wend.eager.promotion import as_array, cast, common_shape, result_dtype, tensor_type
+from wend.ir.types import Dim, Symbol
+from wend.numpy import shaping
+from wend.numpy.public import implements
+from wend.ops.contracting import Axes, dot_general
+
+
+def _pair(x: Any, y: Any) -> tuple[Any, Any]:
+    x, y = as_array(x), as_array(y)
+    dtype = result_dtype(x, y)
+    return cast(x, dtype), cast(y, dtype)
+
+
+def _product(x: Any, y: Any, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]) -> Any:
+    for mine, theirs in zip(*contract, strict=True):
+        a, b = tensor_type(x).dims[mine], tensor_type(y).dims[theirs]
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            shapes = f"{tensor_type(x).shape} and {tensor_type(y).shape}"
+            raise ShapeError(f"shapes {shapes} not aligned: {a} (dim {mine}) != {b} (dim {theirs})")
+    return apply(dot_general, x, y, contract=contract, batch=batch)
+
+
+def _spread_stack(x: Any, stack: tuple[Dim, ...]) -> Any:
+    dims = tensor_type(x).dims
+    if dims[:-2] == stack:
+        return x
+    if any(isinstance(dim, Symbol) for dim in (*stack, *dims)):
+        raise NotImplementedError("matmul of stacks of unknown size that must be broadcast")
+    return shaping.broadcast_to(x, (*stack, *dims[-2:]))
+
+
+@implements(np.matmul)
+def matmul(x: Any, y: Any) -> Any:
+    """`numpy.matmul`, for traced arrays as well."""
+    x, y = _pair(x, y)
+    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
+    if not mine or not theirs:
+        raise ValueError("matmul: Input operand does not have enough dimensions")
+    if mine <= 2 or theirs == 1:
+        return _plain(x, y, mine, theirs)
+    if theirs == 2:
+        return _product(x, y, ((mine - 1,), (0,)), ((), ()))
+    stack = common_shape([tensor_type(x).dims[:-2], tensor_type(y).dims[:-2]])
+    assert stack is not None
+    x, y = _spread_stack(x, stack), _spread_stack(y, stack)
+    axes = tuple(range(len(stack)))
+    rank = len(stack) + 2
+    return _product(x, y, ((rank - 1,), (rank - 2,)), (axes, axes))
+
+
+def _plain(x: Any, y: Any, mine: int, theirs: int) -> Any:
+    """Where no stack has to be lined up with another."""
+    free = _product(x, y, ((mine - 1,), (max(theirs - 2, 0),)), ((), ()))
+    if theirs <= 2:
+        return free
+    # [m] @ [s…, k, n] gave [m, s…, n]: the stack comes first.
+    return shaping.moveaxis(free, 0, -2) if mine == 2 else free
+
+
+@implements(np.dot)
+def dot(x: Any, y: Any) -> Any:
+    """`numpy.dot`, for traced arrays as well."""
+    x, y = _pair(x, y)
+    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
+    if not mine or not theirs:
+        return x * y
+    return _product(x, y, ((mine - 1,), (max(theirs - 2, 0),)), ((), ()))
+
+
+@implements(np.vdot)
+def vdot(x: Any, y: Any) -> Any:
+    """`numpy.vdot`, for traced arrays as well."""
+    x, y = (shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
+    return dot(np.conjugate(x), y)
+
+
+@implements(np.outer)
+def outer(x: Any, y: Any) -> Any:
+    """`numpy.outer`, for traced arrays as well."""
+    x, y = (shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
+    return _product(*_pair(x, y), ((), ()), ((), ()))
+
+
+@implements(np.tensordot)
+def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+    """`numpy.tensordot`, for traced arrays as well."""
+    x, y = _pair(x, y)
+    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
+    if isinstance(axes, (int, np.integer)):
+        pairs = tuple(range(mine - int(axes), mine)), tuple(range(int(axes)))
+    else:
+        pairs = normalize_axis_tuple(axes[0], mine), normalize_axis_tuple(axes[1], theirs)
+    return _product(x, y, pairs, ((), ()))
+
+
+@implements(np.vecdot)
+def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
+    """`numpy.vecdot`, for traced arrays as well."""
+    x, y = _pair(x, y)
+    product = np.conjugate(x) * y
+    return np.sum(product, axis=normalize_axis_index(axis, shaping.rank_of(product)))

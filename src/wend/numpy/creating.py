@@ -1,0 +1,60 @@
+"""Functions that make arrays, of staged ones or like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.eager.dispatch import Staged, any_staged, apply
+from wend.eager.promotion import cast, tensor_type
+from wend.numpy import shaping
+from wend.numpy.public import implements
+from wend.ops import shaping as ops
+
+
+def _spread(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
+    number = cast(number, np.dtype(dtype) if dtype is not None else tensor_type(like).dtype)
+    if shape is not None:
+        return shaping.broadcast_to(number, shape)
+    known = tensor_type(like)
+    if known.is_static:
+        return apply(ops.broadcast_to, number, shape=known.shape)
+    return apply(ops.broadcast_to, number, apply(ops.shape_of, like), shape=known.shape)
+
+
+def _filled(original: Any, number: int) -> Any:
+    def staged(x: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+        known = tensor_type(x)
+        if shape is None and known.is_static:
+            return np.full(known.dims, number, dtype or known.dtype)  # type: ignore[arg-type]
+        return _spread(number, x, dtype, shape)
+
+    staged.__name__ = staged.__qualname__ = original.__name__
+    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    return implements(original)(staged)
+
+
+zeros_like = _filled(np.zeros_like, 0)
+ones_like = _filled(np.ones_like, 1)
+empty_like = _filled(np.empty_like, 0)
+
+
+@implements(np.full_like)
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+    """`numpy.full_like`, for traced arrays as well."""
+    return _spread(fill_value, x, dtype, shape)
+
+
+@implements(np.asarray)
+def asarray(x: Any, dtype: Any = None) -> Any:
+    """`numpy.asarray`, for traced arrays and lists of them as well."""
+    if not isinstance(x, Staged):
+        x = shaping.stack([asarray(item) if any_staged([item]) else np.asarray(item) for item in x])
+    return x if dtype is None else cast(x, np.dtype(dtype))
+
+
+@implements(np.array)
+def array(x: Any, dtype: Any = None) -> Any:
+    """`numpy.array`, for traced arrays and lists of them as well."""
+    return asarray(x, dtype)

@@ -1,0 +1,197 @@
+"""`x[key]` on staged arrays: NumPy's basic and advanced indexing."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from wend.base.errors import ShapeError
+from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.promotion import as_array, broadcast, cast, tensor_type
+from wend.ir.dtypes import BOOL, INT64
+from wend.numpy import shaping
+from wend.numpy.public import implements
+from wend.ops import indexing as ops
+from wend.ops import shaping as shaping_ops
+
+_WHOLE = slice(None)
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[key]`.
+
+    Args:
+        x: a staged array.
+        key: integers, slices with known bounds, None, an ellipsis, arrays of integers or bools,
+            plain or staged, or a tuple of these.
+
+    Raises:
+        IndexError: too many indices, or a position that is known to be out of range.
+    """
+    x, entries = _per_axis(x, key)
+    x, entries = _drop_known_integers(*_slice_axes(x, entries))
+    if all(isinstance(entry, slice) for entry in entries):
+        return x
+    return _advanced(x, entries)
+
+
+def _is_mask(entry: Any) -> bool:
+    return not isinstance(entry, slice) and tensor_type(entry).dtype == BOOL
+
+
+def _normal(entry: Any) -> Any:
+    """An entry as a slice, a Python int, or an array."""
+    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+        return entry
+    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
+        return operator.index(entry)
+    array = as_array(entry)
+    if isinstance(array, (bool, np.bool_)):
+        raise IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
+    kind = tensor_type(array).dtype.kind
+    if kind not in "iub" and not (isinstance(array, np.ndarray) and array.size == 0):
+        raise IndexError(f"arrays used as indices must be of integer (or bool) type, not {entry!r}")
+    return array.astype(np.int64) if kind not in "iub" else array
+
+
+def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
+    """Give every axis its entry: expand the ellipsis, insert axes for None, unpack masks."""
+    entries = [_normal(entry) for entry in (key if isinstance(key, tuple) else (key,))]
+    used = sum(
+        0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries
+    )
+    rank = shaping.rank_of(x)
+    if used > rank:
+        raise IndexError(
+            f"too many indices for array: array is {rank}-dimensional, but {used} were indexed"
+        )
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    place = dots[0] if dots else len(entries)
+    entries[place : place + len(dots)] = [_WHOLE] * (rank - used)
+    new_axes, full, axis = [], [], 0
+    for entry in entries:
+        if entry is None:
+            new_axes.append(axis)
+            full.append(_WHOLE)
+            axis += 1
+            continue
+        unpacked = _unpack_mask(entry)
+        full += unpacked
+        axis += len(unpacked)
+    if new_axes:
+        x = shaping.expand_dims(x, tuple(new_axes))
+    return x, full
+
+
+def _mask_rank(entry: Any) -> int:
+    if isinstance(entry, (slice, int)) or not _is_mask(entry):
+        return 1
+    return shaping.rank_of(entry)
+
+
+def _unpack_mask(entry: Any) -> list[Any]:
+    """A mask as one vector of positions per axis it covers."""
+    if isinstance(entry, (slice, int)) or not _is_mask(entry):
+        return [entry]
+    if shaping.rank_of(entry) == 0:
+        raise IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
+    return list(apply_all(ops.nonzero, entry))
+
+
+def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Apply the slices; integers that are known become slices of one."""
+    dims = tensor_type(x).dims
+    slices: list[tuple[int | None, int | None, int | None]] = []
+    left: list[Any] = []
+    for axis, entry in enumerate(entries):
+        if isinstance(entry, slice):
+            slices.append(_known_bounds(entry))
+            left.append(_WHOLE)
+        elif isinstance(entry, int) and isinstance(dims[axis], int):
+            size = dims[axis]
+            assert isinstance(size, int)
+            if not -size <= entry < size:
+                raise IndexError(
+                    f"index {entry} is out of bounds for axis {axis} with size {size}"
+                )
+            start = entry % size
+            slices.append((start, start + 1, None))
+            left.append(0)
+        else:
+            slices.append((None, None, None))
+            left.append(entry)
+    if any(bounds != (None, None, None) for bounds in slices):
+        x = apply(shaping_ops.slice_, x, slices=tuple(slices))
+    return x, left
+
+
+def _known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
+    bounds = (entry.start, entry.stop, entry.step)
+    if any(isinstance(bound, Staged) for bound in bounds):
+        raise IndexError(
+            "the bounds of a slice of a traced array must be known before the run; "
+            "use wnp.take with wnp.arange(n) + start, or a mask"
+        )
+    start, stop, step = (None if b is None else operator.index(b) for b in bounds)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    return start, stop, step
+
+
+def _drop_known_integers(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Drop the axes of known integers, unless arrays are there for them to be broadcast with."""
+    arrays = [e for e in entries if not isinstance(e, (slice, int))]
+    dims = tensor_type(x).dims
+    known = [k for k, e in enumerate(entries) if isinstance(e, int) and dims[k] == 1]
+    if any(shaping.rank_of(array) for array in arrays) or not known:
+        return x, entries
+    x = shaping.squeeze(x, tuple(known))
+    return x, [entry for k, entry in enumerate(entries) if k not in known]
+
+
+def _advanced(x: Any, entries: list[Any]) -> Any:
+    """Index by arrays: bring their axes to the front, gather, put the result's axes in place."""
+    places = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
+    indices = broadcast(*(cast(entries[k], INT64) for k in places))
+    rest = [k for k in range(len(entries)) if k not in places]
+    moved = shaping.transpose(x, (*places, *rest)) if places != list(range(len(places))) else x
+    found = apply(ops.gather, moved, *indices)
+    index_rank = shaping.rank_of(indices[0])
+    together = places == list(range(places[0], places[0] + len(places)))
+    if not together or places[0] == 0 or index_rank == 0:
+        return found
+    front = tuple(range(index_rank))
+    return shaping.moveaxis(found, front, tuple(places[0] + k for k in front))
+
+
+@implements(np.take)
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """`numpy.take`, for traced arrays as well."""
+    x = as_array(x)
+    if axis is None:
+        x, axis = shaping.ravel(x), 0
+    place = normalize_axis_index(axis, shaping.rank_of(x))
+    return _advanced(x, [_WHOLE] * place + [as_array(indices)]
+                     + [_WHOLE] * (shaping.rank_of(x) - place - 1))
+
+
+@implements(np.take_along_axis)
+def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
+    """`numpy.take_along_axis` for arrays of equal other sizes, for traced arrays as well."""
+    place = normalize_axis_index(axis, shaping.rank_of(x))
+    mine, theirs = tensor_type(x).dims, tensor_type(indices).dims
+    for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if k != place and a != b:
+            raise ShapeError(f"take_along_axis: sizes {a} and {b} of axis {k} differ")
+    return apply(ops.take_along, x, cast(indices, INT64), axis=place)
+
+
+@implements(np.nonzero)
+def nonzero(x: Any) -> Any:
+    """`numpy.nonzero`, for traced arrays as well; how many there are, only the run tells."""
+    return tuple(apply_all(ops.nonzero, cast(x, BOOL)))

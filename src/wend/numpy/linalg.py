@@ -1,0 +1,44 @@
+"""Linear algebra: `wend.numpy.linalg`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.eager.dispatch import apply
+from wend.eager.promotion import as_array, cast, common_shape, tensor_type
+from wend.numpy import shaping
+from wend.numpy.public import implements
+from wend.ops import linalg as ops
+
+
+def _inexact(*xs: Any) -> list[Any]:
+    arrays = [as_array(x) for x in xs]
+    dtypes = [tensor_type(x).dtype for x in arrays]
+    dtype = np.result_type(*(d if d.kind in "fc" else np.float64 for d in dtypes))
+    return [cast(x, dtype) for x in arrays]
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """`numpy.linalg.solve`, for traced arrays as well."""
+    a, b = _inexact(a, b)
+    is_vector = shaping.rank_of(b) == 1
+    b = shaping.expand_dims(b, -1) if is_vector else b
+    stack = common_shape([tensor_type(a).dims[:-2], tensor_type(b).dims[:-2]])
+    a, b = (_spread(x, stack) for x in (a, b))
+    x = apply(ops.solve, a, b)
+    return shaping.squeeze(x, -1) if is_vector else x
+
+
+def _spread(x: Any, stack: Any) -> Any:
+    dims = tensor_type(x).dims
+    return x if dims[:-2] == stack else shaping.broadcast_to(x, (*stack, *dims[-2:]))
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: Any) -> Any:
+    """`numpy.linalg.cholesky` of real matrices, for traced arrays as well."""
+    (a,) = _inexact(a)
+    return apply(ops.cholesky, a)

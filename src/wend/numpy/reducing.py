@@ -1,0 +1,170 @@
+"""Reductions, positions of extremes, running sums and orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from wend.base.errors import ShapeError
+from wend.eager.dispatch import apply
+from wend.eager.promotion import cast, tensor_type
+from wend.ir.dtypes import BOOL
+from wend.ir.op import Op
+from wend.numpy import elementwise as ew
+from wend.numpy import shaping
+from wend.numpy.public import implements
+from wend.ops import reducing as ops
+from wend.ops import sorting
+from wend.ops.build import Axes
+
+
+def _axes(x: Any, axis: Any) -> Axes:
+    rank = shaping.rank_of(x)
+    return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
+
+
+def _summing_dtype(x: Any, dtype: Any) -> np.dtype:
+    # As NumPy: small integers and bools are summed as 64-bit ones.
+    if dtype is not None:
+        return np.dtype(dtype)
+    return np.add.reduce(np.zeros(1, tensor_type(x).dtype)).dtype  # type: ignore[no-any-return]
+
+
+@implements(np.sum)
+def sum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """`numpy.sum`, for traced arrays as well."""
+    x = cast(x, _summing_dtype(x, dtype))
+    return apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+
+
+@implements(np.prod)
+def prod(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """`numpy.prod`, for traced arrays as well; its derivative is right where elements are 0."""
+    x = cast(x, _summing_dtype(x, dtype))
+    return apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+
+
+def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) -> Any:
+    def staged(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        axes = _axes(x, axis)
+        if any(tensor_type(x).dims[k] == 0 for k in axes):
+            name = original.__name__
+            raise ShapeError(f"zero-size array to reduction operation {name} which has no identity")
+        return apply(op, x, axes=axes, keepdims=bool(keepdims))
+
+    staged.__name__ = staged.__qualname__ = original.__name__
+    staged.__doc__ = (
+        f"`numpy.{original.__name__}`, for traced arrays as well.\n\n"
+        "    Elements that tie share the derivative evenly."
+    )
+    return implements(original, alias)(staged)
+
+
+max = amax = _extreme(np.max, np.amax, ops.reduce_max)
+min = amin = _extreme(np.min, np.amin, ops.reduce_min)
+
+
+@implements(np.any)
+def any(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """`numpy.any`, for traced arrays as well."""
+    x = cast(x, BOOL)
+    return apply(ops.reduce_any, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+
+
+@implements(np.all)
+def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """`numpy.all`, for traced arrays as well."""
+    x = cast(x, BOOL)
+    return apply(ops.reduce_all, x, axes=_axes(x, axis), keepdims=bool(keepdims))
+
+
+def _count(x: Any, axes: Axes) -> Any:
+    sizes = shaping.shape(x)
+    total: Any = 1
+    for k in axes:
+        total = total * sizes[k]
+    return total
+
+
+@implements(np.mean)
+def mean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """`numpy.mean`, for traced arrays as well."""
+    if dtype is None and tensor_type(x).dtype.kind not in "fc":
+        dtype = np.float64
+    total = sum(x, axis, dtype, keepdims=keepdims)
+    return _over(total, _count(x, _axes(x, axis)))
+
+
+def _over(total: Any, count: Any) -> Any:
+    # The count takes the dtype of what it divides.
+    return ew.divide(total, cast(count, tensor_type(total).dtype))
+
+
+@implements(np.var)
+def var(
+    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+) -> Any:
+    """`numpy.var`, for traced arrays as well."""
+    if dtype is None and tensor_type(x).dtype.kind not in "fc":
+        dtype = np.float64
+    x = x if dtype is None else cast(x, np.dtype(dtype))
+    gap = x - mean(x, axis, keepdims=True)
+    squares = ew.real(gap * ew.conjugate(gap)) if tensor_type(x).dtype.kind == "c" else gap * gap
+    return _over(sum(squares, axis, keepdims=keepdims), _count(x, _axes(x, axis)) - ddof)
+
+
+@implements(np.std)
+def std(
+    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+) -> Any:
+    """`numpy.std`, for traced arrays as well."""
+    return ew.sqrt(var(x, axis, dtype, ddof, keepdims=keepdims))
+
+
+def _position(original: Callable[..., Any], op: Op) -> Any:
+    def staged(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+        if axis is None:
+            found = apply(op, shaping.ravel(x), axis=0, keepdims=False)
+            return shaping.reshape(found, (1,) * shaping.rank_of(x)) if keepdims else found
+        place = normalize_axis_index(axis, shaping.rank_of(x))
+        return apply(op, x, axis=place, keepdims=bool(keepdims))
+
+    staged.__name__ = staged.__qualname__ = original.__name__
+    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    return implements(original)(staged)
+
+
+argmax = _position(np.argmax, ops.argmax)
+argmin = _position(np.argmin, ops.argmin)
+
+
+@implements(np.cumsum)
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """`numpy.cumsum`, for traced arrays as well."""
+    x = cast(x, _summing_dtype(x, dtype))
+    if axis is None:
+        x, axis = shaping.ravel(x), 0
+    return apply(ops.cumsum, x, axis=normalize_axis_index(axis, shaping.rank_of(x)), reverse=False)
+
+
+def _ordered(x: Any, axis: int | None) -> tuple[Any, int]:
+    if axis is None:
+        return shaping.ravel(x), 0
+    return x, normalize_axis_index(axis, shaping.rank_of(x))
+
+
+@implements(np.sort)
+def sort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
+    """`numpy.sort`, for traced arrays as well; always stable."""
+    x, place = _ordered(x, axis)
+    return apply(sorting.sort, x, axis=place)
+
+
+@implements(np.argsort)
+def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
+    """`numpy.argsort`, for traced arrays as well; always stable."""
+    x, place = _ordered(x, axis)
+    return apply(sorting.argsort, x, axis=place)

@@ -1,0 +1,263 @@
+"""Functions that change shapes and join arrays."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from wend.base.errors import ShapeError
+from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.promotion import as_array, broadcast, cast, result_dtype, tensor_type
+from wend.ir.types import Dim, Symbol
+from wend.numpy.public import implements
+from wend.ops import shaping as ops
+
+
+def rank_of(x: Any) -> int:
+    """The number of dimensions, which must be known."""
+    return len(tensor_type(x).dims)
+
+
+@implements(np.reshape)
+def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """`numpy.reshape` in C order, for traced arrays as well."""
+    if order != "C":
+        raise NotImplementedError("reshape of a traced array has order='C' only")
+    wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(size, Staged) for size in wanted):
+        size = apply_all(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)[0]
+        dims = [s if isinstance(s, int) else Symbol(f"?{k}") for k, s in enumerate(wanted)]
+        return apply(ops.reshape, x, size, shape=tuple(dims))
+    dims = tuple(operator.index(size) for size in wanted)
+    if dims.count(-1) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    known = tensor_type(x)
+    if known.is_static and -1 in dims:
+        rest = -math.prod(dims)
+        total = math.prod(known.dims)  # type: ignore[arg-type]
+        if rest == 0 or total % rest:
+            raise ShapeError(f"cannot reshape array of size {total} into shape {dims}")
+        dims = tuple(total // rest if dim == -1 else dim for dim in dims)
+    return x if dims == known.shape else apply(ops.reshape, x, shape=dims)
+
+
+def as_size(size: Any) -> Any:
+    """A size as an i64 scalar."""
+    return cast(size, np.dtype(np.int64))
+
+
+def reshape_1(x: Any) -> Any:
+    """A scalar as a vector of one."""
+    return reshape(x, (1,)) if isinstance(x, Staged) else np.reshape(x, (1,))
+
+
+@implements(np.ravel)
+def ravel(x: Any) -> Any:
+    """`numpy.ravel`, for traced arrays as well."""
+    return reshape(x, (-1,))
+
+
+@implements(np.transpose, np.permute_dims)
+def transpose(x: Any, axes: Any = None) -> Any:
+    """`numpy.transpose`, for traced arrays as well."""
+    rank = rank_of(x)
+    perm = tuple(range(rank))[::-1] if axes is None else normalize_axis_tuple(axes, rank)
+    if len(perm) != rank:
+        raise ValueError("axes don't match array")
+    return apply(ops.transpose, x, perm=tuple(perm))
+
+
+permute_dims = transpose
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any) -> Any:
+    """`numpy.matrix_transpose`, for traced arrays as well."""
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """`numpy.swapaxes`, for traced arrays as well."""
+    perm = list(range(rank_of(x)))
+    first, second = (normalize_axis_index(axis, len(perm)) for axis in (axis1, axis2))
+    perm[first], perm[second] = perm[second], perm[first]
+    return apply(ops.transpose, x, perm=tuple(perm))
+
+
+@implements(np.moveaxis)
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    """`numpy.moveaxis`, for traced arrays as well."""
+    rank = rank_of(x)
+    sources = normalize_axis_tuple(source, rank, "source")
+    places = normalize_axis_tuple(destination, rank, "destination")
+    perm = [axis for axis in range(rank) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        perm.insert(place, axis)
+    return apply(ops.transpose, x, perm=tuple(perm))
+
+
+def _with_axes(x: Any, dims: Sequence[Dim], kept: Sequence[int]) -> Any:
+    """Insert axes of size 1; `kept` are the places of the array's own axes."""
+    if all(isinstance(dim, int) for dim in dims):
+        return apply(ops.reshape, x, shape=tuple(dims))
+    sizes: list[Any] = [np.ones(1, np.int64)] * len(dims)
+    for axis, place in enumerate(kept):
+        sizes[place] = reshape_1(apply(ops.dim_of, x, axis=axis))
+    return apply(ops.reshape, x, apply(ops.concat, *sizes, axis=0), shape=tuple(dims))
+
+
+@implements(np.expand_dims)
+def expand_dims(x: Any, axis: Any) -> Any:
+    """`numpy.expand_dims`, for traced arrays as well."""
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = rank_of(x) + len(axes)
+    places = normalize_axis_tuple(axes, rank)
+    kept = [place for place in range(rank) if place not in places]
+    dims: list[Dim] = [1] * rank
+    for place, dim in zip(kept, tensor_type(x).dims, strict=True):
+        dims[place] = dim
+    return _with_axes(x, dims, kept)
+
+
+@implements(np.squeeze)
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """`numpy.squeeze`, for traced arrays as well."""
+    dims = tensor_type(x).dims
+    if axis is None:
+        axes: tuple[int, ...] = tuple(k for k, dim in enumerate(dims) if dim == 1)
+    else:
+        axes = normalize_axis_tuple(axis, len(dims))
+    if any(isinstance(dims[k], int) and dims[k] != 1 for k in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    left = [k for k in range(len(dims)) if k not in axes]
+    if all(isinstance(dims[k], int) for k in left):
+        return apply(ops.reshape, x, shape=tuple(dims[k] for k in left))
+    sizes = [reshape_1(apply(ops.dim_of, x, axis=k)) for k in left]
+    given = apply(ops.concat, *sizes, axis=0)
+    return apply(ops.reshape, x, given, shape=tuple(dims[k] for k in left))
+
+
+@implements(np.broadcast_to)
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """`numpy.broadcast_to`, for traced arrays as well."""
+    wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(size, Staged) for size in wanted):
+        size = apply(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)
+        dims = [s if isinstance(s, int) else Symbol(f"?{k}") for k, s in enumerate(wanted)]
+        return apply(ops.broadcast_to, x, size, shape=tuple(dims))
+    return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*xs: Any) -> Any:
+    """`numpy.broadcast_arrays`, for traced arrays as well."""
+    return tuple(broadcast(*map(as_array, xs)))
+
+
+def _same_dtype(xs: Sequence[Any]) -> list[Any]:
+    arrays = [as_array(x) for x in xs]
+    if not arrays:
+        raise ValueError("need at least one array")
+    dtype = result_dtype(*arrays)
+    return [cast(x, dtype) for x in arrays]
+
+
+@implements(np.concatenate, np.concat)
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """`numpy.concatenate`, for traced arrays as well."""
+    xs = _same_dtype(arrays)
+    if axis is None:
+        xs, axis = [ravel(x) if isinstance(x, Staged) else np.ravel(x) for x in xs], 0
+    ranks = {rank_of(x) for x in xs}
+    if ranks == {0}:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    return apply(ops.concat, *xs, axis=normalize_axis_index(axis, max(ranks)))
+
+
+concat = concatenate
+
+
+@implements(np.stack)
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """`numpy.stack`, for traced arrays as well."""
+    xs = _same_dtype(arrays)
+    place = normalize_axis_index(axis, rank_of(xs[0]) + 1)
+    rows = [expand_dims(x, place) for x in xs]
+    return apply(ops.concat, *rows, axis=place)
+
+
+@implements(np.split)
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """`numpy.split`, for traced arrays as well."""
+    axis = normalize_axis_index(axis, rank_of(x))
+    whole = tensor_type(x).dims[axis]
+    if not isinstance(whole, int):
+        raise ShapeError(f"split needs the size of axis {axis} before the run")
+    if isinstance(indices_or_sections, (int, np.integer)):
+        count = int(indices_or_sections)
+        if count <= 0 or whole % count:
+            raise ValueError("array split does not result in an equal division")
+        sizes = [whole // count] * count
+    else:
+        bounds = np.clip([0, *indices_or_sections, whole], 0, whole)
+        sizes = [max(0, int(b - a)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
+
+
+@implements(np.flip)
+def flip(x: Any, axis: Any = None) -> Any:
+    """`numpy.flip`, for traced arrays as well."""
+    rank = rank_of(x)
+    axes = range(rank) if axis is None else normalize_axis_tuple(axis, rank)
+    slices = tuple((None, None, -1 if k in axes else None) for k in range(rank))
+    return apply(ops.slice_, x, slices=slices)
+
+
+@implements(np.pad)
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """`numpy.pad` with a constant, for traced arrays as well."""
+    if mode != "constant" or np.ndim(constant_values):
+        raise NotImplementedError("pad of a traced array takes mode='constant' and one value")
+    pairs = np.broadcast_to(np.asarray(pad_width), (rank_of(x), 2)).tolist()
+    widths = tuple((int(low), int(high)) for low, high in pairs)
+    value = np.asarray(constant_values).astype(tensor_type(x).dtype).item()
+    return apply(ops.pad, x, widths=widths, value=value)
+
+
+@implements(np.shape)
+def shape(x: Any) -> tuple[Any, ...]:
+    """The shape; a size that is not known before the run is a traced integer."""
+    return tuple(
+        dim if isinstance(dim, int) else apply(ops.dim_of, x, axis=axis)
+        for axis, dim in enumerate(tensor_type(x).dims)
+    )
+
+
+@implements(np.ndim)
+def ndim(x: Any) -> int:
+    """The number of dimensions."""
+    return rank_of(x)
+
+
+@implements(np.size)
+def size(x: Any, axis: int | None = None) -> Any:
+    """The number of elements, or of those along an axis."""
+    sizes = shape(x)
+    if axis is not None:
+        return sizes[axis]
+    total: Any = 1
+    for one in sizes:
+        total = total * one
+    return total
+
+
+@implements(np.astype)
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    """`numpy.astype`, for traced arrays as well."""
+    return cast(x, np.dtype(dtype))

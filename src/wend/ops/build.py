@@ -1,0 +1,417 @@
+"""The instruction set on one page: a method for every operation, and the table of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.ir.builder import Builder
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import TABLE, Op
+from wend.ir.types import Dim, ListType, MaybeType, Shape, Symbol, TensorType, Type
+from wend.ops import (
+    contracting,
+    control,
+    creating,
+    effects,
+    elementwise,
+    indexing,
+    linalg,
+    lists,
+    maybe,
+    reducing,
+    shaping,
+    sorting,
+)
+from wend.ops.shapes import size_of
+
+FAMILIES = (
+    creating,
+    elementwise,
+    shaping,
+    indexing,
+    reducing,
+    contracting,
+    sorting,
+    linalg,
+    lists,
+    maybe,
+    effects,
+    control,
+)
+for _family in FAMILIES:
+    TABLE.add(value for value in vars(_family).values() if isinstance(value, Op))
+
+Axes = tuple[int, ...]
+
+
+class Build(Builder):
+    """A graph under construction, with a method for every operation.
+
+    Derivative rules speak to this and to the node they differentiate, and to nothing else.
+    """
+
+    # Constants
+    def constant(self, value: Any, dtype: Any = None) -> Value:
+        """A value known now. The array is copied and frozen."""
+        array = np.array(value, dtype)
+        array.flags.writeable = False
+        return self.emit(creating.constant, value=array)
+
+    def integer(self, value: int) -> Value:
+        return self.constant(value, np.int64)
+
+    def iota(self, length: int | Value, dtype: Any = np.int64) -> Value:
+        """0, 1, … length − 1."""
+        if isinstance(length, Value):
+            return self.emit(creating.iota, length, dtype=np.dtype(dtype), length=None)
+        return self.emit(creating.iota, dtype=np.dtype(dtype), length=length)
+
+    def full_like(self, like: Value, number: complex) -> Value:
+        """An array of one number, of the type of `like`."""
+        return self.broadcast_like(self.constant(number, like.type.dtype), like)
+
+    def ones_like(self, like: Value) -> Value:
+        return self.full_like(like, 1)
+
+    def zeros_like(self, like: Value) -> Value:
+        """Zeros of the type of `like`: an array, or a list of arrays."""
+        if isinstance(like.type, ListType):
+            return self.emit(lists.list_zeros, like)
+        if isinstance(like.type, MaybeType):
+            return self.emit(maybe.zero, type=like.type.of)
+        return self.full_like(like, 0)
+
+    # Arithmetic
+    def add(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.add, x, y)
+
+    def sub(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.sub, x, y)
+
+    def mul(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.mul, x, y)
+
+    def div(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.div, x, y)
+
+    def neg(self, x: Value) -> Value:
+        return self.emit(elementwise.neg, x)
+
+    def reciprocal(self, x: Value) -> Value:
+        return self.emit(elementwise.reciprocal, x)
+
+    def floor_divide(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.floor_divide, x, y)
+
+    def pow(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.pow, x, y)
+
+    def square(self, x: Value) -> Value:
+        return self.mul(x, x)
+
+    def one_minus(self, x: Value) -> Value:
+        return self.sub(self.ones_like(x), x)
+
+    def scale(self, x: Value, number: float) -> Value:
+        return self.mul(x, self.full_like(x, number))
+
+    # Functions
+    def sign(self, x: Value) -> Value:
+        return self.emit(elementwise.sign, x)
+
+    def sqrt(self, x: Value) -> Value:
+        return self.emit(elementwise.sqrt, x)
+
+    def log(self, x: Value) -> Value:
+        return self.emit(elementwise.log, x)
+
+    def sin(self, x: Value) -> Value:
+        return self.emit(elementwise.sin, x)
+
+    def cos(self, x: Value) -> Value:
+        return self.emit(elementwise.cos, x)
+
+    def sinh(self, x: Value) -> Value:
+        return self.emit(elementwise.sinh, x)
+
+    def cosh(self, x: Value) -> Value:
+        return self.emit(elementwise.cosh, x)
+
+    def real(self, x: Value) -> Value:
+        return self.emit(elementwise.real, x)
+
+    def imag(self, x: Value) -> Value:
+        return self.emit(elementwise.imag, x)
+
+    def conj(self, x: Value) -> Value:
+        return self.emit(elementwise.conj, x)
+
+    def complex(self, real: Value, imag: Value) -> Value:
+        return self.emit(elementwise.complex, real, imag)
+
+    # Comparison, choice, conversion
+    def eq(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.eq, x, y)
+
+    def lt(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.lt, x, y)
+
+    def gt(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.gt, x, y)
+
+    def ge(self, x: Value, y: Value) -> Value:
+        return self.emit(elementwise.ge, x, y)
+
+    def select(self, pred: Value, x: Value, y: Value) -> Value:
+        """`x` where `pred` holds, else `y`."""
+        return self.emit(elementwise.select, pred, x, y)
+
+    def cast(self, x: Value, dtype: Any) -> Value:
+        dtype = np.dtype(dtype)
+        return x if x.type.dtype == dtype else self.emit(elementwise.cast, x, dtype=dtype)
+
+    # Shapes
+    def shape_of(self, x: Value) -> Value:
+        """The shape as an i64 vector."""
+        if x.type.is_static:
+            return self.constant(x.type.dims, np.int64)
+        return self.emit(shaping.shape_of, x)
+
+    def size_of(self, x: Value, axis: int) -> Value:
+        """One size as an i64 scalar."""
+        dim = x.type.dims[axis]
+        return self.integer(dim) if isinstance(dim, int) else self.emit(
+            shaping.dim_of, x, axis=axis
+        )
+
+    def broadcast_to(self, x: Value, shape: Axes) -> Value:
+        """Spread over a known shape."""
+        return x if x.type.shape == shape else self.emit(shaping.broadcast_to, x, shape=shape)
+
+    def broadcast_like(self, x: Value, like: Value) -> Value:
+        """Spread over the shape of another value."""
+        if x.type.shape == like.type.shape and x.type.shape is not None:
+            return x
+        given = () if like.type.is_static else (self.shape_of(like),)
+        return self.emit(shaping.broadcast_to, x, *given, shape=like.type.shape)
+
+    def sum_like(self, x: Value, like: Value) -> Value:
+        """The transpose of `broadcast_like`: sum down to the shape of another value."""
+        mine, wanted = x.type.shape, like.type.shape
+        if mine is None or wanted is None:
+            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=wanted)
+        if mine == wanted:
+            return x
+        lead = len(mine) - len(wanted)
+        pairs = list(zip(mine[lead:], wanted, strict=True))
+        if any(a != b and b != 1 for a, b in pairs):
+            # Whether a symbol was stretched is only known at run time.
+            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=wanted)
+        axes = [k + lead for k, (a, b) in enumerate(pairs) if a != b]
+        if axes:
+            x = self.reduce_sum(x, axes=tuple(axes), keepdims=True)
+        return self.reduce_sum(x, axes=tuple(range(lead))) if lead else x
+
+    def refine(self, x: Value, type: Type) -> Value:
+        """The same value under a type whose dimensions have other names."""
+        return x if x.type == type else self.emit(shaping.refine, x, type=type)
+
+    def reshape(self, x: Value, shape: Shape) -> Value:
+        """Another shape; one −1 stands for what is left."""
+        return x if x.type.shape == shape else self.emit(shaping.reshape, x, shape=shape)
+
+    def reshape_like(self, x: Value, like: Value) -> Value:
+        if x.type.shape == like.type.shape:
+            return x
+        given = () if like.type.is_static else (self.shape_of(like),)
+        return self.emit(shaping.reshape, x, *given, shape=like.type.dims)
+
+    def insert_axes(self, x: Value, *, axes: Axes) -> Value:
+        """Put axes of size 1 where they will be in the result."""
+        dims: list[Dim] = list(x.type.dims)
+        for axis in sorted(axes):
+            dims.insert(axis, 1)
+        unknown = sum(isinstance(dim, Symbol) for dim in dims)
+        if unknown == 0:
+            return self.reshape(x, tuple(dims))
+        sizes = [self.insert_axes(self.size_of(x, k), axes=(0,)) for k in range(len(x.type.dims))]
+        for axis in sorted(axes):
+            sizes.insert(axis, self.constant([1], np.int64))
+        given = self.concat(*sizes, axis=0)
+        return self.emit(shaping.reshape, x, given, shape=tuple(dims))
+
+    def merge_axes(self, x: Value, *, start: int) -> Value:
+        """Make one axis of all axes from `start` on."""
+        kept, merged = x.type.dims[:start], size_of(x.type.dims[start:])
+        if merged is None or size_of(kept) is None:
+            raise ShapeError(f"the sizes of {x.type} must be known here")
+        return self.reshape(x, (*kept, merged))
+
+    def transpose(self, x: Value, *, perm: Axes) -> Value:
+        in_order = perm == tuple(range(len(perm)))
+        return x if in_order else self.emit(shaping.transpose, x, perm=perm)
+
+    def matrix_transpose(self, x: Value) -> Value:
+        rank = len(x.type.dims)
+        return self.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
+
+    def concat(self, *xs: Value, axis: int) -> Value:
+        return xs[0] if len(xs) == 1 else self.emit(shaping.concat, *xs, axis=axis)
+
+    def slice(self, x: Value, *, slices: shaping.Slices) -> Value:
+        """`x[start:stop:step, …]` with known bounds, a triple per axis."""
+        return self.emit(shaping.slice_, x, slices=slices)
+
+    def part(self, x: Value, start: int, stop: int) -> Value:
+        """A part of the last axis."""
+        whole = ((None, None, None),) * (len(x.type.dims) - 1)
+        return self.slice(x, slices=(*whole, (start, stop, None)))
+
+    def add_slice(self, into: Value, x: Value, *, slices: shaping.Slices) -> Value:
+        return self.emit(shaping.add_slice, into, x, slices=slices)
+
+    def narrow(self, x: Value, start: Value, stop: Value, *, axis: int, size: Dim | None) -> Value:
+        """One axis cut at positions that are values."""
+        return self.emit(shaping.narrow, x, start, stop, axis=axis, size=size)
+
+    def add_narrow(self, into: Value, x: Value, start: Value, stop: Value, *, axis: int) -> Value:
+        return self.emit(shaping.add_narrow, into, x, start, stop, axis=axis)
+
+    # Positions
+    def gather(self, x: Value, *indices: Value) -> Value:
+        """`x[i, j, …]` along the leading axes."""
+        return self.emit(indexing.gather, x, *indices)
+
+    def scatter_add(self, into: Value, x: Value, *indices: Value) -> Value:
+        return self.emit(indexing.scatter_add, into, x, *indices)
+
+    def take_along(self, x: Value, indices: Value, *, axis: int) -> Value:
+        return self.emit(indexing.take_along, x, indices, axis=axis)
+
+    def add_along(self, into: Value, x: Value, indices: Value, *, axis: int) -> Value:
+        return self.emit(indexing.add_along, into, x, indices, axis=axis)
+
+    def argsort(self, x: Value, *, axis: int) -> Value:
+        return self.emit(sorting.argsort, x, axis=axis)
+
+    # Reductions and products
+    def reduce_sum(self, x: Value, *, axes: Axes, keepdims: bool = False) -> Value:
+        return self.emit(reducing.reduce_sum, x, axes=axes, keepdims=keepdims)
+
+    def cumsum(self, x: Value, *, axis: int, reverse: bool = False) -> Value:
+        return self.emit(reducing.cumsum, x, axis=axis, reverse=reverse)
+
+    def dot_general(
+        self, x: Value, y: Value, *, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+    ) -> Value:
+        return self.emit(contracting.dot_general, x, y, contract=contract, batch=batch)
+
+    def matmul(self, x: Value, y: Value) -> Value:
+        """The product of two stacks of matrices of one rank."""
+        rank = len(x.type.dims)
+        stack = tuple(range(rank - 2))
+        return self.dot_general(x, y, contract=((rank - 1,), (rank - 2,)), batch=(stack, stack))
+
+    def solve(self, a: Value, y: Value) -> Value:
+        return self.emit(linalg.solve, a, y)
+
+    def half_lower(self, x: Value) -> Value:
+        """The lower triangle with half the diagonal, of a stack of square matrices."""
+        size = x.type.dims[-1]
+        if not isinstance(size, int):
+            raise ShapeError(f"the sizes of {x.type} must be known here")
+        weights = np.tril(np.ones((size, size)), -1) + 0.5 * np.eye(size)
+        return self.mul(x, self.broadcast_like(self.constant(weights, x.type.dtype), x))
+
+    # Lists
+    def list_new(self, element: Type) -> Value:
+        return self.emit(lists.list_new, element=element)
+
+    def list_push(self, list: Value, x: Value) -> Value:
+        return self.emit(lists.list_push, list, x)
+
+    def list_pop(self, list: Value) -> tuple[Value, ...]:
+        """All but the last, and the last."""
+        return self.emit_node(lists.list_pop, [list]).results
+
+    def list_get(self, list: Value, index: Value) -> Value:
+        return self.emit(lists.list_get, list, index)
+
+    def list_set(self, list: Value, index: Value, x: Value) -> Value:
+        return self.emit(lists.list_set, list, index, x)
+
+    def list_add_at(self, list: Value, index: Value, x: Value) -> Value:
+        return self.emit(lists.list_add_at, list, index, x)
+
+    def list_len(self, list: Value) -> Value:
+        return self.emit(lists.list_len, list)
+
+    def list_stack(self, list: Value, element_shape: Value | None = None) -> Value:
+        """The items as one array. `element_shape`: where their sizes are not known before."""
+        element = list.type.element
+        if element.is_static:
+            element_shape = self.constant(element.dims, np.int64)
+        if element_shape is None:
+            raise ShapeError(f"the shape of the items of {list.type} is not known here")
+        return self.emit(lists.list_stack, list, element_shape, dtype=element.dtype)
+
+    def list_stack_like(self, list: Value, like: Value) -> Value:
+        """The items as one array of the shape of `like`."""
+        shape = self.shape_of(like)
+        rest = self.slice(shape, slices=((1, None, None),))
+        return self.reshape_like(self.list_stack(list, rest), like)
+
+    def list_unstack(self, x: Value) -> Value:
+        return self.emit(lists.list_unstack, x)
+
+    # Cotangents that may be Zero
+    def zero(self, type: Type) -> Value:
+        return self.emit(maybe.zero, type=type)
+
+    def autograd_add(self, x: Value, y: Value) -> Value:
+        """The sum of two contributions to a cotangent, either of which may be a maybe."""
+        if isinstance(x.type, MaybeType) or isinstance(y.type, MaybeType):
+            return self.emit(maybe.autograd_add, x, y)
+        if isinstance(x.type, ListType):
+            return self.emit(lists.list_add, x, y)
+        return self.add(x, y)
+
+    def instantiate(self, x: Value, like: Value) -> Value:
+        """The value of a maybe, zeros like the primal where it is Zero."""
+        if not isinstance(x.type, MaybeType):
+            return x
+        return self.emit(maybe.instantiate, x, self.zeros_like(like))
+
+    def present(self, x: Value) -> Value:
+        """The value of a maybe that is known to be there."""
+        return self.emit(maybe.present, x) if isinstance(x.type, MaybeType) else x
+
+    # Effects
+    def print(self, token: Value, *values: Value, format: str) -> Value:
+        return self.emit(effects.print_, token, *values, format=format)
+
+    def assert_(self, token: Value, condition: Value, *values: Value, message: str) -> Value:
+        return self.emit(effects.assert_, token, condition, *values, message=message)
+
+    # Regions
+    def while_(
+        self, carry: Sequence[Value], invariants: Sequence[Value], before: Graph, after: Graph
+    ) -> Node:
+        operands = (*carry, *invariants)
+        return self.emit_node(control.while_, operands, (before, after), carry=len(carry))
+
+    def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
+        return self.emit_node(control.if_, (selector, *operands), branches)
+
+    def call(self, callee: Graph, operands: Sequence[Value]) -> Node:
+        return self.emit_node(control.call, operands, (callee,))
+
+
+def declared(type: Type) -> TensorType:
+    """The type of a tensor value, for code that is only reached with tensors."""
+    assert isinstance(type, TensorType)
+    return type

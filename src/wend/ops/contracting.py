@@ -1,0 +1,82 @@
+"""Products of arrays: matrix products of any rank."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wend.base.errors import TypeMismatchError
+from wend.ir.op import Linear, Op
+from wend.ir.types import TensorType, Type
+from wend.ops.shapes import same_dim, tensor_of
+
+Axes: TypeAlias = tuple[int, ...]
+
+
+def _free(rank: int, *used: Axes) -> Axes:
+    return tuple(k for k in range(rank) if not any(k in axes for axes in used))
+
+
+def _infer_dot_general(
+    x: Type, y: Type, *, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+) -> TensorType:
+    x, y = tensor_of(x), tensor_of(y)
+    if x.dtype != y.dtype:
+        raise TypeMismatchError(f"operands must have one dtype, found {x} and {y}")
+    for mine, theirs in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
+        same_dim(x.dims[mine], y.dims[theirs], f"axes {mine} and {theirs} of {x} and {y}")
+    shared = [x.dims[k] for k in batch[0]]
+    mine_free = [x.dims[k] for k in _free(len(x.dims), contract[0], batch[0])]
+    their_free = [y.dims[k] for k in _free(len(y.dims), contract[1], batch[1])]
+    return x.with_shape((*shared, *mine_free, *their_free))
+
+
+def _sizes(x: Any, axes: Axes) -> tuple[int, ...]:
+    return tuple(x.shape[k] for k in axes)
+
+
+def _kernel_dot_general(
+    x: Any, y: Any, *, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+) -> Any:
+    # As one (batched) matrix product: [batch, free, contracted] @ [batch, contracted, free].
+    x, y = np.asarray(x), np.asarray(y)
+    mine, theirs = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    shared = _sizes(x, batch[0])
+    left = x.transpose(batch[0] + mine + contract[0])
+    right = y.transpose(batch[1] + contract[1] + theirs)
+    depth = int(np.prod(_sizes(x, contract[0])))
+    rows, columns = int(np.prod(_sizes(x, mine))), int(np.prod(_sizes(y, theirs)))
+    product = np.matmul(
+        left.reshape(*shared, rows, depth), right.reshape(*shared, depth, columns)
+    )
+    return product.reshape(shared + _sizes(x, mine) + _sizes(y, theirs))[()]
+
+
+def _transpose_dot_general(b: Any, node: Any, ct: Any, index: int) -> Any:
+    # d(operand) = ct · other, contracted over what was free in the other, then put in order.
+    mine, theirs = index, 1 - index
+    operand, other = node.operands[mine], node.operands[theirs]
+    contract, batch = node.attrs["contract"], node.attrs["batch"]
+    my_free = _free(len(operand.type.dims), contract[mine], batch[mine])
+    other_free = _free(len(other.type.dims), contract[theirs], batch[theirs])
+    shared = tuple(range(len(batch[0])))
+    start = len(shared) + (len(my_free) if index == 0 else 0)
+    ct_axes = tuple(range(start, start + len(other_free)))
+    product = b.dot_general(
+        ct, other, contract=(ct_axes, other_free), batch=(shared, batch[theirs])
+    )
+    # The product's axes: batch, my free ones, then the contracted ones in the other's order.
+    left_over = _free(len(other.type.dims), other_free, batch[theirs])
+    pairs = dict(zip(contract[theirs], contract[mine], strict=True))
+    order = (*batch[mine], *my_free, *(pairs[k] for k in left_over))
+    return b.transpose(product, perm=tuple(np.argsort(order).tolist()))
+
+
+# contract and batch pair axes of x with axes of y; the result is [batch, free of x, free of y]
+dot_general = Op(
+    "dot_general",
+    _infer_dot_general,
+    _kernel_dot_general,
+    Linear(_transpose_dot_general, jointly=False),
+)

@@ -1,0 +1,199 @@
+"""The operations that hold regions, and the views that name their parts.
+
+`While` has the shape of MLIR's `scf.while`: `before` takes the carry and gives a predicate and
+the values it forwards, to `after` while the predicate holds and to the results when it does not;
+`after` gives the next carry. `before` runs once more than `after`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wend.base.errors import ShapeError, TypeMismatchError, listed
+from wend.ir.dtypes import BOOL, INT64
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import ByRegions, Op
+from wend.ir.types import (
+    Dim,
+    ListType,
+    MaybeType,
+    Symbol,
+    TensorType,
+    Type,
+    accepts,
+    fresh,
+    substitute,
+    symbols,
+    without_maybe,
+)
+
+PREDICATE = TensorType(BOOL, ())
+
+
+def _check_given(what: str, params: Sequence[Type], given: Sequence[Type], outer: set) -> None:
+    """Values given to a region fit its params; outer dimensions stay what they are."""
+    if len(params) != len(given):
+        raise ShapeError(f"{what}: takes {len(params)} values, given {len(given)}")
+    bound: dict[Symbol, Dim] = {symbol: symbol for symbol in outer}
+    for position, (param, type) in enumerate(zip(params, given, strict=True)):
+        if not accepts(param, type, bound):
+            raise TypeMismatchError(f"{what}: value {position} is {type}, expected {param}")
+
+
+def _outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, ...]:
+    """Types as seen outside a region: dimensions that only it knows become new unknowns."""
+    types = tuple(types)
+    local = [s for type in types for s in symbols(type) if s not in outer]
+    names = {symbol: fresh(k) for k, symbol in enumerate(dict.fromkeys(local))}
+    return tuple(substitute(type, names) for type in types)
+
+
+def _outer_symbols(types: Iterable[Type]) -> set[Symbol]:
+    return {symbol for type in types for symbol in symbols(type)}
+
+
+def _infer_while(*types: Type, carry: int, regions: Sequence[Graph]) -> tuple[Type, ...]:
+    before, after = regions
+    # A carry whose size changes has a dimension of its own in the regions, not an outer one.
+    outer, invariants = _outer_symbols(types), types[carry:]
+    _check_given("before", before.param_types, types, outer)
+    if not before.results or before.result_types[0] != PREDICATE:
+        found = before.result_types[0] if before.results else "nothing"
+        raise TypeMismatchError(f"the predicate must be a bool scalar, not {found}")
+    forwarded = before.result_types[1:]
+    _check_given("after", after.param_types, (*forwarded, *invariants), outer)
+    _check_given("the next carry", before.param_types[:carry], after.result_types, outer)
+    return _outside(forwarded, outer)
+
+
+def _join(a: Type, b: Type) -> Type | None:
+    """The type that holds either of two, or None."""
+    if a == b:
+        return a
+    if isinstance(a, MaybeType) or isinstance(b, MaybeType):
+        inner = _join(without_maybe(a), without_maybe(b))
+        return None if inner is None else MaybeType(inner)
+    if isinstance(a, ListType) and isinstance(b, ListType):
+        inner = _join(a.element, b.element)
+        return None if inner is None else ListType(inner)
+    if accepts(a, b):
+        return a
+    return b if accepts(b, a) else None
+
+
+def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
+    if selector not in (PREDICATE, TensorType(INT64, ())):
+        raise TypeMismatchError(f"the predicate must be a bool or i64 scalar, not {selector}")
+    outer = _outer_symbols(types)
+    for number, branch in enumerate(regions):
+        _check_given(f"branch {number}", branch.param_types, types, outer)
+        if len(branch.results) != len(regions[0].results):
+            raise ShapeError("branches give different numbers of results")
+    joined = []
+    for position, options in enumerate(zip(*(b.result_types for b in regions), strict=True)):
+        type = options[0]
+        for option in options[1:]:
+            both = _join(type, option)
+            if both is None:
+                raise TypeMismatchError(f"result {position} differs: {listed(options)}")
+            type = both
+        joined.append(type)
+    return _outside(joined, outer)
+
+
+def _infer_call(*types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
+    (callee,) = regions
+    bound: dict[Symbol, Dim] = {}
+    for position, (param, type) in enumerate(zip(callee.param_types, types, strict=True)):
+        if not accepts(param, type, bound):
+            raise TypeMismatchError(
+                f"{callee.name}: value {position} is {type}, expected {param}"
+            )
+    local = [s for type in callee.result_types for s in symbols(type) if s not in bound]
+    names: dict[Symbol, Dim] = {s: fresh(k) for k, s in enumerate(dict.fromkeys(local))}
+    return tuple(substitute(type, bound | names) for type in callee.result_types)
+
+
+while_ = Op("while", _infer_while, None, ByRegions(), regions=("before", "after"))
+if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",))
+call = Op("call", _infer_call, None, ByRegions(), regions=("callee",))
+
+
+@dataclass(frozen=True, slots=True)
+class WhileParts:
+    """A `while` node by its parts; nobody counts operands."""
+
+    carry: tuple[Value, ...]
+    invariants: tuple[Value, ...]
+    before: Graph
+    after: Graph
+
+    @staticmethod
+    def of(node: Node) -> WhileParts:
+        count = node.attrs["carry"]
+        before, after = node.regions
+        return WhileParts(node.operands[:count], node.operands[count:], before, after)
+
+    @property
+    def before_carry(self) -> tuple[Value, ...]:
+        """The params of `before` that hold the carry."""
+        return self.before.params[: len(self.carry)]
+
+    @property
+    def before_invariants(self) -> tuple[Value, ...]:
+        return self.before.params[len(self.carry) :]
+
+    @property
+    def predicate(self) -> Value:
+        return self.before.results[0]
+
+    @property
+    def forwarded(self) -> tuple[Value, ...]:
+        """What `before` hands on, to `after` or to the results."""
+        return self.before.results[1:]
+
+    @property
+    def after_forwarded(self) -> tuple[Value, ...]:
+        """The params of `after` that hold what was forwarded."""
+        return self.after.params[: len(self.forwarded)]
+
+    @property
+    def after_invariants(self) -> tuple[Value, ...]:
+        return self.after.params[len(self.forwarded) :]
+
+    @property
+    def next_carry(self) -> tuple[Value, ...]:
+        return self.after.results
+
+
+@dataclass(frozen=True, slots=True)
+class IfParts:
+    """An `if` node by its parts. A bool selector takes branch 1 when it is true."""
+
+    selector: Value
+    operands: tuple[Value, ...]
+    branches: tuple[Graph, ...]
+
+    @staticmethod
+    def of(node: Node) -> IfParts:
+        return IfParts(node.operands[0], node.operands[1:], node.regions)
+
+
+@dataclass(frozen=True, slots=True)
+class CallParts:
+    """A `call` node by its parts."""
+
+    operands: tuple[Value, ...]
+    callee: Graph
+
+    @staticmethod
+    def of(node: Node) -> CallParts:
+        return CallParts(node.operands, node.regions[0])
+
+
+def parts(node: Node) -> Any:
+    """The parts of a node that holds regions."""
+    views = {while_: WhileParts, if_: IfParts, call: CallParts}
+    return views[node.op].of(node)  # type: ignore[attr-defined]

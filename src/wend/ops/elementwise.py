@@ -1,0 +1,325 @@
+"""Arithmetic and the usual functions, one element at a time.
+
+Operands have equal types. A partial derivative is a rule `(b, *operands, result) -> factor`;
+it may use the result where that is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.ir.dtypes import (
+    ALL,
+    BOOL,
+    BOOLS,
+    COMPLEXES,
+    FLOATS,
+    INEXACT,
+    INTEGERS,
+    NUMERIC,
+    REALS,
+    complex_of,
+    real_of,
+)
+from wend.ir.op import Derivative, Explicit, Linear, Op, Partials, Rule, no_gradient
+from wend.ir.types import TensorType, Type
+from wend.ops.shapes import check_dtype, check_same, tensor_of
+
+
+def elementwise(
+    name: str,
+    kernel: Callable[..., Any],
+    dtypes: Collection[np.dtype],
+    partials: Sequence[Rule | None] | None = None,
+    *,
+    derivative: Derivative | None = None,
+    result: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
+) -> Op:
+    """Make the record of an elementwise operation; without partials it has no gradient."""
+
+    def infer(*types: Type) -> TensorType:
+        first = check_same(types)
+        check_dtype(first, dtypes)
+        return first.with_dtype(result(first.dtype))
+
+    if partials is not None:
+        derivative = Partials(tuple(partials))
+    return Op(name, infer, kernel, derivative or no_gradient(), is_cheap=True)
+
+
+def _to_bool(_: np.dtype) -> np.dtype:
+    return BOOL
+
+
+# Arithmetic
+add = elementwise(
+    "add", np.add, NUMERIC, derivative=Linear(lambda b, node, ct, index: ct)
+)
+sub = elementwise(
+    "sub",
+    np.subtract,
+    NUMERIC,
+    derivative=Linear(lambda b, node, ct, index: b.neg(ct) if index else ct),
+)
+mul = elementwise(
+    "mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x]
+)
+div = elementwise(
+    "div",
+    np.divide,
+    INEXACT,
+    [lambda b, x, y, z: b.reciprocal(y), lambda b, x, y, z: b.neg(b.div(z, y))],
+)
+neg = elementwise("neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)))
+reciprocal = elementwise(
+    "reciprocal", np.reciprocal, INEXACT, [lambda b, x, y: b.neg(b.square(y))]
+)
+floor_divide = elementwise("floor_divide", np.floor_divide, REALS)
+remainder = elementwise(
+    "remainder",
+    np.remainder,
+    REALS,
+    [lambda b, x, y, z: b.ones_like(x), lambda b, x, y, z: b.neg(b.floor_divide(x, y))],
+)
+
+
+def _pow_base(b: Any, x: Any, y: Any, z: Any) -> Any:
+    # y·x^(y−1), and 0 where y = 0, also at x = 0 where x^(y−1) is infinite.
+    zero_y = b.eq(y, b.zeros_like(y))
+    exponent = b.select(zero_y, b.ones_like(y), b.sub(y, b.ones_like(y)))
+    return b.mul(y, b.pow(x, exponent))
+
+
+def _pow_exponent(b: Any, x: Any, y: Any, z: Any) -> Any:
+    # log(x)·x^y, and 0 at x = 0, where the limit is 0 for every y > 0.
+    safe = b.select(b.eq(x, b.zeros_like(x)), b.ones_like(x), x)
+    return b.mul(b.log(safe), z)
+
+
+pow = elementwise("pow", np.power, NUMERIC, [_pow_base, _pow_exponent])
+abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)])
+sign = elementwise("sign", np.sign, REALS)
+
+
+def _share(compare: str) -> Rule:
+    # Where the two are equal each gets half, as in JAX.
+    def partial(b: Any, x: Any, y: Any, z: Any) -> Any:
+        one = b.ones_like(x)
+        strict = b.select(getattr(b, compare)(x, y), one, b.zeros_like(x))
+        return b.select(b.eq(x, y), b.full_like(x, 0.5), strict)
+
+    return partial
+
+
+maximum = elementwise(
+    "maximum",
+    np.maximum,
+    ALL,
+    [_share("gt"), lambda b, x, y, z: _share("gt")(b, y, x, z)],
+)
+minimum = elementwise(
+    "minimum",
+    np.minimum,
+    ALL,
+    [_share("lt"), lambda b, x, y, z: _share("lt")(b, y, x, z)],
+)
+
+# Powers, exponentials, logarithms
+sqrt = elementwise(
+    "sqrt", np.sqrt, INEXACT, [lambda b, x, y: b.div(b.full_like(y, 0.5), y)]
+)
+cbrt = elementwise(
+    "cbrt", np.cbrt, FLOATS, [lambda b, x, y: b.div(b.full_like(y, 1 / 3), b.square(y))]
+)
+exp = elementwise("exp", np.exp, INEXACT, [lambda b, x, y: y])
+exp2 = elementwise("exp2", np.exp2, INEXACT, [lambda b, x, y: b.scale(y, np.log(2.0))])
+expm1 = elementwise("expm1", np.expm1, INEXACT, [lambda b, x, y: b.add(y, b.ones_like(y))])
+log = elementwise("log", np.log, INEXACT, [lambda b, x, y: b.reciprocal(x)])
+log2 = elementwise(
+    "log2", np.log2, INEXACT, [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(2.0)), x)]
+)
+log10 = elementwise(
+    "log10", np.log10, INEXACT, [lambda b, x, y: b.div(b.full_like(x, 1 / np.log(10.0)), x)]
+)
+log1p = elementwise(
+    "log1p", np.log1p, INEXACT, [lambda b, x, y: b.reciprocal(b.add(x, b.ones_like(x)))]
+)
+
+# Trigonometric and hyperbolic functions
+sin = elementwise("sin", np.sin, INEXACT, [lambda b, x, y: b.cos(x)])
+cos = elementwise("cos", np.cos, INEXACT, [lambda b, x, y: b.neg(b.sin(x))])
+tan = elementwise(
+    "tan", np.tan, INEXACT, [lambda b, x, y: b.add(b.ones_like(y), b.square(y))]
+)
+asin = elementwise(
+    "asin", np.arcsin, INEXACT, [lambda b, x, y: b.reciprocal(b.sqrt(b.one_minus(b.square(x))))]
+)
+acos = elementwise(
+    "acos",
+    np.arccos,
+    INEXACT,
+    [lambda b, x, y: b.neg(b.reciprocal(b.sqrt(b.one_minus(b.square(x)))))],
+)
+atan = elementwise(
+    "atan",
+    np.arctan,
+    INEXACT,
+    [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))],
+)
+sinh = elementwise("sinh", np.sinh, INEXACT, [lambda b, x, y: b.cosh(x)])
+cosh = elementwise("cosh", np.cosh, INEXACT, [lambda b, x, y: b.sinh(x)])
+tanh = elementwise("tanh", np.tanh, INEXACT, [lambda b, x, y: b.one_minus(b.square(y))])
+asinh = elementwise(
+    "asinh",
+    np.arcsinh,
+    INEXACT,
+    [lambda b, x, y: b.reciprocal(b.sqrt(b.add(b.square(x), b.ones_like(x))))],
+)
+acosh = elementwise(
+    "acosh",
+    np.arccosh,
+    INEXACT,
+    # Two roots, not the root of a product: the branch cut of complex arguments needs both.
+    [
+        lambda b, x, y: b.reciprocal(
+            b.mul(b.sqrt(b.sub(x, b.ones_like(x))), b.sqrt(b.add(x, b.ones_like(x))))
+        )
+    ],
+)
+atanh = elementwise(
+    "atanh", np.arctanh, INEXACT, [lambda b, x, y: b.reciprocal(b.one_minus(b.square(x)))]
+)
+atan2 = elementwise(
+    "atan2",
+    np.arctan2,
+    FLOATS,
+    [
+        lambda b, y, x, z: b.div(x, b.add(b.square(x), b.square(y))),
+        lambda b, y, x, z: b.neg(b.div(y, b.add(b.square(x), b.square(y)))),
+    ],
+)
+
+# Rounding: flat almost everywhere
+floor = elementwise("floor", np.floor, FLOATS)
+ceil = elementwise("ceil", np.ceil, FLOATS)
+trunc = elementwise("trunc", np.trunc, FLOATS)
+rint = elementwise("rint", np.rint, INEXACT)
+
+# Complex numbers: cotangents are transposed, not conjugated (D19)
+real = elementwise(
+    "real",
+    lambda x: np.real(x).copy(),
+    COMPLEXES,
+    derivative=Linear(lambda b, n, ct, i: b.complex(ct, b.zeros_like(ct))),
+    result=real_of,
+)
+imag = elementwise(
+    "imag",
+    lambda x: np.imag(x).copy(),
+    COMPLEXES,
+    derivative=Linear(lambda b, n, ct, i: b.complex(b.zeros_like(ct), b.neg(ct))),
+    result=real_of,
+)
+conj = elementwise(
+    "conj", np.conjugate, COMPLEXES, derivative=Linear(lambda b, n, ct, i: b.conj(ct))
+)
+
+
+def _make_complex(real: Any, imag: Any) -> Any:
+    dtype = complex_of(np.asarray(real).dtype)
+    out = np.empty(np.shape(real), dtype)
+    out.real, out.imag = real, imag
+    return out[()]
+
+
+complex = elementwise(
+    "complex",
+    _make_complex,
+    [dtype for dtype in FLOATS if dtype.itemsize >= 4],
+    derivative=Linear(lambda b, n, ct, i: b.neg(b.imag(ct)) if i else b.real(ct)),
+    result=complex_of,
+)
+
+
+def _transpose_complex_abs(b: Any, node: Any, cts: Any) -> Any:
+    # |z|' = conj(z)/|z| in the convention of D19, and 0 at 0.
+    (z,), (r,) = node.operands, node.results
+    zero = b.eq(r, b.zeros_like(r))
+    scaled = b.div(cts[0], b.select(zero, b.ones_like(r), r))
+    return (b.mul(b.cast(scaled, z.type.dtype), b.conj(z)),)
+
+
+# Bits and logic: on bool `and`, `or`, `xor`, `not` are the logical ones
+bit_and = elementwise("and", np.bitwise_and, INTEGERS | BOOLS)
+bit_or = elementwise("or", np.bitwise_or, INTEGERS | BOOLS)
+bit_xor = elementwise("xor", np.bitwise_xor, INTEGERS | BOOLS)
+bit_not = elementwise("not", np.invert, INTEGERS | BOOLS)
+shift_left = elementwise("shift_left", np.left_shift, INTEGERS)
+shift_right = elementwise("shift_right", np.right_shift, INTEGERS)
+
+# Comparison
+eq = elementwise("eq", np.equal, ALL, result=_to_bool)
+ne = elementwise("ne", np.not_equal, ALL, result=_to_bool)
+lt = elementwise("lt", np.less, ALL, result=_to_bool)
+le = elementwise("le", np.less_equal, ALL, result=_to_bool)
+gt = elementwise("gt", np.greater, ALL, result=_to_bool)
+ge = elementwise("ge", np.greater_equal, ALL, result=_to_bool)
+isnan = elementwise("isnan", np.isnan, INEXACT, result=_to_bool)
+isinf = elementwise("isinf", np.isinf, INEXACT, result=_to_bool)
+isfinite = elementwise("isfinite", np.isfinite, INEXACT, result=_to_bool)
+
+
+# Choice and conversion
+def _infer_select(pred: Type, x: Type, y: Type) -> TensorType:
+    chosen = check_same((x, y))
+    check_dtype(tensor_of(pred, "the predicate"), BOOLS, "the predicate")
+    check_same((tensor_of(pred).with_dtype(chosen.dtype), chosen))
+    return chosen
+
+
+def _transpose_select(b: Any, node: Any, ct: Any, index: int) -> Any:
+    pred, zeros = node.operands[0], b.zeros_like(ct)
+    return b.select(pred, ct, zeros) if index == 1 else b.select(pred, zeros, ct)
+
+
+def _kernel_select(pred: Any, x: Any, y: Any) -> Any:
+    return np.where(pred, x, y)[()]
+
+
+select = Op(
+    "select",
+    _infer_select,
+    _kernel_select,
+    Linear(_transpose_select, operands=(1, 2)),
+    is_cheap=True,
+)
+
+
+def _infer_cast(x: Type, *, dtype: np.dtype) -> TensorType:
+    return tensor_of(x).with_dtype(dtype)
+
+
+def _kernel_cast(x: Any, *, dtype: np.dtype) -> Any:
+    x = np.asarray(x)
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)[()]
+
+
+def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:
+    return b.cast(ct, node.operands[0].type.dtype)
+
+
+cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True)
+
+complex_abs = elementwise(
+    "complex_abs",
+    np.abs,
+    COMPLEXES,
+    derivative=Explicit(_transpose_complex_abs),
+    result=real_of,
+)
+
+# Its argument, as a constant to every derivative
+stop_gradient = elementwise("stop_gradient", lambda x: x, ALL)

@@ -1,0 +1,133 @@
+"""Reading and adding by positions that are values.
+
+`gather` indexes the leading axes of `x` with integer arrays of one shape, as `x[i, j]` does;
+negative positions count from the end and a position out of range is NumPy's IndexError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, listed
+from wend.ir.dtypes import BOOLS, INT64, INTEGERS
+from wend.ir.op import Linear, Op, no_gradient
+from wend.ir.types import Dim, Shape, TensorType, Type, fresh
+from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of
+
+
+def _index_shape(indices: tuple[Type, ...]) -> Shape:
+    first = check_same(indices)
+    check_dtype(first, INTEGERS, "a position")
+    return first.dims
+
+
+def _infer_gather(x: Type, *indices: Type) -> TensorType:
+    x = tensor_of(x)
+    if len(indices) > len(x.dims):
+        raise ShapeError(f"{len(indices)} indices for {x}")
+    return x.with_shape((*_index_shape(indices), *x.dims[len(indices) :]))
+
+
+def _kernel_gather(x: Any, *indices: Any) -> Any:
+    return x[indices]
+
+
+def _accumulate_gather(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    return b.scatter_add(into, ct, *node.operands[1:])
+
+
+gather = Op(
+    "gather",
+    _infer_gather,
+    _kernel_gather,
+    Linear(
+        lambda b, n, ct, i: _accumulate_gather(b, n, ct, i, b.zeros_like(n.operands[0])),
+        operands=(0,),
+        accumulate=_accumulate_gather,
+    ),
+)
+
+
+def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
+    into, x = tensor_of(into), tensor_of(x)
+    wanted = into.with_shape((*_index_shape(indices), *into.dims[len(indices) :]))
+    if x.rank != wanted.rank or x.dtype != wanted.dtype:
+        raise ShapeError(f"adds {wanted} into {into}, found {x}")
+    return into
+
+
+def _kernel_scatter_add(into: Any, x: Any, *indices: Any) -> Any:
+    out = np.array(into)
+    np.add.at(out, indices, x)
+    return out
+
+
+def _transpose_scatter_add(b: Any, node: Any, ct: Any, index: int) -> Any:
+    return b.gather(ct, *node.operands[2:]) if index else ct
+
+
+# Positions that occur twice add up
+scatter_add = Op(
+    "scatter_add",
+    _infer_scatter_add,
+    _kernel_scatter_add,
+    Linear(_transpose_scatter_add, operands=(0, 1)),
+)
+
+
+# Along one axis, the other axes running together
+def _infer_take_along(x: Type, indices: Type, *, axis: int) -> TensorType:
+    x, indices = tensor_of(x), tensor_of(indices)
+    check_dtype(indices, INTEGERS, "a position")
+    check_axis(axis, len(x.dims))
+    if x.rank != indices.rank:
+        raise ShapeError(f"indices must have as many axes as the array: {listed((x, indices))}")
+    return x.with_shape(indices.shape)
+
+
+def _accumulate_take_along(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    return b.add_along(into, ct, node.operands[1], axis=node.attrs["axis"])
+
+
+take_along = Op(
+    "take_along",
+    _infer_take_along,
+    lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
+    Linear(
+        lambda b, n, ct, i: _accumulate_take_along(b, n, ct, i, b.zeros_like(n.operands[0])),
+        operands=(0,),
+        accumulate=_accumulate_take_along,
+    ),
+)
+
+
+def _kernel_add_along(into: Any, x: Any, indices: Any, *, axis: int) -> Any:
+    out = np.array(into)
+    positions = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
+    positions[axis] = indices
+    np.add.at(out, tuple(positions), x)
+    return out
+
+
+def _transpose_add_along(b: Any, node: Any, ct: Any, index: int) -> Any:
+    return b.take_along(ct, node.operands[2], axis=node.attrs["axis"]) if index else ct
+
+
+add_along = Op(
+    "add_along",
+    lambda into, x, indices, *, axis: tensor_of(into),
+    _kernel_add_along,
+    Linear(_transpose_add_along, operands=(0, 1)),
+)
+
+
+def _infer_nonzero(x: Type) -> tuple[TensorType, ...]:
+    count: Dim = fresh()
+    check_dtype(tensor_of(x), BOOLS, "the mask")
+    return tuple(TensorType(INT64, (count,)) for _ in tensor_of(x).dims)
+
+
+# Where a mask is true: one vector of positions per axis, all of one unknown length
+nonzero = Op("nonzero", _infer_nonzero, lambda x: np.nonzero(x), no_gradient())

@@ -1,0 +1,64 @@
+"""Linear algebra on stacks of matrices: the last two axes are rows and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError
+from wend.ir.dtypes import FLOATS, INEXACT
+from wend.ir.op import Explicit, Op
+from wend.ir.types import TensorType, Type
+from wend.ops.shapes import check_dtype, same_dim, tensor_of
+
+_SOLVABLE = frozenset(dtype for dtype in INEXACT if dtype != np.float16)
+
+
+def _check_square(a: TensorType) -> None:
+    check_dtype(a, _SOLVABLE, "the matrix")
+    if len(a.dims) < 2:
+        raise ShapeError(f"a matrix has at least two dimensions, found {a}")
+    same_dim(a.dims[-1], a.dims[-2], f"the last two sizes of {a}")
+
+
+def _infer_solve(a: Type, y: Type) -> TensorType:
+    a, y = tensor_of(a), tensor_of(y)
+    _check_square(a)
+    if y.dtype != a.dtype or y.rank != a.rank:
+        raise TypeMismatchError(f"solve takes matrices of one dtype and rank, found {a} and {y}")
+    same_dim(a.dims[-1], y.dims[-2], f"rows of {a} and {y}")
+    return y
+
+
+def _pull_back_solve(b: Any, node: Any, cts: Any) -> Any:
+    # x = A⁻¹y: ȳ = A⁻ᵀx̄, Ā = −ȳxᵀ
+    (a, _), (x,) = node.operands, node.results
+    y_ct = b.solve(b.matrix_transpose(a), cts[0])
+    return b.neg(b.matmul(y_ct, b.matrix_transpose(x))), y_ct
+
+
+# x with a·x = y, for y a matrix of right-hand sides
+solve = Op("solve", _infer_solve, lambda a, y: np.linalg.solve(a, y), Explicit(_pull_back_solve))
+
+
+def _infer_cholesky(a: Type) -> TensorType:
+    a = tensor_of(a)
+    _check_square(a)
+    check_dtype(a, FLOATS, "the matrix")
+    return a
+
+
+def _pull_back_cholesky(b: Any, node: Any, cts: Any) -> Any:
+    # Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half the diagonal; Murray, "Differentiation
+    # of the Cholesky decomposition" (2016), eq. 10.
+    (lower,) = node.results
+    half = b.half_lower(b.matmul(b.matrix_transpose(lower), cts[0]))
+    left = b.solve(b.matrix_transpose(lower), half)
+    inner = b.matrix_transpose(b.solve(b.matrix_transpose(lower), b.matrix_transpose(left)))
+    return (b.scale(b.add(inner, b.matrix_transpose(inner)), 0.5),)
+
+
+cholesky = Op(
+    "cholesky", _infer_cholesky, lambda a: np.linalg.cholesky(a), Explicit(_pull_back_cholesky)
+)

@@ -1,0 +1,185 @@
+"""Lists as values: pushing gives a new list. They are what loops keep their residuals in (D11).
+
+A backward loop reads a finished list by position, so the adjoint of a read is an addition at
+that position; the adjoint of a push is a pop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError
+from wend.ir.dtypes import INT64
+from wend.ir.op import Explicit, Linear, Op, no_gradient
+from wend.ir.types import ListType, TensorType, Type, accepts, fresh
+from wend.base.zero import ZERO
+from wend.ops.shapes import check_scalar_index, tensor_of
+from wend.runtime.sequence import Sequence, add_values, zeros_like
+
+
+def _list_of(type: Type) -> ListType:
+    if not isinstance(type, ListType):
+        raise TypeMismatchError(f"the operand must be a list, not {type}")
+    return type
+
+
+def _check_element(type: ListType, element: Type) -> None:
+    if not accepts(type.element, element):
+        raise TypeMismatchError(f"{type} cannot hold {element}")
+
+
+list_new = Op(
+    "list_new",
+    lambda *, element: ListType(element),
+    lambda *, element: Sequence.of([]),
+    no_gradient(),
+)
+
+
+def _infer_push(list: Type, x: Type) -> ListType:
+    _check_element(_list_of(list), x)
+    return _list_of(list)
+
+
+def _pull_back_push(b: Any, node: Any, cts: Any) -> Any:
+    return tuple(b.list_pop(cts[0]))
+
+
+list_push = Op("list_push", _infer_push, lambda l, x: l.push(x), Explicit(_pull_back_push))
+
+
+def _infer_pop(list: Type) -> tuple[Type, Type]:
+    return _list_of(list), _list_of(list).element
+
+
+def _pull_back_pop(b: Any, node: Any, cts: Any) -> Any:
+    rest, last = (
+        b.zeros_like(result) if ct is ZERO else ct
+        for ct, result in zip(cts, node.results, strict=True)
+    )
+    return (b.list_push(rest, last),)
+
+
+# All but the last, and the last
+list_pop = Op("list_pop", _infer_pop, lambda l: l.pop(), Explicit(_pull_back_pop))
+
+
+def _infer_get(list: Type, index: Type) -> Type:
+    check_scalar_index(index, "the position")
+    return _list_of(list).element
+
+
+def _accumulate_get(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    return b.list_add_at(into, node.operands[1], ct)
+
+
+list_get = Op(
+    "list_get",
+    _infer_get,
+    lambda l, i: l[i],
+    Linear(
+        lambda b, n, ct, i: _accumulate_get(b, n, ct, i, b.zeros_like(n.operands[0])),
+        operands=(0,),
+        accumulate=_accumulate_get,
+    ),
+)
+
+
+def _infer_add_at(list: Type, index: Type, x: Type) -> ListType:
+    check_scalar_index(index, "the position")
+    _check_element(_list_of(list), x)
+    return _list_of(list)
+
+
+def _transpose_add_at(b: Any, node: Any, ct: Any, index: int) -> Any:
+    return b.list_get(ct, node.operands[1]) if index == 2 else ct
+
+
+# The list with x added to the element at a position
+list_add_at = Op(
+    "list_add_at",
+    _infer_add_at,
+    lambda l, i, x: l.set(i, add_values(l[i], x)),
+    Linear(_transpose_add_at, operands=(0, 2)),
+)
+
+
+def _infer_set(list: Type, index: Type, x: Type) -> ListType:
+    return _infer_add_at(list, index, x)
+
+
+def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
+    place = node.operands[1]
+    if index == 2:
+        return b.list_get(ct, place)
+    return b.list_set(ct, place, b.zeros_like(node.operands[2]))
+
+
+# The list with the element at a position replaced
+list_set = Op(
+    "list_set",
+    _infer_set,
+    lambda l, i, x: l.set(i, x),
+    Linear(_transpose_set, operands=(0, 2)),
+)
+
+list_len = Op(
+    "list_len",
+    lambda list: _list_of(list) and TensorType(INT64, ()),
+    lambda l: np.int64(len(l)),
+    no_gradient(),
+)
+
+# A list like this one, of zeros
+list_zeros = Op("list_zeros", lambda list: _list_of(list), lambda l: zeros_like(l), no_gradient())
+
+# Element by element
+list_add = Op(
+    "list_add",
+    lambda a, b: _list_of(a),
+    lambda a, b: add_values(a, b),
+    Linear(lambda b, n, ct, i: ct),
+)
+
+
+# Between lists and arrays, along a new first axis
+def _infer_stack(list: Type, *given: Type) -> TensorType:
+    element = tensor_of(_list_of(list).element, "an element to stack")
+    return element.with_shape(None if element.shape is None else (fresh(), *element.shape))
+
+
+def _kernel_stack(list: Any, *given: Any, dtype: np.dtype) -> Any:
+    items = list.items()
+    if items:
+        return np.stack(items)
+    return np.zeros((0, *(int(size) for size in given[0])), dtype)
+
+
+def _infer_stack_typed(list: Type, *given: Type, dtype: np.dtype) -> TensorType:
+    return _infer_stack(list).with_dtype(dtype)
+
+
+# The shape of an element comes as an operand, for the list may be empty
+list_stack = Op(
+    "list_stack",
+    _infer_stack_typed,
+    _kernel_stack,
+    Linear(lambda b, n, ct, i: b.list_unstack(ct), operands=(0,)),
+)
+
+
+def _infer_unstack(x: Type) -> ListType:
+    x = tensor_of(x)
+    if not x.dims:
+        raise ShapeError(f"cannot take {x} apart: it has no first axis")
+    return ListType(x.with_shape(x.dims[1:]))
+
+
+list_unstack = Op(
+    "list_unstack",
+    _infer_unstack,
+    lambda x: Sequence.of(list(x)),
+    Linear(lambda b, n, ct, i: b.list_stack_like(ct, n.operands[0])),
+)

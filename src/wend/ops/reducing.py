@@ -1,0 +1,135 @@
+"""Reductions over axes, and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.ir.dtypes import ALL, BOOLS, INT64, NUMERIC
+from wend.ir.op import Derivative, Explicit, Linear, Op, no_gradient
+from wend.ir.types import Dim, TensorType, Type
+from wend.ops.shapes import check_axis, check_dtype, tensor_of
+
+
+def _drop(x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorType:
+    for axis in axes:
+        check_axis(axis, len(x.dims))
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axes {axes} repeat")
+    if keepdims:
+        return x.with_shape(tuple(1 if k in axes else dim for k, dim in enumerate(x.dims)))
+    return x.with_shape(tuple(dim for k, dim in enumerate(x.dims) if k not in axes))
+
+
+def reduction(
+    name: str, ufunc: np.ufunc, dtypes: Collection[np.dtype], derivative: Derivative
+) -> Op:
+    """Make the record of a reduction over `axes` that keeps the dtype."""
+
+    def infer(x: Type, *, axes: tuple[int, ...], keepdims: bool) -> TensorType:
+        check_dtype(tensor_of(x), dtypes)
+        dropped = _drop(tensor_of(x), axes, keepdims)
+        empty = any(tensor_of(x).dims[axis] == 0 for axis in axes)
+        if empty and ufunc.identity is None:
+            raise ShapeError(f"{name[7:]} of an empty axis of {x} has no value")
+        return dropped
+
+    def kernel(x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any:
+        return ufunc.reduce(np.asarray(x), axis=axes, dtype=x.dtype, keepdims=keepdims)
+
+    return Op(name, infer, kernel, derivative)
+
+
+def _kept(b: Any, node: Any, value: Any) -> Any:
+    """Spread a value of the result's shape over the operand's."""
+    x, axes = node.operands[0], node.attrs["axes"]
+    if not node.attrs["keepdims"]:
+        value = b.insert_axes(value, axes=axes)
+    return b.broadcast_like(value, x)
+
+
+def _pull_back_extremum(b: Any, node: Any, cts: Any) -> Any:
+    # Elements that tie share the cotangent evenly, as in JAX.
+    (x,), (y,), axes = node.operands, node.results, node.attrs["axes"]
+    hits = b.cast(b.eq(x, _kept(b, node, y)), x.type.dtype)
+    count = b.reduce_sum(hits, axes=axes, keepdims=node.attrs["keepdims"])
+    return (b.mul(hits, _kept(b, node, b.div(cts[0], count))),)
+
+
+def _pull_back_prod(b: Any, node: Any, cts: Any) -> Any:
+    # The product of the other elements, not y/x: right where some are 0, and again when derived.
+    (x,), axes = node.operands, node.attrs["axes"]
+    perm = (*(k for k in range(len(x.type.dims)) if k not in axes), *axes)
+    lead = len(perm) - len(axes)
+    moved = b.transpose(x, perm=perm)
+    flat = b.merge_axes(moved, start=lead)
+    others = b.reshape_like(_products_of_others(b, flat), moved)
+    back = tuple(np.argsort(perm).tolist())
+    return (b.mul(_kept(b, node, cts[0]), b.transpose(others, perm=back)),)
+
+
+def _products_of_others(b: Any, x: Any) -> Any:
+    """For each element the product of all others along the last axis, by halving."""
+    size: Dim = x.type.dims[-1]
+    if not isinstance(size, int):
+        raise ShapeError("the derivative of prod needs the size of its axes before it runs")
+    if size <= 1:
+        return b.ones_like(x)
+    half = size // 2
+    front, back = b.part(x, 0, half), b.part(x, half, 2 * half)
+    rest = [b.part(x, 2 * half, size)] if size % 2 else []
+    pairs = b.concat(b.mul(front, back), *rest, axis=len(x.type.dims) - 1)
+    others = _products_of_others(b, pairs)
+    mine = b.part(others, 0, half)
+    tail = [b.part(others, half, half + 1)] if rest else []
+    return b.concat(b.mul(mine, back), b.mul(mine, front), *tail, axis=len(x.type.dims) - 1)
+
+
+reduce_sum = reduction(
+    "reduce_sum", np.add, NUMERIC, Linear(lambda b, node, ct, i: _kept(b, node, ct))
+)
+reduce_prod = reduction("reduce_prod", np.multiply, NUMERIC, Explicit(_pull_back_prod))
+reduce_max = reduction("reduce_max", np.maximum, ALL, Explicit(_pull_back_extremum))
+reduce_min = reduction("reduce_min", np.minimum, ALL, Explicit(_pull_back_extremum))
+reduce_any = reduction("reduce_any", np.logical_or, BOOLS, no_gradient())
+reduce_all = reduction("reduce_all", np.logical_and, BOOLS, no_gradient())
+
+
+def _position_of(name: str, kernel: Callable[..., Any]) -> Op:
+    def infer(x: Type, *, axis: int, keepdims: bool) -> TensorType:
+        x = tensor_of(x)
+        check_dtype(x, ALL)
+        return _drop(x, (axis,), keepdims).with_dtype(INT64)
+
+    def run(x: Any, *, axis: int, keepdims: bool) -> Any:
+        return kernel(x, axis=axis, keepdims=keepdims)
+
+    return Op(name, infer, run, no_gradient())
+
+
+argmax = _position_of("argmax", np.argmax)
+argmin = _position_of("argmin", np.argmin)
+
+
+# Running sums, from either end
+def _infer_cumsum(x: Type, *, axis: int, reverse: bool) -> TensorType:
+    x = tensor_of(x)
+    check_dtype(x, NUMERIC)
+    check_axis(axis, len(x.dims))
+    return x
+
+
+def _kernel_cumsum(x: Any, *, axis: int, reverse: bool) -> Any:
+    if not reverse:
+        return np.cumsum(x, axis=axis, dtype=x.dtype)
+    return np.flip(np.cumsum(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
+
+
+def _transpose_cumsum(b: Any, node: Any, ct: Any, index: int) -> Any:
+    return b.cumsum(ct, axis=node.attrs["axis"], reverse=not node.attrs["reverse"])
+
+
+cumsum = Op("cumsum", _infer_cumsum, _kernel_cumsum, Linear(_transpose_cumsum))

@@ -1,0 +1,61 @@
+"""Checks and small rules that the shape rules of several families share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError, listed
+from wend.ir.dtypes import INTEGERS, short
+from wend.ir.types import Dim, Shape, Symbol, TensorType, Type
+
+
+def tensor_of(type: Type, role: str = "the operand") -> TensorType:
+    """The type as a tensor's, or an error that says what came instead."""
+    if not isinstance(type, TensorType):
+        raise TypeMismatchError(f"{role} must be a tensor, not {type}")
+    return type
+
+
+def check_dtype(type: TensorType, allowed: Collection[np.dtype], role: str = "the operand") -> None:
+    if type.dtype not in allowed:
+        names = listed(sorted(short(dtype) for dtype in allowed))
+        raise TypeMismatchError(f"{role} is {type}; it takes {names}")
+
+
+def check_same(types: tuple[Type, ...]) -> TensorType:
+    """All operands have one type: graphs neither promote nor broadcast by themselves."""
+    first = tensor_of(types[0])
+    for type in types[1:]:
+        if type != first:
+            raise ShapeError(f"operands must have one type, found {listed(types)}")
+    return first
+
+
+def check_scalar_index(type: Type, role: str) -> None:
+    tensor = tensor_of(type, role)
+    if tensor.shape != () or tensor.dtype not in INTEGERS:
+        raise TypeMismatchError(f"{role} must be an integer scalar, not {tensor}")
+
+
+def check_axis(axis: int, rank: int) -> None:
+    if not 0 <= axis < rank:
+        raise ShapeError(f"axis {axis} is out of range for an array of {rank} dimensions")
+
+
+def same_dim(a: Dim, b: Dim, role: str) -> Dim:
+    """The size two dimensions share; a symbol and a number may be equal at run time."""
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise ShapeError(f"{role} differ: {a} and {b}")
+    return b if isinstance(a, Symbol) else a
+
+
+def size_of(shape: Shape) -> int | None:
+    """The number of elements, or None where it is not known."""
+    size = 1
+    for dim in shape:
+        if isinstance(dim, Symbol):
+            return None
+        size *= dim
+    return size

@@ -1,0 +1,366 @@
+"""Operations that change shapes and move elements, but compute nothing.
+
+Where a shape is not known before the run it comes as one more operand, an i64 vector; the attr
+`shape` then only declares the type of the result (D10).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wend.base.errors import ShapeError, listed
+from wend.ir.dtypes import INT64
+from wend.ir.op import Explicit, Linear, Op, no_gradient
+from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh
+from wend.base.zero import ZERO
+from wend.ops.shapes import check_axis, check_scalar_index, same_dim, size_of, tensor_of
+
+Slices: TypeAlias = tuple[tuple[int | None, int | None, int | None], ...]
+
+
+def _target(shape: Shape | None, given: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape to use at run time: the operand if there is one, else the attr."""
+    return tuple(int(size) for size in given[0]) if given else shape  # type: ignore[return-value]
+
+
+# Shapes as values
+def _infer_shape_of(x: Type) -> TensorType:
+    rank = tensor_of(x).rank
+    return TensorType(INT64, (fresh() if rank is None else rank,))
+
+
+shape_of = Op(
+    "shape_of",
+    _infer_shape_of,
+    lambda x: np.array(np.shape(x), np.int64),
+    no_gradient(),
+    is_cheap=True,
+)
+
+
+def _infer_dim_of(x: Type, *, axis: int) -> TensorType:
+    if tensor_of(x).rank is not None:
+        check_axis(axis, len(tensor_of(x).dims))
+    return TensorType(INT64, ())
+
+
+dim_of = Op(
+    "dim_of",
+    _infer_dim_of,
+    lambda x, *, axis: np.int64(np.shape(x)[axis]),
+    no_gradient(),
+    is_cheap=True,
+)
+
+
+def _infer_broadcast_shapes(a: Type, b: Type) -> TensorType:
+    ranks = [tensor_of(type).dims[0] for type in (a, b)]
+    known = [rank for rank in ranks if isinstance(rank, int)]
+    return TensorType(INT64, (max(known) if len(known) == 2 else fresh(),))
+
+
+broadcast_shapes = Op(
+    "broadcast_shapes",
+    _infer_broadcast_shapes,
+    lambda a, b: np.array(np.broadcast_shapes(tuple(a), tuple(b)), np.int64),
+    no_gradient(),
+    is_cheap=True,
+)
+
+
+# Broadcasting and its transpose
+def _infer_broadcast_to(x: Type, *given: Type, shape: Shape | None) -> TensorType:
+    x = tensor_of(x)
+    if x.shape is not None and shape is not None:
+        if len(x.shape) > len(shape):
+            raise ShapeError(f"cannot broadcast {x} to fewer dimensions")
+        for mine, wanted in zip(x.shape[::-1], shape[::-1], strict=False):
+            if isinstance(mine, int) and isinstance(wanted, int) and mine not in (1, wanted):
+                raise ShapeError(f"cannot broadcast {x} to shape {shape}")
+    return x.with_shape(shape)
+
+
+def _kernel_broadcast_to(x: Any, *given: Any, shape: Shape | None) -> Any:
+    target = _target(shape, given)
+    return x if target == () else np.broadcast_to(x, target)
+
+
+broadcast_to = Op(
+    "broadcast_to",
+    _infer_broadcast_to,
+    _kernel_broadcast_to,
+    Linear(lambda b, n, ct, i: b.sum_like(ct, n.operands[0]), operands=(0,)),
+    is_cheap=True,
+)
+
+
+def _infer_sum_to(x: Type, *given: Type, shape: Shape | None) -> TensorType:
+    return tensor_of(x).with_shape(shape)
+
+
+def _kernel_sum_to(x: Any, *given: Any, shape: Shape | None) -> Any:
+    x, target = np.asarray(x), _target(shape, given)
+    lead = x.ndim - len(target)
+    kept = x.shape[lead:]
+    axes = [axis + lead for axis, size in enumerate(target) if size == 1 and kept[axis] != 1]
+    summed = np.add.reduce(x, axis=(*range(lead), *axes), dtype=x.dtype, keepdims=True)
+    return summed.reshape(target)[()]
+
+
+sum_to = Op(
+    "sum_to",
+    _infer_sum_to,
+    _kernel_sum_to,
+    Linear(lambda b, n, ct, i: b.broadcast_like(ct, n.operands[0]), operands=(0,)),
+)
+
+
+# The same array under a type whose dimensions have other names
+refine = Op(
+    "refine",
+    lambda x, *, type: type,
+    lambda x, *, type: x,
+    Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type)),
+    is_cheap=True,
+)
+
+
+# Reshaping; one −1 in the shape stands for what is left
+def _infer_reshape(x: Type, *given: Type, shape: tuple[Dim, ...]) -> TensorType:
+    x = tensor_of(x)
+    if given:
+        return x.with_shape(shape)
+    total = None if x.shape is None else size_of(x.shape)
+    known = size_of(tuple(dim for dim in shape if dim != -1))
+    if -1 in shape:
+        rest: Dim = fresh()
+        if total is not None and known is not None:
+            if known == 0 or total % known:
+                raise ShapeError(f"cannot reshape {x} to {shape}")
+            rest = total // known
+        return x.with_shape(tuple(rest if dim == -1 else dim for dim in shape))
+    if total is not None and known is not None and total != known:
+        raise ShapeError(f"cannot reshape {x}, {total} elements, to {shape}")
+    return x.with_shape(shape)
+
+
+reshape = Op(
+    "reshape",
+    _infer_reshape,
+    lambda x, *given, shape: np.reshape(x, _target(shape, given))[()],
+    Linear(lambda b, n, ct, i: b.reshape_like(ct, n.operands[0]), operands=(0,)),
+    is_cheap=True,
+)
+
+
+def _infer_transpose(x: Type, *, perm: tuple[int, ...]) -> TensorType:
+    x = tensor_of(x)
+    if sorted(perm) != list(range(len(x.dims))):
+        raise ShapeError(f"{perm} is not an order of the axes of {x}")
+    return x.with_shape(tuple(x.dims[axis] for axis in perm))
+
+
+transpose = Op(
+    "transpose",
+    _infer_transpose,
+    lambda x, *, perm: np.transpose(x, perm),
+    Linear(lambda b, n, ct, i: b.transpose(ct, perm=tuple(np.argsort(n.attrs["perm"]).tolist()))),
+    is_cheap=True,
+)
+
+
+# Joining and splitting
+def _infer_concat(*types: Type, axis: int) -> TensorType:
+    first = tensor_of(types[0])
+    check_axis(axis, len(first.dims))
+    dims = list(first.dims)
+    for type in map(tensor_of, types[1:]):
+        if type.dtype != first.dtype or type.rank != first.rank:
+            raise ShapeError(f"cannot concatenate {listed(types)}")
+        for k, dim in enumerate(type.dims):
+            if k != axis:
+                dims[k] = same_dim(dims[k], dim, f"sizes along axis {k} of arrays to concatenate")
+    sizes = [tensor_of(type).dims[axis] for type in types]
+    known = [size for size in sizes if isinstance(size, int)]
+    dims[axis] = sum(known) if len(known) == len(sizes) else fresh()
+    return first.with_shape(tuple(dims))
+
+
+def _transpose_concat(b: Any, node: Any, ct: Any, index: int) -> Any:
+    axis = node.attrs["axis"]
+    start = b.integer(0)
+    for operand in node.operands[:index]:
+        start = b.add(start, b.size_of(operand, axis))
+    stop = b.add(start, b.size_of(node.operands[index], axis))
+    return b.narrow(ct, start, stop, axis=axis, size=node.operands[index].type.dims[axis])
+
+
+concat = Op(
+    "concat",
+    _infer_concat,
+    lambda *xs, axis: np.concatenate(xs, axis=axis),
+    Linear(_transpose_concat),
+)
+
+
+def _infer_split(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[TensorType, ...]:
+    x = tensor_of(x)
+    check_axis(axis, len(x.dims))
+    whole = x.dims[axis]
+    if isinstance(whole, int) and whole != sum(sizes):
+        raise ShapeError(f"sizes {sizes} do not add up to {whole}, axis {axis} of {x}")
+    return tuple(
+        x.with_shape((*x.dims[:axis], size, *x.dims[axis + 1 :])) for size in sizes
+    )
+
+
+def _kernel_split(x: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
+    return tuple(np.split(x, np.cumsum(sizes)[:-1], axis=axis))
+
+
+def _pull_back_split(b: Any, node: Any, cts: Any) -> Any:
+    pieces = [
+        b.zeros_like(result) if ct is ZERO else ct
+        for ct, result in zip(cts, node.results, strict=True)
+    ]
+    return (b.concat(*pieces, axis=node.attrs["axis"]),)
+
+
+split = Op("split", _infer_split, _kernel_split, Explicit(_pull_back_split))
+
+
+# Slices with static bounds, and their transpose
+def _infer_slice(x: Type, *, slices: Slices) -> TensorType:
+    x = tensor_of(x)
+    if len(slices) != len(x.dims):
+        raise ShapeError(f"{len(slices)} slices for {x}")
+    dims: list[Dim] = []
+    for axis, (dim, bounds) in enumerate(zip(x.dims, slices, strict=True)):
+        if isinstance(dim, int):
+            dims.append(len(range(*slice(*bounds).indices(dim))))
+        else:
+            dims.append(dim if bounds[:2] == (None, None) and bounds[2] in (None, 1, -1)
+                        else fresh(axis))
+    return x.with_shape(tuple(dims))
+
+
+def _kernel_slice(x: Any, *, slices: Slices) -> Any:
+    return np.asarray(x)[tuple(slice(*bounds) for bounds in slices)]
+
+
+def _accumulate_slice(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    return b.add_slice(into, ct, slices=node.attrs["slices"])
+
+
+slice_ = Op(
+    "slice",
+    _infer_slice,
+    _kernel_slice,
+    Linear(
+        lambda b, n, ct, i: _accumulate_slice(b, n, ct, i, b.zeros_like(n.operands[0])),
+        accumulate=_accumulate_slice,
+    ),
+    is_cheap=True,
+)
+
+
+def _kernel_add_slice(into: Any, x: Any, *, slices: Slices) -> Any:
+    out = np.array(into)
+    out[tuple(slice(*bounds) for bounds in slices)] += x
+    return out
+
+
+add_slice = Op(
+    "add_slice",
+    lambda into, x, *, slices: tensor_of(into),
+    _kernel_add_slice,
+    Linear(lambda b, n, ct, i: b.slice(ct, slices=n.attrs["slices"]) if i else ct),
+)
+
+
+# One axis cut at positions known at run time, and its transpose
+def _infer_narrow(x: Type, start: Type, stop: Type, *, axis: int, size: Dim | None) -> TensorType:
+    x = tensor_of(x)
+    check_axis(axis, len(x.dims))
+    check_scalar_index(start, "the start")
+    check_scalar_index(stop, "the stop")
+    dim = fresh() if size is None else size
+    return x.with_shape((*x.dims[:axis], dim, *x.dims[axis + 1 :]))
+
+
+def _along(axis: int, start: Any, stop: Any) -> tuple[slice, ...]:
+    return (slice(None),) * axis + (slice(int(start), int(stop)),)
+
+
+def _kernel_narrow(x: Any, start: Any, stop: Any, *, axis: int, size: Dim | None) -> Any:
+    return x[_along(axis, start, stop)]
+
+
+def _accumulate_narrow(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    _, start, stop = node.operands
+    return b.add_narrow(into, ct, start, stop, axis=node.attrs["axis"])
+
+
+narrow = Op(
+    "narrow",
+    _infer_narrow,
+    _kernel_narrow,
+    Linear(
+        lambda b, n, ct, i: _accumulate_narrow(b, n, ct, i, b.zeros_like(n.operands[0])),
+        operands=(0,),
+        accumulate=_accumulate_narrow,
+    ),
+    is_cheap=True,
+)
+
+
+def _kernel_add_narrow(into: Any, x: Any, start: Any, stop: Any, *, axis: int) -> Any:
+    out = np.array(into)
+    out[_along(axis, start, stop)] += x
+    return out
+
+
+def _transpose_add_narrow(b: Any, node: Any, ct: Any, index: int) -> Any:
+    if index == 0:
+        return ct
+    _, x, start, stop = node.operands
+    axis = node.attrs["axis"]
+    return b.narrow(ct, start, stop, axis=axis, size=x.type.dims[axis])
+
+
+add_narrow = Op(
+    "add_narrow",
+    lambda into, x, start, stop, *, axis: tensor_of(into),
+    _kernel_add_narrow,
+    Linear(_transpose_add_narrow, operands=(0, 1)),
+)
+
+
+# Padding with a constant
+def _infer_pad(x: Type, *, widths: tuple[tuple[int, int], ...], value: Any) -> TensorType:
+    x = tensor_of(x)
+    if len(widths) != len(x.dims):
+        raise ShapeError(f"{len(widths)} pad widths for {x}")
+    dims: list[Dim] = []
+    for axis, (dim, (low, high)) in enumerate(zip(x.dims, widths, strict=True)):
+        if isinstance(dim, Symbol):
+            dims.append(dim if low == high == 0 else fresh(axis))
+        else:
+            dims.append(dim + low + high)
+    return x.with_shape(tuple(dims))
+
+
+def _transpose_pad(b: Any, node: Any, ct: Any, index: int) -> Any:
+    # −high or None: a stop of −0 would be an empty slice
+    slices = tuple((low, -high or None, None) for low, high in node.attrs["widths"])
+    return b.slice(ct, slices=slices)
+
+
+pad = Op(
+    "pad",
+    _infer_pad,
+    lambda x, *, widths, value: np.pad(x, widths, constant_values=value),
+    Linear(_transpose_pad),
+)

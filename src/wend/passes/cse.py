@@ -1,0 +1,49 @@
+"""Common subexpression elimination: equal operations on equal operands run once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.rewrite import copy_node
+
+
+def cse(graph: Graph) -> Graph:
+    """Merge equal nodes, region by region."""
+    mapping: dict[Value, Value] = {}
+    seen: dict[Hashable, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        operands = [mapping.get(v, v) for v in node.operands]
+        key = _key(node, operands)
+        if key is not None and key in seen:
+            mapping.update(zip(node.results, seen[key].results, strict=True))
+            continue
+        regions = [cse(region) for region in node.regions]
+        copy = copy_node(node, operands, regions)
+        mapping.update(zip(node.results, copy.results, strict=True))
+        nodes.append(copy)
+        if key is not None:
+            seen[key] = copy
+    results = tuple(mapping.get(value, value) for value in graph.results)
+    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+
+
+def _key(node: Node, operands: list[Value]) -> Hashable | None:
+    """What equal nodes share; None for nodes that are never merged."""
+    if node.regions or node.op.effect is not Effect.NONE:
+        return None
+    attrs = tuple((name, _hashable(value)) for name, value in sorted(node.attrs.items()))
+    return (node.op, tuple(operands), attrs)
+
+
+def _hashable(attr: Any) -> Hashable:
+    if isinstance(attr, np.ndarray):
+        return (attr.dtype, attr.shape, attr.tobytes())
+    if isinstance(attr, float):
+        return (float, attr.hex())  # 0.0 and −0.0 are equal, but not the same
+    return (type(attr), attr)

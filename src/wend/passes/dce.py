@@ -1,0 +1,140 @@
+"""Dead code elimination: what no result depends on goes, in regions too.
+
+Effects are results through their tokens, so plain liveness is right (D16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import copy_node
+from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
+
+
+def dce(graph: Graph) -> Graph:
+    """Drop nodes, carries, invariants, operands and region results that nothing needs."""
+    return _keep(graph, range(len(graph.params)), graph.results)
+
+
+def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value]) -> Graph:
+    """The graph with only these params and results, and the nodes that those need."""
+    liveness = _Liveness(graph, results)
+    mapping: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node in liveness.used_results:
+            nodes.append(_copy_slim(node, liveness, mapping))
+    kept = tuple(graph.params[i] for i in params)
+    captures = tuple(capture for capture in graph.captures if capture in kept)
+    new_results = tuple(mapping.get(value, value) for value in results)
+    return Graph(graph.name, kept, tuple(nodes), new_results, captures)
+
+
+def _copy_slim(node: Node, liveness: _Liveness, mapping: dict[Value, Value]) -> Node:
+    if not node.regions:
+        copy = copy_node(node, [mapping.get(v, v) for v in node.operands])
+        mapping.update(zip(node.results, copy.results, strict=True))
+        return copy
+    slim = liveness.slims[node]
+    copy = Node(
+        node.op,
+        [mapping.get(node.operands[i], node.operands[i]) for i in slim.operands],
+        slim.attrs,
+        slim.regions,
+        [node.results[i].type for i in slim.results],
+        node.source,
+    )
+    for i, result in zip(slim.results, copy.results, strict=True):
+        mapping[node.results[i]] = result
+    return copy
+
+
+class _Slim:
+    """A node that holds regions, cut down: which operands and results are left."""
+
+    def __init__(
+        self,
+        operands: Sequence[int],
+        results: Sequence[int],
+        regions: Sequence[Graph],
+        attrs: dict[str, object],
+    ) -> None:
+        self.operands, self.results, self.regions, self.attrs = operands, results, regions, attrs
+
+
+class _Liveness:
+    """Which nodes of a graph are needed for some results, and what of them."""
+
+    def __init__(self, graph: Graph, results: Sequence[Value]) -> None:
+        self.needed: set[Value] = set(results)
+        self.used_results: dict[Node, list[int]] = {}
+        self.slims: dict[Node, _Slim] = {}
+        for node in reversed(graph.nodes):
+            used = [i for i, result in enumerate(node.results) if result in self.needed]
+            if not used:
+                continue
+            self.used_results[node] = used
+            if node.regions:
+                self.slims[node] = _SLIMMERS[node.op](node, used)
+                self.needed.update(node.operands[i] for i in self.slims[node].operands)
+            else:
+                self.needed.update(node.operands)
+
+
+def _needs(graph: Graph, results: Sequence[Value]) -> set[int]:
+    """Which params some results of a graph need."""
+    needed = _Liveness(graph, results).needed
+    return {i for i, param in enumerate(graph.params) if param in needed}
+
+
+def _slim_while(node: Node, used: list[int]) -> _Slim:
+    """Keep the carries that the used results, the predicate or kept carries need."""
+    w = WhileParts.of(node)
+    carries, forwards = len(w.carry), len(w.forwarded)
+    forwarded, carry = set(used), set[int]()
+    while True:
+        wanted = [w.predicate, *(w.forwarded[i] for i in sorted(forwarded))]
+        before_needs = _needs(w.before, wanted)
+        now_carry = carry | {i for i in before_needs if i < carries}
+        after_needs = _needs(w.after, [w.next_carry[i] for i in sorted(now_carry)])
+        now_forwarded = forwarded | {i for i in after_needs if i < forwards}
+        if now_carry == carry and now_forwarded == forwarded:
+            break
+        carry, forwarded = now_carry, now_forwarded
+    invariants = {i - carries for i in before_needs if i >= carries}
+    invariants |= {i - forwards for i in after_needs if i >= forwards}
+    kept_carry, kept_forwarded = sorted(carry), sorted(forwarded)
+    kept_invariants = sorted(invariants)
+    before = _keep(
+        w.before,
+        [*kept_carry, *(carries + j for j in kept_invariants)],
+        [w.predicate, *(w.forwarded[i] for i in kept_forwarded)],
+    )
+    after = _keep(
+        w.after,
+        [*kept_forwarded, *(forwards + j for j in kept_invariants)],
+        [w.next_carry[i] for i in kept_carry],
+    )
+    operands = [*kept_carry, *(carries + j for j in kept_invariants)]
+    return _Slim(operands, kept_forwarded, (before, after), {"carry": len(kept_carry)})
+
+
+def _slim_branches(branches: Sequence[Graph], used: list[int]) -> tuple[list[int], list[Graph]]:
+    results = [[branch.results[i] for i in used] for branch in branches]
+    pairs = list(zip(branches, results, strict=True))
+    params = sorted(set[int]().union(*(_needs(branch, wanted) for branch, wanted in pairs)))
+    return params, [_keep(branch, params, wanted) for branch, wanted in pairs]
+
+
+def _slim_if(node: Node, used: list[int]) -> _Slim:
+    params, branches = _slim_branches(IfParts.of(node).branches, used)
+    return _Slim([0, *(i + 1 for i in params)], used, branches, {})
+
+
+def _slim_call(node: Node, used: list[int]) -> _Slim:
+    params, (callee,) = _slim_branches([CallParts.of(node).callee], used)
+    return _Slim(params, used, [callee], {})
+
+
+_SLIMMERS = {while_: _slim_while, if_: _slim_if, call: _slim_call}

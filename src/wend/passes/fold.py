@@ -1,0 +1,63 @@
+"""Constant folding: small results of constants become constants, known branches are inlined."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wend.ir.dtypes import is_supported
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.printer import INLINE_ELEMENTS
+from wend.ir.rewrite import copy_node, inline
+from wend.ir.types import TensorType
+from wend.ops import creating
+from wend.ops.build import Build
+from wend.ops.control import IfParts, if_
+from wend.ops.shapes import size_of
+
+
+def fold(graph: Graph) -> Graph:
+    """Compute what depends on constants alone, where the result is small."""
+    b = Build(graph.name)
+    mapping: dict[Value, Value] = {}
+    for node in graph.nodes:
+        operands = [mapping.get(v, v) for v in node.operands]
+        mapping.update(zip(node.results, _folded(b, node, operands), strict=True))
+    results = tuple(mapping.get(value, value) for value in graph.results)
+    return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+
+
+def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
+    """Append what stands for a node, and return its results."""
+    b.source = node.source
+    if node.op is if_ and _constant(operands[0]) is not None:
+        branches = IfParts.of(node).branches
+        chosen = int(_constant(operands[0]))  # type: ignore[arg-type]
+        return inline(fold(branches[chosen]), operands[1:], b.nodes)
+    if _is_foldable(node, operands):
+        assert node.op.kernel is not None
+        with np.errstate(all="ignore"):
+            value = node.op.kernel(*(_constant(v) for v in operands), **node.attrs)
+        return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
+    copy = copy_node(node, operands, [fold(region) for region in node.regions])
+    b.nodes.append(copy)
+    return copy.results
+
+
+def _constant(value: Value) -> np.ndarray | None:
+    node = value.node
+    if node is None or node.op is not creating.constant:
+        return None
+    return node.attrs["value"][()]  # type: ignore[no-any-return]
+
+
+def _is_foldable(node: Node, operands: list[Value]) -> bool:
+    if node.regions or not operands or len(node.results) != 1:
+        return False
+    if node.op.effect is not Effect.NONE or any(_constant(v) is None for v in operands):
+        return False
+    type = node.results[0].type
+    if not isinstance(type, TensorType) or type.shape is None or not is_supported(type.dtype):
+        return False
+    size = size_of(type.shape)
+    return size is not None and size <= INLINE_ELEMENTS

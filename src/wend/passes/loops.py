@@ -1,0 +1,68 @@
+"""Puts loops in canonical form: a carry that never changes becomes an invariant."""
+
+from __future__ import annotations
+
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.rewrite import copy_node
+from wend.ops.control import WhileParts, while_
+
+
+def canonical_loops(graph: Graph) -> Graph:
+    """Make invariants of unchanged carries, inner loops first."""
+    mapping: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        operands = [mapping.get(v, v) for v in node.operands]
+        regions = [canonical_loops(region) for region in node.regions]
+        copy = copy_node(node, operands, regions)
+        results: tuple[Value, ...] = copy.results
+        if node.op is while_:
+            copy, results = _without_unchanged(copy)
+        nodes.append(copy)
+        mapping.update(zip(node.results, results, strict=True))
+    new_results = tuple(mapping.get(value, value) for value in graph.results)
+    return Graph(graph.name, graph.params, tuple(nodes), new_results, graph.captures)
+
+
+def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
+    """The loop with unchanged carries as invariants, and what stands for its results."""
+    w = WhileParts.of(node)
+    unchanged = {}  # position of the carry -> position where it is forwarded
+    for i, (start, param, last) in enumerate(
+        zip(w.carry, w.before_carry, w.next_carry, strict=True)
+    ):
+        if param in w.forwarded and last in w.after_forwarded and start.type == param.type:
+            place = w.after_forwarded.index(last)
+            if w.forwarded[place] is param:
+                unchanged[i] = place
+    if not unchanged:
+        return node, node.results
+    places = set(unchanged.values())
+    carry = [i for i in range(len(w.carry)) if i not in unchanged]
+    forwarded = [i for i in range(len(w.forwarded)) if i not in places]
+    loose_before = [w.before_carry[i] for i in unchanged]
+    loose_after = [w.after_forwarded[place] for place in unchanged.values()]
+    before = Graph(
+        w.before.name,
+        (*(w.before_carry[i] for i in carry), *w.before_invariants, *loose_before),
+        w.before.nodes,
+        (w.predicate, *(w.forwarded[i] for i in forwarded)),
+    )
+    after = Graph(
+        w.after.name,
+        (*(w.after_forwarded[i] for i in forwarded), *w.after_invariants, *loose_after),
+        w.after.nodes,
+        tuple(w.next_carry[i] for i in carry),
+    )
+    starts = [w.carry[i] for i in unchanged]
+    new = Node(
+        node.op,
+        [*(w.carry[i] for i in carry), *w.invariants, *starts],
+        {"carry": len(carry)},
+        (before, after),
+        [node.results[i].type for i in forwarded],
+        node.source,
+    )
+    given = dict(zip(forwarded, new.results, strict=True))
+    given.update({place: w.carry[i] for i, place in unchanged.items()})
+    return new, tuple(given[i] for i in range(len(node.results)))

@@ -1,0 +1,109 @@
+"""Immutable lists at run time, of which the newest version costs what a Python list costs.
+
+Versions share one Python list. The newest owns it; an older one remembers the change that leads
+to the newer and undoes it when it is read (Baker, "Shallow binding makes functional arrays
+fast", 1991). A loop that only goes forward never undoes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base.zero import ZERO
+
+_POP: Any = object()  # change: drop the last item
+_Change = tuple[Any, Any]  # (position, item to put there); (_POP, None); (None, item to push)
+
+
+class Sequence:
+    """An immutable list of run-time values."""
+
+    __slots__ = ("_change", "_items", "_newer")
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items: list[Any] | None = items
+        self._newer: Sequence | None = None
+        self._change: _Change | None = None
+
+    @staticmethod
+    def of(items: list[Any]) -> Sequence:
+        """A sequence of these items; the list becomes its own."""
+        return Sequence(items)
+
+    def items(self) -> list[Any]:
+        """The items; not to be changed by the caller."""
+        if self._items is None:
+            self._become_newest()
+        assert self._items is not None
+        return self._items
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.items()[index]
+
+    def push(self, item: Any) -> Sequence:
+        items = self.items()
+        items.append(item)
+        return self._succeed(items, (_POP, None))
+
+    def pop(self) -> tuple[Sequence, Any]:
+        items = self.items()
+        last = items.pop()
+        return self._succeed(items, (None, last)), last
+
+    def set(self, index: Any, item: Any) -> Sequence:
+        items = self.items()
+        old = items[index]
+        items[index] = item
+        return self._succeed(items, (index, old))
+
+    def _succeed(self, items: list[Any], undo: _Change) -> Sequence:
+        newer = Sequence(items)
+        self._items, self._newer, self._change = None, newer, undo
+        return newer
+
+    def _become_newest(self) -> None:
+        chain = [self]
+        while chain[-1]._items is None:
+            assert chain[-1]._newer is not None
+            chain.append(chain[-1]._newer)
+        for older in chain[-2::-1]:
+            newer = older._newer
+            assert newer is not None and newer._items is not None and older._change is not None
+            newer._change = _apply(newer._items, older._change)
+            older._items, newer._items = newer._items, None
+            newer._newer, older._newer, older._change = older, None, None
+
+
+def _apply(items: list[Any], change: _Change) -> _Change:
+    """Make a change, and return the one that undoes it."""
+    place, item = change
+    if place is _POP:
+        return None, items.pop()
+    if place is None:
+        items.append(item)
+        return _POP, None
+    old, items[place] = items[place], item
+    return place, old
+
+
+def zeros_like(value: Any) -> Any:
+    """Zeros of a value's shape: of an array, or of each item of a sequence."""
+    if isinstance(value, Sequence):
+        return Sequence.of([zeros_like(item) for item in value.items()])
+    return np.zeros_like(value)[()]
+
+
+def add_values(x: Any, y: Any) -> Any:
+    """The sum of two values, item by item for sequences; Zero is the identity."""
+    if x is ZERO or y is ZERO:
+        return y if x is ZERO else x
+    if isinstance(x, Sequence):
+        add: Callable[[Any, Any], Any] = add_values
+        return Sequence.of([add(a, b) for a, b in zip(x.items(), y.items(), strict=True)])
+    return np.add(x, y)

@@ -1,0 +1,1 @@
+"""Floor 8: recording graphs while Python runs, and functional control flow."""

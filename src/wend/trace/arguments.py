@@ -1,0 +1,43 @@
+"""What may be traced: arrays and numbers, each with the type it is traced as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
+from wend.eager.dispatch import Staged
+from wend.ir.dtypes import is_supported
+from wend.ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class LeafType:
+    """The type a leaf of a pytree is traced as; weak: a Python scalar (D4)."""
+
+    type: TensorType
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type}{' (weak)' if self.weak else ''}"
+
+
+def is_array_leaf(x: Any) -> bool:
+    """Whether a leaf is traced; any other is part of the key (D18)."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return is_supported(x.dtype)
+    return isinstance(x, Staged) or type(x) in PYTHON_SCALARS
+
+
+def leaf_type(x: Any) -> LeafType:
+    """The type of an array leaf."""
+    return LeafType(tensor_type(x), is_weak(x))
+
+
+def to_run(x: Any) -> Any:
+    """An array leaf as backends take it: an array, or a NumPy scalar in place of a 0-d one."""
+    if isinstance(x, np.ndarray):
+        return x if x.ndim else x[()]
+    return np.asarray(x)[()]

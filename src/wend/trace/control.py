@@ -1,0 +1,504 @@
+"""Functional control flow: `while_loop`, `fori_loop`, `cond`, `switch`; signatures as in `jax.lax`.
+
+Each records one node. Outside a trace they are traced all the same, then run, so that a mistake
+in a carry is told before anything runs (D14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import CarryError, StructureError, TypeMismatchError, explain
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import as_array, cast, result_dtype, tensor_type
+from wend.ir.builder import new_symbol
+from wend.ir.dtypes import BOOL, INT64
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import TensorType, accepts
+from wend.numpy import elementwise as ew
+from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
+from wend.trace.immediate import run_now
+from wend.trace.recording import Recording, current
+
+CondFun = Callable[[Any], Any]
+BodyFun = Callable[[Any], Any]
+
+
+def while_loop(
+    cond_fun: CondFun,
+    body_fun: BodyFun,
+    init: Any,
+    *,
+    maximum_iterations: Any = None,
+    parallel_iterations: int | None = None,
+    shape_invariants: Any = None,
+    memory: str | None = None,
+    return_trips: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Repeat `carry = body_fun(carry)` while `cond_fun(carry)` holds; one node in the graph.
+
+    It can be differentiated, to any order, however many times it runs.
+
+    Args:
+        cond_fun: carry → a bool scalar.
+        body_fun: carry → the next carry, of the same structure, dtypes and shapes. Python
+            scalars take the dtype of what they meet (`0` may become an f64 array's sum).
+        init: the carry to start from, a pytree of arrays and numbers.
+        maximum_iterations: stop after so many trips; an integer, plain or traced.
+        parallel_iterations: how many trips may be in flight at once, a hint; never changes the
+            result.
+        shape_invariants: a pytree like `init` of shapes with None for sizes that change from
+            trip to trip, or None for a leaf whose shape does not.
+        memory: how the backward pass gets its residuals; `"keep"` (the default).
+        return_trips: also return the number of trips.
+        name: a name for the loop in graphs and messages.
+
+    Returns:
+        The last carry, or `(carry, trips)`.
+
+    Raises:
+        TypeMismatchError: the predicate is not a bool scalar.
+        CarryError: the next carry has another dtype or shape.
+        StructureError: the next carry has another structure.
+
+    Example:
+        >>> import wend
+        >>> wend.while_loop(lambda v: v < 8.0, lambda v: v * v, 2.0)
+        np.float64(16.0)
+        >>> wend.grad(lambda x: wend.while_loop(lambda v: v < 8.0, lambda v: v * v, x))(2.0)
+        np.float64(32.0)
+    """
+    _check_functions(cond_fun=cond_fun, body_fun=body_fun)
+    if parallel_iterations is not None and (
+        not isinstance(parallel_iterations, int) or parallel_iterations < 1
+    ):
+        raise TypeError(f"parallel_iterations must be a positive int, not {parallel_iterations!r}")
+    if memory not in (None, "keep"):
+        raise NotImplementedError(f"while_loop(memory={memory!r}) is not built yet")
+    if current() is None:
+        return run_now(
+            lambda carry, limit: while_loop(
+                cond_fun,
+                body_fun,
+                carry,
+                maximum_iterations=limit,
+                shape_invariants=shape_invariants,
+                return_trips=return_trips,
+                name=name,
+            ),
+            init,
+            maximum_iterations,
+        )
+    types = LoopTypes(f"{name or 'while_loop'}{at(user_source())}", init)
+    if shape_invariants is not None:
+        types.relax(shape_invariants)
+    return _Loop(cond_fun, body_fun, types).record(maximum_iterations, return_trips)
+
+
+def _check_functions(**functions: Any) -> None:
+    for role, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{role} must be callable, not {function!r}")
+
+
+class LoopTypes:
+    """The carry of a loop: its structure, and the types its leaves settle on."""
+
+    def __init__(self, where: str, init: Any) -> None:
+        self.where, self.init = where, init
+        self.leaves, self.treedef = trees.flatten(init)
+        self.paths = trees.paths(self.treedef, "carry")
+        check_leaves(where, self.leaves, self.paths)
+        self.types = [leaf_type(leaf) for leaf in self.leaves]
+
+    def relax(self, invariants: Any) -> None:
+        """Put symbols where `shape_invariants` lets sizes change."""
+        shapes = _invariant_shapes(self.where, self.treedef, invariants)
+        for k, (shape, path) in enumerate(zip(shapes, self.paths, strict=True)):
+            if shape is None:
+                continue
+            mine = self.types[k].type
+            dims = tuple(new_symbol() if dim is None else dim for dim in shape)
+            if not accepts(mine.with_shape(dims), mine):
+                raise CarryError(f"{self.where}: {path} enters as {mine}, not as {shape}")
+            self.types[k] = LeafType(mine.with_shape(dims), self.types[k].weak)
+
+    def params(self, region: Recording) -> Any:
+        """Params of a region for the carry, in its structure."""
+        params = [
+            region.param(t.type, weak=t.weak, name=path)
+            for t, path in zip(self.types, self.paths, strict=True)
+        ]
+        return trees.unflatten(self.treedef, params)
+
+    def leaves_of(self, result: Any) -> list[Any]:
+        """The leaves of what a body returned, which must have the carry's structure."""
+        leaves, treedef = trees.flatten(result)
+        if treedef != self.treedef:
+            raise StructureError(
+                explain(
+                    f"{self.where}: the body returns a carry of another structure.",
+                    trees.first_difference(self.init, result, "carry"),
+                    f"it enters as {self.treedef}, the body returns {treedef}",
+                    cure="return exactly what the loop was given, leaf for leaf.",
+                )
+            )
+        check_leaves(self.where, leaves, self.paths)
+        return [as_array(leaf) for leaf in leaves]
+
+    def settle(self, results: Sequence[Any]) -> bool:
+        """Let weak leaves take the strong dtypes they meet (D5); say whether any type changed.
+
+        Raises:
+            CarryError: a leaf comes back with another dtype or shape.
+        """
+        settled = []
+        for mine, result, path in zip(self.types, results, self.paths, strict=True):
+            theirs = leaf_type(result)
+            dtype = result_dtype(_example(mine), _example(theirs)) if mine.weak else mine.type.dtype
+            new = LeafType(mine.type.with_dtype(dtype), mine.weak and theirs.weak)
+            self._check_leaf(mine, new, theirs, path)
+            settled.append(new)
+        changed = settled != self.types
+        self.types = settled
+        return changed
+
+    def _check_leaf(self, old: LeafType, new: LeafType, theirs: LeafType, path: str) -> None:
+        what = f"{self.where}: {path} enters as {old.type}, the body returns {theirs.type}."
+        if result_dtype(_example(new), _example(theirs)) != new.type.dtype or (
+            not theirs.weak and theirs.type.dtype != new.type.dtype
+        ):
+            cure = (
+                f"start it as {theirs.type.dtype}, or cast it back in the body with "
+                f".astype({old.type.dtype.name!r})."
+            )
+            raise CarryError(explain(what, cure=cure))
+        if not accepts(new.type, theirs.type.with_dtype(new.type.dtype)):
+            cure = (
+                "return the shape it enters with, or let sizes change with shape_invariants "
+                "(None for each that does)."
+            )
+            raise CarryError(explain(what, cure=cure))
+
+    def start(self, outer: Recording) -> list[Value]:
+        """The values to start from, as the types that the carry has settled on."""
+        pairs = zip(self.leaves, self.types, strict=True)
+        return [outer.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs]
+
+    def rebuild(self, outer: Recording, values: Sequence[Value]) -> Any:
+        """The carry after the loop."""
+        pairs = zip(values, self.types, strict=True)
+        return trees.unflatten(self.treedef, [outer.wrap(v, weak=t.weak) for v, t in pairs])
+
+
+def _example(type: LeafType) -> Any:
+    """Something that promotes as a leaf of this type does."""
+    if type.weak:
+        return {"b": False, "i": 0, "f": 0.0, "c": 0j}[type.type.dtype.kind]
+    return type.type.dtype.type(0)
+
+
+class _Loop:
+    """A `while_loop` that is being recorded."""
+
+    def __init__(self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes) -> None:
+        self.cond_fun, self.body_fun, self.types = cond_fun, body_fun, types
+
+    def record(self, limit: Any, return_trips: bool) -> Any:
+        outer = current()
+        assert outer is not None
+        while True:
+            before, predicate = self._trace_cond(outer)
+            after, results = self._trace_body(outer)
+            if not self.types.settle(results):
+                break
+        trips = None
+        if limit is not None or return_trips:
+            trips = before.param(_COUNT), after.param(_COUNT)
+        with before.active():
+            if limit is not None and trips is not None:
+                predicate = ew.logical_and(ew.less(trips[0], limit), predicate)
+            test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
+        with after.active():
+            pairs = zip(results, self.types.types, strict=True)
+            following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
+            if trips is not None:
+                following.append(after.lift(trips[1] + 1))
+        start = self.types.start(outer)
+        if trips is not None:
+            start.append(outer.b.integer(0))
+        node = join_loop(outer, start, before, [test, *before.b.params], after, following)
+        count = len(self.types.types)
+        carry = self.types.rebuild(outer, node.results[:count])
+        return (carry, outer.wrap(node.results[count])) if return_trips else carry
+
+    def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
+        before = Recording("before", outer, is_region=True)
+        with before.active():
+            predicate = self.cond_fun(self.types.params(before))
+            check_predicate(predicate, self.types.where)
+        return before, predicate
+
+    def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
+        after = Recording("after", outer, is_region=True)
+        with after.active():
+            result = self.body_fun(self.types.params(after))
+        return after, self.types.leaves_of(result)
+
+
+_COUNT = TensorType(INT64, ())
+
+
+def join_loop(
+    outer: Recording,
+    carry: Sequence[Value],
+    before: Recording,
+    before_results: Sequence[Value],
+    after: Recording,
+    after_results: Sequence[Value],
+) -> Node:
+    """Close the two regions of a loop over the same invariants, and record its node."""
+    has_world = before.world_param is not None or after.world_param is not None
+    invariants = list(dict.fromkeys([*before.captured, *after.captured]))
+    world = [outer.world()] if has_world else []
+    for region in (before, after):
+        if has_world:
+            region.world()
+    node = outer.b.while_(
+        [*carry, *world],
+        invariants,
+        before.finish_region(before_results, invariants, has_world=has_world),
+        after.finish_region(after_results, invariants, has_world=has_world),
+    )
+    if has_world:
+        outer.set_world(node.results[-1])
+    return node
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; one node.
+
+    Args:
+        lower: the first i, an integer, plain or traced.
+        upper: where to stop; no more than `lower`: no trip.
+        body_fun: (i, carry) → the next carry.
+        init: the carry to start from.
+
+    Returns:
+        The last carry.
+
+    Example:
+        >>> import wend
+        >>> wend.fori_loop(0, 3, lambda i, x: x * (i + 1), 2.0)
+        np.float64(12.0)
+    """
+    _check_functions(body_fun=body_fun)
+    if current() is None:
+        return run_now(lambda a, b, c: fori_loop(a, b, body_fun, c), lower, upper, init)
+    for role, bound in (("lower", lower), ("upper", upper)):
+        if tensor_type(bound).dtype.kind not in "iu" or tensor_type(bound).shape != ():
+            raise TypeMismatchError(f"fori_loop: {role} must be an integer, not {bound!r}")
+    _, carry = while_loop(
+        lambda state: state[0] < upper,
+        lambda state: (state[0] + 1, body_fun(state[0], state[1])),
+        (lower, init),
+        name="fori_loop",
+    )
+    return carry
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Run `true_fun(*operands)` where `pred` holds, else `false_fun(*operands)`; never both.
+
+    Args:
+        pred: a bool scalar. A Python bool just runs its branch.
+        true_fun: operands → a pytree of arrays.
+        false_fun: operands → a pytree of the same structure, dtypes and shapes.
+        *operands: pytrees of arrays; the functions may also use outer values directly.
+
+    Raises:
+        TypeMismatchError: the predicate is not a bool scalar.
+        CarryError: the branches return different dtypes or shapes.
+        StructureError: the branches return different structures.
+
+    Example:
+        >>> import wend, wend.numpy as wnp
+        >>> wend.cond(wnp.float64(4.0) > 1.0, wnp.sqrt, lambda x: 0.0 * x, 4.0)
+        np.float64(2.0)
+    """
+    _check_functions(true_fun=true_fun, false_fun=false_fun)
+    if isinstance(pred, bool):
+        return (true_fun if pred else false_fun)(*operands)
+    check_predicate(pred, f"cond{at(user_source())}")
+    if current() is None:
+        return run_now(lambda p, xs: cond(p, true_fun, false_fun, *xs), np.bool_(pred), operands)
+    return _branch("cond", pred, (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """Run `branches[index](*operands)`, and no other branch.
+
+    Args:
+        index: an integer scalar; out of range it is clamped, as in JAX. A Python int just runs
+            its branch.
+        branches: functions of the operands with results of the same structure and types.
+        *operands: pytrees of arrays.
+
+    Example:
+        >>> import wend, wend.numpy as wnp
+        >>> wend.switch(wnp.int64(1), [wnp.exp, wnp.log], 1.0)
+        np.float64(0.0)
+    """
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    _check_functions(**{f"branches[{k}]": branch for k, branch in enumerate(branches)})
+    last = len(branches) - 1
+    if isinstance(index, int) and not isinstance(index, bool):
+        return branches[min(max(index, 0), last)](*operands)
+    type = tensor_type(index)
+    if type.dtype.kind not in "iu" or type.shape != ():
+        raise TypeMismatchError(f"switch{at(user_source())}: the index must be an integer scalar, not {type}")
+    if current() is None:
+        return run_now(lambda i, xs: switch(i, branches, *xs), np.asarray(index)[()], operands)
+    clamped = ew.clip(cast(index, INT64), np.int64(0), np.int64(last))
+    return _branch("switch", clamped, branches, operands)
+
+
+def _branch(
+    name: str, selector: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> Any:
+    outer = current()
+    assert outer is not None
+    where = f"{name}{at(user_source())}"
+    recordings, results = [], []
+    for number, branch in enumerate(branches):
+        region = Recording(f"branch{number}", outer, is_region=True)
+        with region.active():
+            results.append(branch(*operands))
+        recordings.append(region)
+    leaves, treedef = _same_structure(where, results, name)
+    types = _agree(where, leaves, trees.paths(treedef, "result"))
+    values = []
+    for region, own in zip(recordings, leaves, strict=True):
+        with region.active():
+            pairs = zip(own, types, strict=True)
+            values.append([region.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs])
+    node = join_branches(outer, outer.lift(selector), recordings, values)
+    tracers = [
+        outer.wrap(value, weak=type.weak)
+        for value, type in zip(node.results, types, strict=False)
+    ]
+    return trees.unflatten(treedef, tracers)
+
+
+def join_branches(
+    outer: Recording,
+    selector: Value,
+    regions: Sequence[Recording],
+    results: Sequence[Sequence[Value]],
+) -> Node:
+    """Close branches over the same operands, and record their node."""
+    has_world = any(region.world_param is not None for region in regions)
+    operands = list(dict.fromkeys(value for region in regions for value in region.captured))
+    graphs: list[Graph] = []
+    for region, values in zip(regions, results, strict=True):
+        if has_world:
+            region.world()
+        graphs.append(region.finish_region(values, operands, has_world=has_world))
+    world = [outer.world()] if has_world else []
+    node = outer.b.if_(selector, [*world, *operands], graphs)
+    if has_world:
+        outer.set_world(node.results[-1])
+    return node
+
+
+def _same_structure(
+    where: str, results: Sequence[Any], name: str
+) -> tuple[list[list[Any]], trees.TreeDef]:
+    leaves, treedef = trees.flatten(results[0])
+    found = [leaves]
+    for number, result in enumerate(results[1:], 1):
+        more, other = trees.flatten(result)
+        if other != treedef:
+            raise StructureError(
+                explain(
+                    f"{where}: the branches return different structures.",
+                    trees.first_difference(results[0], result, "result"),
+                    f"one returns {treedef}, another {other}",
+                    cure="return the same structure from every branch.",
+                )
+            )
+        found.append(more)
+    paths = trees.paths(treedef, "result")
+    for own in found:
+        check_leaves(where, own, paths)
+    return [[as_array(leaf) for leaf in own] for own in found], treedef
+
+
+def _agree(
+    where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]
+) -> list[LeafType]:
+    """The common type of each result; weak ones take the strong dtype of the others (D5)."""
+    agreed = []
+    for path, options in zip(paths, zip(*leaves, strict=True), strict=True):
+        types = [leaf_type(option) for option in options]
+        dtype = result_dtype(*options)
+        weak = all(type.weak for type in types)
+        strong = [type for type in types if not type.weak]
+        shapes = {type.type.shape for type in types}
+        if len(shapes) > 1 or any(type.type.dtype != dtype for type in strong):
+            listed = " and ".join(str(type.type) for type in types)
+            raise CarryError(
+                explain(
+                    f"{where}: the branches return {listed} at {path}.",
+                    cure="return the same dtype and shape from every branch.",
+                )
+            )
+        agreed.append(LeafType(types[0].type.with_dtype(dtype), weak))
+    return agreed
+
+
+def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+    """Every leaf is an array or a number."""
+    for leaf, path in zip(leaves, paths, strict=True):
+        if not is_array_leaf(leaf):
+            raise TypeMismatchError(
+                f"{where}: {path} must be an array or a number, not {type(leaf).__name__}"
+            )
+
+
+def check_predicate(predicate: Any, where: str) -> None:
+    """A predicate is a bool scalar."""
+    if not is_array_leaf(predicate):
+        raise TypeMismatchError(f"{where}: the predicate must be a bool scalar, not {predicate!r}")
+    type = tensor_type(predicate)
+    if type.dtype != BOOL:
+        raise TypeMismatchError(
+            explain(
+                f"{where}: the predicate must be a bool scalar, not {type}.",
+                cure="compare it, for example with != 0.",
+            )
+        )
+    if type.shape != ():
+        raise TypeMismatchError(
+            explain(
+                f"{where}: the predicate must be a bool scalar, not {type}.",
+                cure="reduce it with .all() or .any(), or .item() for one element.",
+            )
+        )
+
+
+def _invariant_shapes(where: str, treedef: trees.TreeDef, invariants: Any) -> list[Any]:
+    try:
+        found = trees.flatten_up_to(treedef, invariants)
+    except ValueError as error:
+        raise StructureError(f"{where}: shape_invariants must be like init: {error}") from error
+    return [getattr(shape, "shape", shape) for shape in found]

@@ -1,0 +1,30 @@
+"""Functional control flow outside a trace: traced all the same, then run at once (D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wend.backends.choose import choose
+from wend.base import trees
+from wend.base.config import settings
+from wend.passes.pipeline import OPTIMIZE, run_passes
+from wend.trace.arguments import is_array_leaf, leaf_type
+from wend.trace.traced import trace_function
+
+
+def run_now(fun: Callable[..., Any], *args: Any) -> Any:
+    """Trace `fun(*args)` and run it. Leaves that are no arrays stay as they are."""
+    leaves, treedef = trees.flatten(args)
+    places = [k for k, leaf in enumerate(leaves) if is_array_leaf(leaf)]
+    arrays = [leaves[k] for k in places]
+
+    def call(fun: Callable[..., Any], traced: Sequence[Any]) -> Any:
+        filled = list(leaves)
+        for k, leaf in zip(places, traced, strict=True):
+            filled[k] = leaf
+        return fun(*trees.unflatten(treedef, filled))
+
+    traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
+    graph = run_passes(traced.graph, OPTIMIZE)
+    return traced.run(choose(settings().backend).compile(graph), arrays)

@@ -1,0 +1,156 @@
+"""A graph that is being recorded, and how outer values come into it.
+
+Recordings nest: a function holds regions, which hold regions. A value of an outer recording that
+an inner one uses becomes a param of each recording on the way, so regions are closed (D8). A
+NumPy array becomes a capture of the function, by reference (D9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import TypeMismatchError
+from wend.eager.dispatch import Recorder, recorder
+from wend.ir.dtypes import is_supported
+from wend.ir.graph import Graph, Value
+from wend.ir.op import Effect, Op
+from wend.ir.types import TOKEN, TensorType, Type
+from wend.ops.build import Build
+from wend.trace.tracer import Tracer
+
+
+class Recording(Recorder):
+    """The graph of a function (`is_region` False) or of a region that is being recorded."""
+
+    def __init__(self, name: str, parent: Recording | None, *, is_region: bool = False) -> None:
+        self.b = Build(name)
+        self.parent = parent
+        self.is_region = is_region
+        self.is_open = True
+        self.captured: dict[Value, Value] = {}  # a region's: outer value -> param
+        self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
+        self._captures: list[Value] = []
+        self._array_params: dict[int, Value] = {}
+        self._world: Value | None = None
+        self.world_param: Value | None = None
+
+    # Recording
+    @contextmanager
+    def active(self) -> Iterator[Recording]:
+        """Record what runs in this block here."""
+        token = recorder.set(self)
+        try:
+            yield self
+        finally:
+            recorder.reset(token)
+
+    def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        values = [self.lift(operand) for operand in operands]
+        if op.effect is Effect.WORLD:
+            node = self.b.emit_node(op, [self.world(), *values], **attrs)
+            self._world = node.results[0]
+            return ()
+        return tuple(map(self.wrap, self.b.emit_node(op, values, **attrs).results))
+
+    def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
+        """A value of this recording as a traced array."""
+        return Tracer(value, self, weak=weak)
+
+    def param(self, type: Type, *, weak: bool = False, name: str | None = None) -> Tracer:
+        """A new param as a traced array."""
+        return self.wrap(self.b.param(type, name), weak=weak)
+
+    # Outer values
+    def lift(self, x: Any) -> Value:
+        """The value here of a traced array, of a NumPy array, or of a number.
+
+        Raises:
+            LeakedValueError: a traced array of a recording that does not enclose this one.
+        """
+        if isinstance(x, Tracer):
+            return self._lift_tracer(x)
+        if isinstance(x, np.ndarray):
+            return self._lift_array(x)
+        return self.b.constant(x)
+
+    def _lift_tracer(self, tracer: Tracer) -> Value:
+        if tracer.recording is self:
+            return tracer.value
+        if not self._encloses(tracer.recording):
+            raise tracer.leaked()
+        if not self.is_region:
+            return self._capture(id(tracer.value), tracer, tracer.value.type)
+        assert self.parent is not None
+        return self._enter(self.parent.lift(tracer))
+
+    def _encloses(self, other: object) -> bool:
+        outer = self.parent
+        while outer is not None and outer is not other:
+            outer = outer.parent
+        return outer is not None and outer.is_open
+
+    def _lift_array(self, array: np.ndarray) -> Value:
+        if self.is_region:
+            assert self.parent is not None
+            return self._enter(self.parent.lift(array))
+        if not is_supported(array.dtype):
+            raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
+        return self._capture(id(array), array, TensorType(array.dtype, array.shape))
+
+    def _enter(self, outer: Value) -> Value:
+        if outer not in self.captured:
+            self.captured[outer] = Value(outer.type, name=outer.name)
+        return self.captured[outer]
+
+    def _capture(self, key: int, binding: Any, type: Type) -> Value:
+        # The binding is kept, so its id stays its own.
+        if key not in self._array_params:
+            self._array_params[key] = Value(type)
+            self._captures.append(self._array_params[key])
+            self.bindings.append(binding)
+        return self._array_params[key]
+
+    # Effects
+    def world(self) -> Value:
+        """The token of the last effect here."""
+        if self._world is None:
+            self._world = self.world_param = Value(TOKEN, name="world")
+        return self._world
+
+    def set_world(self, token: Value) -> None:
+        self._world = token
+
+    # Graphs
+    def finish_function(self, results: Sequence[Value]) -> Graph:
+        """The graph of a function: params, the world if it has effects, captures."""
+        self.is_open = False
+        params = [*self.b.params, *([self.world_param] if self.world_param else [])]
+        results = [*results, *([self.world()] if self.world_param else [])]
+        captures = tuple(self._captures)
+        nodes = tuple(self.b.nodes)
+        return Graph(self.b.name, (*params, *captures), nodes, tuple(results), captures)
+
+    def finish_region(
+        self, results: Sequence[Value], invariants: Sequence[Value], *, has_world: bool
+    ) -> Graph:
+        """The graph of a region: its params, the world if asked, then one for each invariant."""
+        self.is_open = False
+        world: list[Value] = []
+        if has_world:
+            results = [*results, self.world()]
+            assert self.world_param is not None
+            world = [self.world_param]
+        entered = [self.captured.get(outer) or Value(outer.type) for outer in invariants]
+        params = (*self.b.params, *world, *entered)
+        return Graph(self.b.name, params, tuple(self.b.nodes), tuple(results))
+
+
+def current() -> Recording | None:
+    """The innermost recording, if one is under way."""
+    found = recorder.get()
+    assert found is None or isinstance(found, Recording)
+    return found

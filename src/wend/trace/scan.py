@@ -1,0 +1,214 @@
+"""`scan` and `map`: loops over the rows of arrays; signatures as in `jax.lax`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+from wend.base import trees
+from wend.base.errors import ShapeError, StructureError, explain
+from wend.base.source import at, user_source
+from wend.eager.promotion import as_array, cast, tensor_type
+from wend.ir.dtypes import INT64
+from wend.ir.graph import Value
+from wend.ir.types import Dim, ListType, TensorType
+from wend.ops import shaping as shaping_ops
+from wend.trace.control import LoopTypes, check_leaves, join_loop
+from wend.trace.immediate import run_now
+from wend.trace.recording import Recording, current
+from wend.trace.tracer import Tracer
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    memory: str | None = None,
+) -> tuple[Any, Any]:
+    """Run `carry, y = f(carry, x)` over the rows x of `xs`; stack the ys. One node.
+
+    Args:
+        f: (carry, x) → (next carry, y).
+        init: the carry to start from, a pytree of arrays and numbers.
+        xs: a pytree of arrays with first axes of one size, or None.
+        length: the number of steps, where `xs` does not tell.
+        reverse: go from the last row to the first; ys stand where their xs do.
+        unroll: steps per trip; 1 is built.
+        memory: how the backward pass gets its residuals; `"keep"` (the default).
+
+    Returns:
+        The last carry, and the ys stacked along a new first axis.
+
+    Raises:
+        ShapeError: the sizes of first axes differ, or nothing tells the number of steps.
+        CarryError, StructureError: the next carry is unlike the carry.
+
+    Example:
+        >>> import wend, wend.numpy as wnp
+        >>> wend.scan(lambda c, x: (c + x, c), 0.0, wnp.arange(3.0))
+        (np.float64(3.0), array([0., 0., 1.]))
+    """
+    if not callable(f):
+        raise TypeError(f"f must be callable, not {f!r}")
+    if unroll != 1:
+        raise NotImplementedError(f"scan(unroll={unroll!r}) is not built yet")
+    if memory not in (None, "keep"):
+        raise NotImplementedError(f"scan(memory={memory!r}) is not built yet")
+    if current() is None:
+        result: tuple[Any, Any] = run_now(
+            lambda c, rows: scan(f, c, rows, length, reverse), init, xs
+        )
+        return result
+    return _Scan(f, init, xs, length, reverse).record()
+
+
+class _Scan:
+    """A `scan` that is being recorded: a loop over i that reads row i and pushes y."""
+
+    def __init__(self, f: Any, init: Any, xs: Any, length: int | None, reverse: bool) -> None:
+        outer = current()
+        assert outer is not None
+        self.f, self.reverse, self.outer = f, reverse, outer
+        self.where = f"scan{at(user_source())}"
+        self.rows, self.rows_tree = trees.flatten(xs)
+        paths = trees.paths(self.rows_tree, "xs")
+        check_leaves(self.where, self.rows, paths)
+        self.types = LoopTypes(self.where, init)
+        self.count, self.size = self._count(length, paths)
+
+    def _count(self, length: int | None, paths: Sequence[str]) -> tuple[Value, Dim]:
+        """The number of steps, as a value and as a dimension."""
+        sizes: list[Dim] = []
+        for row, path in zip(self.rows, paths, strict=True):
+            dims = tensor_type(row).dims
+            if not dims:
+                raise ShapeError(f"{self.where}: {path} is a scalar, it has no rows")
+            sizes.append(dims[0])
+        known = {size for size in (*sizes, length) if isinstance(size, int)}
+        if len(known) > 1:
+            raise ShapeError(
+                f"{self.where}: first axes and length differ: "
+                f"{', '.join(f'{p}: {s}' for p, s in zip(paths, sizes, strict=True))}"
+                f"{'' if length is None else f', length: {length}'}"
+            )
+        if known:
+            (number,) = known
+            return self.outer.b.integer(number), number
+        if not sizes:
+            raise ShapeError(f"{self.where}: give xs or length, to tell the number of steps")
+        return self.outer.b.size_of(self.outer.lift(self.rows[0]), 0), sizes[0]
+
+    def record(self) -> tuple[Any, Any]:
+        outer = self.outer
+        lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
+        while True:
+            after, index, results, ys, ys_tree = self._trace_body(lists)
+            if not self.types.settle(results):
+                break
+        before = Recording("before", outer, is_region=True)
+        step = before.param(_INDEX)
+        carried = [before.param(t.type).value for t in self.types.types]
+        with before.active():
+            goes_on = before.lift(step < Tracer(self.count, outer))
+        with after.active():
+            following = [
+                after.lift(index + 1),
+                *(
+                    after.lift(cast(r, t.type.dtype))
+                    for r, t in zip(results, self.types.types, strict=True)
+                ),
+            ]
+            made = [after.lift(y) for y in ys]
+        stacks = [ListType(value.type) for value in made]
+        waiting = [before.b.param(stack) for stack in stacks]
+        grown = [
+            after.b.list_push(after.b.param(stack), value)
+            for stack, value in zip(stacks, made, strict=True)
+        ]
+        starts = [
+            outer.b.integer(0),
+            *self.types.start(outer),
+            *(outer.b.list_new(stack.element) for stack in stacks),
+        ]
+        node = join_loop(
+            outer,
+            starts,
+            before,
+            [goes_on, step.value, *carried, *waiting],
+            after,
+            [*following, *grown],
+        )
+        first = 1 + len(carried)
+        carry = self.types.rebuild(outer, node.results[1:first])
+        stacked = [
+            self._stack(list, value)
+            for list, value in zip(node.results[first : first + len(made)], made, strict=True)
+        ]
+        return carry, trees.unflatten(ys_tree, stacked)
+
+    def _trace_body(
+        self, lists: Sequence[Value]
+    ) -> tuple[Recording, Tracer, list[Any], list[Any], trees.TreeDef]:
+        outer = self.outer
+        after = Recording("after", outer, is_region=True)
+        index = after.param(_INDEX)
+        carry = self.types.params(after)
+        with after.active():
+            last = Tracer(self.count, outer) - 1
+            place = after.lift(last - index if self.reverse else index)
+            rows = [
+                after.wrap(after.b.list_get(after.lift(Tracer(list, outer)), place))
+                for list in lists
+            ]
+            result = self.f(carry, trees.unflatten(self.rows_tree, rows))
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise StructureError(
+                    explain(
+                        f"{self.where}: f must return a pair (carry, y), not "
+                        f"{type(result).__name__}.",
+                        cure="return (carry, None) where there is no y.",
+                    )
+                )
+            ys, ys_tree = trees.flatten(result[1])
+            check_leaves(self.where, ys, trees.paths(ys_tree, "y"))
+            ys = [as_array(y) for y in ys]
+        return after, index, self.types.leaves_of(result[0]), ys, ys_tree
+
+    def _stack(self, list: Value, like: Value) -> Tracer:
+        b, outer = self.outer.b, self.outer
+        assert isinstance(like.type, TensorType)
+        if not like.type.is_static:
+            raise NotImplementedError(
+                f"{self.where}: stacking ys whose sizes are not known before the run"
+            )
+        stacked = b.list_stack(list)
+        stacked = b.refine(stacked, like.type.with_shape((self.size, *like.type.dims)))
+        if self.reverse:
+            whole = ((None, None, None),) * len(like.type.dims)
+            stacked = b.emit(shaping_ops.slice_, stacked, slices=((None, None, -1), *whole))
+        return outer.wrap(stacked)
+
+
+_INDEX = TensorType(INT64, ())
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """Apply `f` to each row of `xs` and stack what it gives; one node.
+
+    Args:
+        f: row → a pytree of arrays.
+        xs: a pytree of arrays with first axes of one size.
+
+    Example:
+        >>> import wend, wend.numpy as wnp
+        >>> wend.map(lambda x: x * x, wnp.arange(3.0))
+        array([0., 1., 4.])
+    """
+    _, ys = scan(lambda carry, x: (carry, f(x)), None, xs)
+    return ys
+
+

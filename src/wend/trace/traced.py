@@ -1,0 +1,161 @@
+"""Records a Python function once, as a graph with the structure of its arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import TypeMismatchError, explain
+from wend.eager.dispatch import Staged
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import TensorType
+from wend.trace.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.recording import Recording, current
+from wend.trace.tracer import Tracer
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A recorded function.
+
+    Attributes:
+        graph: params (one for each array leaf of the arguments, the world if the function has
+            effects, then captures) to results (array leaves, then the world).
+        result_tree: the structure of what it returns.
+        result_types: the types of the leaves of that.
+        bindings: what the captures stand for: arrays, or traced arrays of an outer trace.
+        has_world: whether it has effects.
+    """
+
+    graph: Graph
+    result_tree: trees.TreeDef
+    result_types: tuple[LeafType, ...]
+    bindings: tuple[Any, ...]
+    has_world: bool
+
+    def is_closed(self) -> bool:
+        """Whether it captures arrays only, nothing of an outer trace."""
+        return not any(isinstance(binding, Staged) for binding in self.bindings)
+
+    def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
+        """Run it by an executable of its graph on the array leaves of the arguments."""
+        return self.rebuild(owned(execute(self.arguments(leaves)), leaves))
+
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """The arguments of the graph, for a backend.
+
+        Raises:
+            LeakedValueError: it captures a traced array whose trace has ended.
+        """
+        for binding in self.bindings:
+            if isinstance(binding, Staged):
+                raise binding.leaked()
+        world = [None] if self.has_world else []
+        return [*map(to_run, leaves), *world, *map(to_run, self.bindings)]
+
+    def rebuild(self, results: Sequence[Any]) -> Any:
+        """What the function returns, from results of the graph."""
+        return trees.unflatten(self.result_tree, list(results[: len(self.result_types)]))
+
+    def call_in(self, outer: Recording, leaves: Sequence[Any]) -> Any:
+        """Record a call of it, and return what it returns, traced."""
+        node = call_graph(outer, self.graph, leaves, self.bindings, has_world=self.has_world)
+        results = [
+            outer.wrap(value, weak=type.weak)
+            for value, type in zip(node.results, self.result_types, strict=False)
+        ]
+        return trees.unflatten(self.result_tree, results)
+
+
+def call_graph(
+    outer: Recording,
+    graph: Graph,
+    leaves: Sequence[Any],
+    bindings: Sequence[Any],
+    *,
+    has_world: bool,
+) -> Node:
+    """Record a call of a graph of a traced function."""
+    operands: list[Value] = [outer.lift(leaf) for leaf in leaves]
+    if has_world:
+        operands.append(outer.world())
+    operands += [outer.lift(binding) for binding in bindings]
+    node = outer.b.call(graph, operands)
+    if has_world:
+        place = len(graph.results) - 1
+        outer.set_world(node.results[place])
+    return node
+
+
+def owned(results: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Results that the caller may write to without changing anything else."""
+    given = {id(argument) for argument in arguments}
+    return [
+        np.array(result)
+        if isinstance(result, np.ndarray)
+        and result.ndim
+        and (not result.flags.owndata or not result.flags.writeable or id(result) in given)
+        else result
+        for result in results
+    ]
+
+
+def trace_function(
+    fun: Callable[..., Any],
+    types: Sequence[LeafType],
+    call: Callable[[Callable[..., Any], Sequence[Any]], Any],
+    name: str,
+    names: Sequence[str] = (),
+) -> Traced:
+    """Record a function.
+
+    Args:
+        fun: the Python function.
+        types: the types of the array leaves of its arguments.
+        call: calls the function with these leaves put into its arguments.
+        name: the graph's name.
+        names: names of the leaves, for messages.
+
+    Raises:
+        TypeMismatchError: it returns something that is no array, number or None.
+    """
+    recording = Recording(name, current())
+    labels = [*names, *[None] * (len(types) - len(names))]
+    leaves = [
+        recording.param(type.type, weak=type.weak, name=label)
+        for type, label in zip(types, labels, strict=True)
+    ]
+    with recording.active():
+        result = call(fun, leaves)
+        found, result_tree = trees.flatten(result)
+        _check_results(name, found, trees.paths(result_tree, "result"))
+        values = [recording.lift(leaf) for leaf in found]
+    result_types = tuple(
+        LeafType(_tensor(value), isinstance(leaf, Tracer) and leaf.weak)
+        for value, leaf in zip(values, found, strict=True)
+    )
+    graph = recording.finish_function(values)
+    has_world = recording.world_param is not None
+    return Traced(graph, result_tree, result_types, tuple(recording.bindings), has_world)
+
+
+def _tensor(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+    for leaf, path in zip(leaves, paths, strict=True):
+        if not is_array_leaf(leaf):
+            raise TypeMismatchError(
+                explain(
+                    f"{name} returns {type(leaf).__name__} at {path}: {leaf!r:.60}",
+                    cure="return arrays, numbers, None, or lists, tuples and dicts of these.",
+                )
+            )
+
+
