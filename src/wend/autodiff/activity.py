@@ -44,7 +44,9 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
     given = flags[1:] if node.op is if_ else flags
     per_branch = [branch_activity(branch, given) for branch in branches]
     return [
-        any(branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True))
+        any(
+            branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True)
+        )
         for i in range(count)
     ]
 

@@ -158,5 +158,3 @@ class _MinimumCut:
                     reached.add(start)
                     queue.append(start)  # type: ignore[arg-type]
         return reached
-
-

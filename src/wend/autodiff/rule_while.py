@@ -182,7 +182,11 @@ class _Tape:
         self.trips = next(given)
         self.before_lists = dict(zip(self.before_kept, given, strict=False))
         self.after_lists = dict(
-            zip(self.after_kept, loop.results[len(loop.results) - len(self.after_kept) :], strict=True)
+            zip(
+                self.after_kept,
+                loop.results[len(loop.results) - len(self.after_kept) :],
+                strict=True,
+            )
         )
         return b.nodes
 

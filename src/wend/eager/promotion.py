@@ -42,17 +42,24 @@ def is_weak(x: Any) -> bool:
     return x.weak if isinstance(x, Staged) else type(x) in PYTHON_SCALARS
 
 
-def promotion_kind(x: Any) -> Any:
-    """What NumPy's promotion takes for an operand: its dtype, or the Python type of a scalar."""
-    dtype = tensor_type(x).dtype
-    return _WEAK_KINDS[dtype.kind] if is_weak(x) else dtype
+def promotion_kinds(xs: Sequence[Any]) -> list[Any]:
+    """What NumPy's promotion takes for operands: dtypes, or the Python types of scalars.
+
+    Where all are Python scalars their own dtypes decide, as if they were arrays.
+    """
+    dtypes = [tensor_type(x).dtype for x in xs]
+    if all(map(is_weak, xs)):
+        return list(dtypes)
+    return [
+        _WEAK_KINDS[dtype.kind] if is_weak(x) else dtype
+        for x, dtype in zip(xs, dtypes, strict=True)
+    ]
 
 
 def result_dtype(*xs: Any) -> np.dtype:
     """The dtype that operands share, as `np.result_type` gives it."""
     examples = {int: 0, float: 0.0, complex: 0j}
-    kinds = [promotion_kind(x) for x in xs]
-    return np.result_type(*(examples.get(kind, kind) for kind in kinds))
+    return np.result_type(*(examples.get(kind, kind) for kind in promotion_kinds(xs)))
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:

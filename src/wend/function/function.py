@@ -208,7 +208,9 @@ def function(
     if capture_by_value:
         raise NotImplementedError("function(capture_by_value=True) is not built yet")
     if reduce_retracing != "auto":
-        raise NotImplementedError(f"function(reduce_retracing={reduce_retracing!r}) is not built yet")
+        raise NotImplementedError(
+            f"function(reduce_retracing={reduce_retracing!r}) is not built yet"
+        )
     options: dict[str, Any] = {
         "input_signature": input_signature,
         "static_argnums": static_argnums,

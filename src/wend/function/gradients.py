@@ -12,7 +12,13 @@ import numpy as np
 from wend.autodiff.vjp import joint
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import NotDifferentiableError, ShapeError, StructureError, TypeMismatchError, explain
+from wend.base.errors import (
+    NotDifferentiableError,
+    ShapeError,
+    StructureError,
+    TypeMismatchError,
+    explain,
+)
 from wend.backends.choose import choose
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
@@ -294,9 +300,7 @@ class _Pullback:
         outputs, self.output_tree = trees.flatten(numbered[0] if has_aux else numbered)
         self.outputs = outputs
         self.seeded = tuple(k for k in outputs if is_differentiable(types[k].type))
-        self.wrt = tuple(
-            k for k, t in enumerate(self.arguments.types) if is_differentiable(t.type)
-        )
+        self.wrt = tuple(k for k, t in enumerate(self.arguments.types) if is_differentiable(t.type))
         self.forms = self.concrete.vjp(self.wrt, self.seeded)
 
     def start(self) -> Any:
@@ -372,5 +376,3 @@ class _Pullback:
         if recording is not None:
             return recording.wrap(recording.b.zeros_like(recording.lift(array)))
         return np.zeros_like(array)[()]
-
-

@@ -9,7 +9,14 @@ import numpy as np
 
 from wend.base.errors import TypeMismatchError
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import as_array, broadcast, cast, promotion_kind, result_dtype, tensor_type
+from wend.eager.promotion import (
+    as_array,
+    broadcast,
+    cast,
+    promotion_kinds,
+    result_dtype,
+    tensor_type,
+)
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
@@ -30,7 +37,7 @@ def _ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[.
         if len(xs) != original.nin:
             raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
         arrays = [as_array(x) for x in xs]
-        *taken, given = original.resolve_dtypes((*map(promotion_kind, arrays), None))
+        *taken, given = original.resolve_dtypes((*promotion_kinds(arrays), None))
         operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
         chosen = bools if bools is not None and taken[0] == BOOL else op
         return cast(apply(chosen, *operands), given)

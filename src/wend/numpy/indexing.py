@@ -60,9 +60,7 @@ def _normal(entry: Any) -> Any:
 def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
     """Give every axis its entry: expand the ellipsis, insert axes for None, unpack masks."""
     entries = [_normal(entry) for entry in (key if isinstance(key, tuple) else (key,))]
-    used = sum(
-        0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries
-    )
+    used = sum(0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries)
     rank = shaping.rank_of(x)
     if used > rank:
         raise IndexError(
@@ -116,9 +114,7 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
             size = dims[axis]
             assert isinstance(size, int)
             if not -size <= entry < size:
-                raise IndexError(
-                    f"index {entry} is out of bounds for axis {axis} with size {size}"
-                )
+                raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
             start = entry % size
             slices.append((start, start + 1, None))
             left.append(0)
@@ -176,8 +172,9 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
-    return _advanced(x, [_WHOLE] * place + [as_array(indices)]
-                     + [_WHOLE] * (shaping.rank_of(x) - place - 1))
+    return _advanced(
+        x, [_WHOLE] * place + [as_array(indices)] + [_WHOLE] * (shaping.rank_of(x) - place - 1)
+    )
 
 
 @implements(np.take_along_axis)

@@ -184,8 +184,8 @@ class Build(Builder):
     def size_of(self, x: Value, axis: int) -> Value:
         """One size as an i64 scalar."""
         dim = x.type.dims[axis]
-        return self.integer(dim) if isinstance(dim, int) else self.emit(
-            shaping.dim_of, x, axis=axis
+        return (
+            self.integer(dim) if isinstance(dim, int) else self.emit(shaping.dim_of, x, axis=axis)
         )
 
     def broadcast_to(self, x: Value, shape: Axes) -> Value:

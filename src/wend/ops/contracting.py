@@ -47,9 +47,7 @@ def _kernel_dot_general(
     right = y.transpose(batch[1] + contract[1] + theirs)
     depth = int(np.prod(_sizes(x, contract[0])))
     rows, columns = int(np.prod(_sizes(x, mine))), int(np.prod(_sizes(y, theirs)))
-    product = np.matmul(
-        left.reshape(*shared, rows, depth), right.reshape(*shared, depth, columns)
-    )
+    product = np.matmul(left.reshape(*shared, rows, depth), right.reshape(*shared, depth, columns))
     return product.reshape(shared + _sizes(x, mine) + _sizes(y, theirs))[()]
 
 

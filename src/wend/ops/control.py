@@ -108,9 +108,7 @@ def _infer_call(*types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
     bound: dict[Symbol, Dim] = {}
     for position, (param, type) in enumerate(zip(callee.param_types, types, strict=True)):
         if not accepts(param, type, bound):
-            raise TypeMismatchError(
-                f"{callee.name}: value {position} is {type}, expected {param}"
-            )
+            raise TypeMismatchError(f"{callee.name}: value {position} is {type}, expected {param}")
     local = [s for type in callee.result_types for s in symbols(type) if s not in bound]
     names: dict[Symbol, Dim] = {s: fresh(k) for k, s in enumerate(dict.fromkeys(local))}
     return tuple(substitute(type, bound | names) for type in callee.result_types)

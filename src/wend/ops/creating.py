@@ -20,9 +20,7 @@ def _infer_constant(*, value: np.ndarray) -> TensorType:
 
 
 # A 0-d result is a NumPy scalar, as NumPy's own are.
-constant = Op(
-    "constant", _infer_constant, lambda *, value: value[()], no_gradient(), is_cheap=True
-)
+constant = Op("constant", _infer_constant, lambda *, value: value[()], no_gradient(), is_cheap=True)
 
 
 def _infer_iota(*size: Type, dtype: np.dtype, length: int | None) -> TensorType:

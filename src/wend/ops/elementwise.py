@@ -55,18 +55,14 @@ def _to_bool(_: np.dtype) -> np.dtype:
 
 
 # Arithmetic
-add = elementwise(
-    "add", np.add, NUMERIC, derivative=Linear(lambda b, node, ct, index: ct)
-)
+add = elementwise("add", np.add, NUMERIC, derivative=Linear(lambda b, node, ct, index: ct))
 sub = elementwise(
     "sub",
     np.subtract,
     NUMERIC,
     derivative=Linear(lambda b, node, ct, index: b.neg(ct) if index else ct),
 )
-mul = elementwise(
-    "mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x]
-)
+mul = elementwise("mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x])
 div = elementwise(
     "div",
     np.divide,
@@ -74,9 +70,7 @@ div = elementwise(
     [lambda b, x, y, z: b.reciprocal(y), lambda b, x, y, z: b.neg(b.div(z, y))],
 )
 neg = elementwise("neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)))
-reciprocal = elementwise(
-    "reciprocal", np.reciprocal, INEXACT, [lambda b, x, y: b.neg(b.square(y))]
-)
+reciprocal = elementwise("reciprocal", np.reciprocal, INEXACT, [lambda b, x, y: b.neg(b.square(y))])
 floor_divide = elementwise("floor_divide", np.floor_divide, REALS)
 remainder = elementwise(
     "remainder",
@@ -128,9 +122,7 @@ minimum = elementwise(
 )
 
 # Powers, exponentials, logarithms
-sqrt = elementwise(
-    "sqrt", np.sqrt, INEXACT, [lambda b, x, y: b.div(b.full_like(y, 0.5), y)]
-)
+sqrt = elementwise("sqrt", np.sqrt, INEXACT, [lambda b, x, y: b.div(b.full_like(y, 0.5), y)])
 cbrt = elementwise(
     "cbrt", np.cbrt, FLOATS, [lambda b, x, y: b.div(b.full_like(y, 1 / 3), b.square(y))]
 )
@@ -151,9 +143,7 @@ log1p = elementwise(
 # Trigonometric and hyperbolic functions
 sin = elementwise("sin", np.sin, INEXACT, [lambda b, x, y: b.cos(x)])
 cos = elementwise("cos", np.cos, INEXACT, [lambda b, x, y: b.neg(b.sin(x))])
-tan = elementwise(
-    "tan", np.tan, INEXACT, [lambda b, x, y: b.add(b.ones_like(y), b.square(y))]
-)
+tan = elementwise("tan", np.tan, INEXACT, [lambda b, x, y: b.add(b.ones_like(y), b.square(y))])
 asin = elementwise(
     "asin", np.arcsin, INEXACT, [lambda b, x, y: b.reciprocal(b.sqrt(b.one_minus(b.square(x))))]
 )

@@ -211,9 +211,7 @@ def _infer_split(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[TensorT
     whole = x.dims[axis]
     if isinstance(whole, int) and whole != sum(sizes):
         raise ShapeError(f"sizes {sizes} do not add up to {whole}, axis {axis} of {x}")
-    return tuple(
-        x.with_shape((*x.dims[:axis], size, *x.dims[axis + 1 :])) for size in sizes
-    )
+    return tuple(x.with_shape((*x.dims[:axis], size, *x.dims[axis + 1 :])) for size in sizes)
 
 
 def _kernel_split(x: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
@@ -241,8 +239,9 @@ def _infer_slice(x: Type, *, slices: Slices) -> TensorType:
         if isinstance(dim, int):
             dims.append(len(range(*slice(*bounds).indices(dim))))
         else:
-            dims.append(dim if bounds[:2] == (None, None) and bounds[2] in (None, 1, -1)
-                        else fresh(axis))
+            dims.append(
+                dim if bounds[:2] == (None, None) and bounds[2] in (None, 1, -1) else fresh(axis)
+            )
     return x.with_shape(tuple(dims))
 
 

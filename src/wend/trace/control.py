@@ -365,7 +365,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         return branches[min(max(index, 0), last)](*operands)
     type = tensor_type(index)
     if type.dtype.kind not in "iu" or type.shape != ():
-        raise TypeMismatchError(f"switch{at(user_source())}: the index must be an integer scalar, not {type}")
+        raise TypeMismatchError(
+            f"switch{at(user_source())}: the index must be an integer scalar, not {type}"
+        )
     if current() is None:
         return run_now(lambda i, xs: switch(i, branches, *xs), np.asarray(index)[()], operands)
     clamped = ew.clip(cast(index, INT64), np.int64(0), np.int64(last))
@@ -393,8 +395,7 @@ def _branch(
             values.append([region.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs])
     node = join_branches(outer, outer.lift(selector), recordings, values)
     tracers = [
-        outer.wrap(value, weak=type.weak)
-        for value, type in zip(node.results, types, strict=False)
+        outer.wrap(value, weak=type.weak) for value, type in zip(node.results, types, strict=False)
     ]
     return trees.unflatten(treedef, tracers)
 
@@ -443,9 +444,7 @@ def _same_structure(
     return [[as_array(leaf) for leaf in own] for own in found], treedef
 
 
-def _agree(
-    where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]
-) -> list[LeafType]:
+def _agree(where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
     """The common type of each result; weak ones take the strong dtype of the others (D5)."""
     agreed = []
     for path, options in zip(paths, zip(*leaves, strict=True), strict=True):

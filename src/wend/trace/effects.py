@@ -60,9 +60,7 @@ def assert_(condition: Any, message: str = "", *values: Any) -> None:
     recording.emit(ops.assert_, [condition, *values], {"message": message})
 
 
-def _template(
-    values: tuple[Any, ...], sep: str, format: str | None
-) -> tuple[str, list[Any]]:
+def _template(values: tuple[Any, ...], sep: str, format: str | None) -> tuple[str, list[Any]]:
     """The format string, and the values that it has places for."""
     if format is not None:
         return format, [*values]

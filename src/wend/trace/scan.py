@@ -210,5 +210,3 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """
     _, ys = scan(lambda carry, x: (carry, f(x)), None, xs)
     return ys
-
-

@@ -157,5 +157,3 @@ def _check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> No
                     cure="return arrays, numbers, None, or lists, tuples and dicts of these.",
                 )
             )
-
-

@@ -325,7 +325,9 @@ class Tracer(Staged):
 
 
 def _reduce(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def run(
+        x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
         if out is not None:
             raise TypeError("out= is not possible with traced arrays; use the result")
         return function(x, axis, keepdims=keepdims)

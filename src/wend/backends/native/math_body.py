@@ -186,9 +186,7 @@ class Body:
 
     def select(self, flag: Term, yes: Term | float, no: Term | float) -> Term:
         """Append `yes` where the flag holds and `no` elsewhere."""
-        return self.emit(
-            "real", f"select {self.typed(flag)}, {self.typed(yes)}, {self.typed(no)}"
-        )
+        return self.emit("real", f"select {self.typed(flag)}, {self.typed(yes)}, {self.typed(no)}")
 
     def at_most(self, x: Term, bound: float) -> Term:
         """Append min(x, bound), NaN staying NaN."""

@@ -11,7 +11,7 @@ Vectors (made for throughput): x = n*pi/2 + r with pi/2 in three pieces, both po
 |r| <= pi/4, and a choice by quadrant.
 
 Far away: Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi modulo 4
-needs only 192 of the bits of 2/pi, a window whose place x's exponent gives.
+needs only 192 of the bits of 2/pi, in a window that x's exponent places.
 
 Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on the interval widened by 2**-10
 (STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to double
@@ -178,10 +178,12 @@ def vector_sincos(lanes: int) -> str:
     b = Body(lanes)
     b.go_on_if(_all_lanes(b, abs(b.x) <= VECTOR_LIMIT), otherwise="far")
     near = b.fma(b.x, float(2 / pi()), MAGIC)
-    n, r = near - MAGIC, b.x
-    for piece in pieces(pi() / 2, 3):
-        r = b.fma(-n, piece, r)
-    b.ret(*_rotate(b, near.word(), *_quarter(b, r)))
+    n = near - MAGIC
+    first, second, third = pieces(pi() / 2, 3)
+    nearly_r = b.fma(-n, second, b.fma(-n, first, b.x))
+    sine, cosine = _quarter(b, b.fma(-n, third, nearly_r))
+    sine = b.copysign(sine, nearly_r)  # where x is -0.0, later terms added +0.0
+    b.ret(*_rotate(b, near.word(), sine, cosine))
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
     b.lines.append(f"  ret {b.pair_type} {far}")
@@ -227,7 +229,7 @@ def _quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     sine = r + (rest if low is None else rest + low)
     high = b.fma(s2, estrin(b, s, s2, QUARTER_COS), b.fma(s, -0.5, 1.0))
     cosine = high if low is None else b.fma(-r, low, high)
-    return b.copysign(sine, r), cosine  # -0.0 + 0.0 lost its sign
+    return sine, cosine
 
 
 def _rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Term]:
@@ -248,37 +250,33 @@ def far_table() -> str:
 
 
 def far() -> str:
-    """Return scalar sincos for all arguments, by Payne & Hanek's reduction in 192-bit integers."""
+    """Return scalar sincos for all arguments by Payne & Hanek's reduction.
+
+    Only the upper 128 of the 192 bits of the product are kept: x*2/pi comes no closer to an
+    integer than 2**-62 (Muller et al., "Handbook of Floating-Point Arithmetic", 11.2), and 2**-126
+    is 2**-64 of that.
+    """
     b = Body()
     b.go_on_if((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
     b.go_on_if((abs(b.x) < float("inf")).name, otherwise="infinite")
-
-    def word(instruction: str) -> Term:
-        return b.emit("word", instruction)
-
     bits = b.x.word()
-    mantissa = (bits & (2**52 - 1)) + 2**52
     exponent = ((bits >> 52) & 0x7FF) - (1023 + 52)
     # |x| = mantissa * 2**(8k + j): j shifts the mantissa, k moves the window
-    k, j = word(f"ashr i64 {exponent.name}, 3"), exponent & 7
-    offset = word(f"sub i64 {FIRST_BYTE}, {k.name}")
-    place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
-    window = b.define(f"load i192, ptr {place}, align 1")
-    wide = b.define(f"zext i64 {word(f'shl i64 {mantissa.name}, {j.name}').name} to i192")
-    turns = b.define(f"mul i192 {window}, {wide}")  # in quarters, modulo 4
+    k, j = b.emit("word", f"ashr i64 {exponent.name}, 3"), exponent & 7
+    mantissa = b.emit("word", f"shl i64 {((bits & (2**52 - 1)) + 2**52).name}, {j.name}")
+    quarters = _product(b, mantissa, b.emit("word", f"sub i64 {FIRST_BYTE}, {k.name}"))
 
-    top = word(f"trunc i192 {b.define(f'lshr i192 {turns}, {FRACTION_BITS - 1}')} to i64")
+    top = _narrow(b, b.define(f"lshr i128 {quarters}, 125"))
     quadrant = (top + 1) >> 1  # to the nearest
-    fraction = b.define(f"shl i192 {turns}, 2")  # in 2**-192, from -1/2 to 1/2
-    mask = b.define(f"ashr i192 {fraction}, 191")
-    size = b.define(f"sub i192 {b.define(f'xor i192 {fraction}, {mask}')}, {mask}")
-    zeros = b.define(f"call i192 @llvm.ctlz.i192(i192 {size}, i1 true)")
-    digits = b.define(f"shl i192 {size}, {zeros}")
-    first = word(f"trunc i192 {b.define(f'lshr i192 {digits}, 139')} to i64")  # 53 bits
-    second = word(f"trunc i192 {b.define(f'lshr i192 {digits}, 86')} to i64") & (2**53 - 1)
-    scale = word(f"sub i64 {1023 - 53}, {word(f'trunc i192 {zeros} to i64').name}") << 52
-    sign = word(f"trunc i192 {mask} to i64") & SIGN_BIT
-    unit = (scale ^ sign).real()
+    fraction = b.define(f"shl i128 {quarters}, 2")  # of pi/2, in 2**-128, from -1/2 to 1/2
+    mask = b.define(f"ashr i128 {fraction}, 127")
+    size = b.define(f"sub i128 {b.define(f'xor i128 {fraction}, {mask}')}, {mask}")
+    zeros = b.define(f"call i128 @llvm.ctlz.i128(i128 {size}, i1 true)")
+    digits = b.define(f"shl i128 {size}, {zeros}")
+    first = _narrow(b, b.define(f"lshr i128 {digits}, 75"))  # 53 bits, and 53 more:
+    second = _narrow(b, b.define(f"lshr i128 {digits}, 22")) & (2**53 - 1)
+    scale = b.emit("word", f"sub i64 {1023 - 53}, {_narrow(b, zeros).name}") << 52
+    unit = (scale ^ (_narrow(b, mask) & SIGN_BIT)).real()
     high = b.emit("real", f"sitofp i64 {first.name} to double") * unit
     low = b.emit("real", f"sitofp i64 {second.name} to double") * (unit * 2.0**-53)
 
@@ -294,3 +292,22 @@ def far() -> str:
     nan = b.x - b.x
     b.ret(nan, nan)
     return b.definition("sincos.far", pair=True, attributes=COLD)
+
+
+def _product(b: Body, mantissa: Term, offset: Term) -> str:
+    """Return mantissa times the window at this byte of the table, modulo 2**192, over 2**64."""
+    place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
+    products = []
+    for byte in (0, 8, 16):
+        at = b.define(f"getelementptr i8, ptr {place}, i64 {byte}")
+        window = b.define(f"zext i64 {b.define(f'load i64, ptr {at}, align 1')} to i128")
+        factor = b.define(f"zext i64 {mantissa.name} to i128")
+        products.append(b.define(f"mul i128 {window}, {factor}"))
+    low = b.define(f"lshr i128 {products[0]}, 64")
+    high = b.define(f"shl i128 {products[2]}, 64")
+    return b.define(f"add i128 {b.define(f'add i128 {low}, {products[1]}')}, {high}")
+
+
+def _narrow(b: Body, wide: str) -> Term:
+    """Return the low word of an i128."""
+    return b.emit("word", f"trunc i128 {wide} to i64")

@@ -61,8 +61,10 @@ def _function(program: Program, graph: Graph) -> str:
     if id(graph) in program.functions:
         return program.functions[id(graph)]
     body = _Body(program, graph)
-    name = f"f{len(program.functions)}_{graph.name}" if graph.name.isidentifier() else (
-        f"f{len(program.functions)}"
+    name = (
+        f"f{len(program.functions)}_{graph.name}"
+        if graph.name.isidentifier()
+        else (f"f{len(program.functions)}")
     )
     program.functions[id(graph)] = name
     body.write(name)
