@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-
 from wend.autodiff.transpose import BackwardBuild
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect
@@ -138,10 +137,11 @@ class _MinimumCut:
                     queue.append(there)
         if "sink" not in came_from:
             return []
-        path, here = [], "sink"
-        while (start := came_from[here]) is not None:
-            path.append((start, here))
-            here = start  # type: ignore[assignment]
+        path: list[tuple[object, object]] = []
+        end: object = "sink"
+        while (start := came_from[end]) is not None:
+            path.append((start, end))
+            end = start
         return path
 
     def _reaching_sink(self) -> set[object]:
@@ -151,10 +151,10 @@ class _MinimumCut:
                 if capacity > 0:
                     reverse.setdefault(end, []).append(start)
         reached: set[object] = {"sink"}
-        queue = deque(["sink"])
+        queue: deque[object] = deque(["sink"])
         while queue:
             for start in reverse.get(queue.popleft(), []):
                 if start not in reached:
                     reached.add(start)
-                    queue.append(start)  # type: ignore[arg-type]
+                    queue.append(start)
         return reached

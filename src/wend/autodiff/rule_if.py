@@ -14,7 +14,7 @@ from wend.autodiff.activity import branch_activity
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import forward_reads, recipe, values_to_keep
 from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
-from wend.base.zero import ZERO
+from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import MaybeType, Type, without_maybe
@@ -160,9 +160,8 @@ def _backward_branch(
         mapping[value] = b.refine(held, value.type)
     b.nodes += copy_nodes(recipe(done.reads, set(mapping)), mapping)
     b.nodes += copy_nodes(done.this.b.nodes, mapping)
-    grads = []
-    for j in wanted:
-        grad = done.grads[j]
-        found = isinstance(grad, Value)
-        grads.append(mapping[grad] if found else b.zero(_param(done, j).type))  # type: ignore
+    grads = [
+        b.zero(_param(done, j).type) if isinstance(grad, Zero) else mapping[grad]
+        for j, grad in ((j, done.grads[j]) for j in wanted)
+    ]
     return b.finish(grads)

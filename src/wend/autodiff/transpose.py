@@ -16,8 +16,8 @@ from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
-from wend.ops.build import Build
 from wend.ops import shaping
+from wend.ops.build import Build
 
 
 class BackwardBuild(Build):

@@ -1,4 +1,4 @@
-"""Reverse mode on whole graphs: a pair of graphs, forward and backward, or one joint graph (D12)."""
+"""Reverse mode on whole graphs: a forward and a backward graph, or one joint graph (D12)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Function:
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function")
         self.backend = backend
-        self._signature = Signature(
+        self.signature = Signature(
             python_function,
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
@@ -93,7 +93,7 @@ class Function:
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         if self._input_signature is not None:
             args, kwargs = self._fit(args, kwargs)
-        return self._signature.bind(args, kwargs)
+        return self.signature.bind(args, kwargs)
 
     def _find(self, arguments: Arguments) -> ConcreteFunction:
         """The trace that serves these arguments, made now if there is none."""
@@ -111,7 +111,7 @@ class Function:
     def _trace(self, arguments: Arguments) -> ConcreteFunction:
         if self._input_signature is not None:
             specs, _ = trees.flatten(self._input_signature)
-            given = self._signature.bind(trees.unflatten(_, specs), {})
+            given = self.signature.bind(trees.unflatten(_, specs), {})
             arguments = given
         traced = trace_function(
             self.python_function,
@@ -128,7 +128,7 @@ class Function:
         Raises:
             TypeMismatchError: one of them does not fit, by name.
         """
-        inspected = self._signature.inspected
+        inspected = self.signature.inspected
         if inspected is not None:
             bound = inspected.bind(*args, **kwargs)
             bound.apply_defaults()

@@ -29,7 +29,7 @@ from wend.ir.types import accepts, is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type, to_run
 from wend.trace.recording import Recording, current
-from wend.trace.traced import call_graph, owned, trace_function
+from wend.trace.traced import owned, trace_function
 from wend.trace.tracer import Tracer
 
 _functions: WeakKeyDictionary[Callable[..., Any], Function] = WeakKeyDictionary()
@@ -69,16 +69,15 @@ def value_and_grad(
         >>> wend.value_and_grad(lambda x: x * x)(3.0)
         (np.float64(9.0), np.float64(6.0))
     """
-    signature = Signature(fun.python_function if isinstance(fun, Function) else fun)
     name = getattr(fun, "__name__", "function")
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         return _Gradient(fun, name, args, kwargs, argnums, has_aux).record()
 
-    del signature
     return Function(
         value_and_gradient,
+        static_argnames=sorted(_signature_of(fun).static),
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"grad_{name}",
     )
@@ -104,7 +103,12 @@ def grad(
         value, found = both.python_function(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
-    return Function(gradient, backend=both.backend, name=both.name)
+    static = sorted(both.signature.static)
+    return Function(gradient, static_argnames=static, backend=both.backend, name=both.name)
+
+
+def _signature_of(fun: Callable[..., Any]) -> Signature:
+    return fun.signature if isinstance(fun, Function) else Signature(fun)
 
 
 class _Gradient:
@@ -120,13 +124,13 @@ class _Gradient:
         has_aux: bool,
     ) -> None:
         self.name, self.has_aux = name, has_aux
-        self.is_single = isinstance(argnums, (int, np.integer))
-        numbers = [argnums] if self.is_single else list(argnums)  # type: ignore[list-item, arg-type]
-        self.numbers = [self._position(number, len(args)) for number in numbers]  # type: ignore
+        self.is_single = not isinstance(argnums, Sequence)
+        numbers = argnums if isinstance(argnums, Sequence) else (argnums,)
+        self.numbers = [self._position(number, len(args)) for number in numbers]
         self.fun = fun.python_function if isinstance(fun, Function) else fun
         chosen = set(self.numbers)
         args = [self._floating(a, k) if k in chosen else a for k, a in enumerate(args)]
-        self.arguments = Signature(_anything).bind(args, kwargs)
+        self.arguments = _signature_of(fun).bind(args, kwargs)
 
     def _position(self, number: int, count: int) -> int:
         if not -count <= number < count:
@@ -164,7 +168,7 @@ class _Gradient:
         seed = self._check_value(traced.result_tree, traced.result_types)
         wrt = self._differentiated()
         graph, connected = joint(run_passes(traced.graph, TIDY), list(wrt), seed)
-        node = self._call(recording, graph, traced.has_world, traced.bindings, traced)
+        node = traced.call_graph(recording, graph, arguments.arrays).results
         count = len(traced.result_types)
         results = [recording.wrap(v) for v in node[:count]]
         value = trees.unflatten(traced.result_tree, results)
@@ -174,19 +178,6 @@ class _Gradient:
             for k, found in zip(wrt, connected, strict=True)
         }
         return value, self._structured(grads)
-
-    def _call(
-        self, recording: Recording, graph: Graph, has_world: bool, bindings: Any, traced: Any
-    ) -> Sequence[Any]:
-        b = recording.b
-        operands = [recording.lift(array) for array in self.arguments.arrays]
-        if has_world:
-            operands.append(recording.world())
-        operands += [recording.lift(binding) for binding in bindings]
-        node = b.call(graph, operands)
-        if has_world:
-            recording.set_world(node.results[len(traced.result_types)])
-        return node.results
 
     def _check_value(self, tree: trees.TreeDef, types: Sequence[LeafType]) -> int:
         if self.has_aux:
@@ -229,13 +220,12 @@ class _Gradient:
 
     def _owner(self, place: int) -> int | None:
         """Which positional argument a leaf belongs to; None for keyword ones."""
-        args, kwargs = trees.unflatten(
+        args, _ = trees.unflatten(
             self.arguments.treedef, list(range(len(self.arguments.leaves)))
         )
         for number, arg in enumerate(args):
             if place in trees.flatten(arg)[0]:
                 return number
-        del kwargs
         return None
 
     def _zeros(self, recording: Recording, k: int) -> Tracer:
@@ -248,10 +238,6 @@ class _Gradient:
         args, _ = trees.unflatten(self.arguments.treedef, leaves)
         found = tuple(args[number] for number in self.numbers)
         return found[0] if self.is_single else found
-
-
-def _anything(*args: Any, **kwargs: Any) -> None:
-    """The signature under which a call is kept as it came."""
 
 
 def _weak_float(x: Any) -> Any:
@@ -307,13 +293,7 @@ class _Pullback:
         traced = self.concrete.traced
         recording = current()
         if recording is not None:
-            node = call_graph(
-                recording,
-                self.forms.forward,
-                self.arguments.arrays,
-                traced.bindings,
-                has_world=False,
-            )
+            node = traced.call_graph(recording, self.forms.forward, self.arguments.arrays)
             results: Sequence[Any] = [recording.wrap(value) for value in node.results]
         else:
             execute = choose(self._backend()).compile(run_passes(self.forms.forward, OPTIMIZE))

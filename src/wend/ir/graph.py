@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from wend.base.errors import TypeMismatchError
 from wend.base.source import Source
 from wend.ir.op import Op
 from wend.ir.printer import to_text
-from wend.ir.types import Type
+from wend.ir.types import TensorType, Type
 
 
 class Value:
@@ -25,6 +26,13 @@ class Value:
         self.node = node
         self.index = index
         self.name = name
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type, of a value that is a tensor."""
+        if not isinstance(self.type, TensorType):
+            raise TypeMismatchError(f"{self!r} is no tensor")
+        return self.type
 
     def __repr__(self) -> str:
         origin = f"{self.node.op.name}.{self.index}" if self.node else "param"

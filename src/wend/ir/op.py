@@ -1,4 +1,4 @@
-"""The record of an operation: its name, shape rule, NumPy kernel and derivative; and their table."""
+"""The record of an operation: name, shape rule, NumPy kernel, derivative; and their table."""
 
 from __future__ import annotations
 

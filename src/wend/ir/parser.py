@@ -87,7 +87,7 @@ class _Parser:
         return str(self.words[self.position][0])
 
     def peek(self, text: str) -> bool:
-        return self.words[self.position][1] == text
+        return bool(self.words[self.position][1] == text)
 
     def take(self, kind: str) -> str:
         if self.kind() != kind:
@@ -179,7 +179,7 @@ class _Parser:
                 attrs[key] = self.attr()
                 self.accept(",")
         source = self.source()
-        regions = []
+        regions: list[Graph] = []
         while self.kind() == "word" and self.is_region(op, len(regions)):
             regions.append(self.graph(self.take("word")))
         node = Node(op, operands, attrs, regions, types, source)

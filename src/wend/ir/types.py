@@ -117,6 +117,7 @@ def tensor(dtype: np.dtype | type | str, *shape: Dim) -> TensorType:
 
 
 def shape_text(shape: Shape | None) -> str:
+    """The sizes as graphs print them: `n0,3`, or `...` where the rank is unknown."""
     return "..." if shape is None else ",".join(map(str, shape))
 
 

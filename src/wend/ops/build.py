@@ -72,7 +72,7 @@ class Build(Builder):
 
     def full_like(self, like: Value, number: complex) -> Value:
         """An array of one number, of the type of `like`."""
-        return self.broadcast_like(self.constant(number, like.type.dtype), like)
+        return self.broadcast_like(self.constant(number, like.tensor.dtype), like)
 
     def ones_like(self, like: Value) -> Value:
         return self.full_like(like, 1)
@@ -172,36 +172,36 @@ class Build(Builder):
 
     def cast(self, x: Value, dtype: Any) -> Value:
         dtype = np.dtype(dtype)
-        return x if x.type.dtype == dtype else self.emit(elementwise.cast, x, dtype=dtype)
+        return x if x.tensor.dtype == dtype else self.emit(elementwise.cast, x, dtype=dtype)
 
     # Shapes
     def shape_of(self, x: Value) -> Value:
         """The shape as an i64 vector."""
-        if x.type.is_static:
-            return self.constant(x.type.dims, np.int64)
+        if x.tensor.is_static:
+            return self.constant(x.tensor.dims, np.int64)
         return self.emit(shaping.shape_of, x)
 
     def size_of(self, x: Value, axis: int) -> Value:
         """One size as an i64 scalar."""
-        dim = x.type.dims[axis]
+        dim = x.tensor.dims[axis]
         return (
             self.integer(dim) if isinstance(dim, int) else self.emit(shaping.dim_of, x, axis=axis)
         )
 
     def broadcast_to(self, x: Value, shape: Axes) -> Value:
         """Spread over a known shape."""
-        return x if x.type.shape == shape else self.emit(shaping.broadcast_to, x, shape=shape)
+        return x if x.tensor.shape == shape else self.emit(shaping.broadcast_to, x, shape=shape)
 
     def broadcast_like(self, x: Value, like: Value) -> Value:
         """Spread over the shape of another value."""
-        if x.type.shape == like.type.shape and x.type.shape is not None:
+        if x.tensor.shape == like.tensor.shape and x.tensor.shape is not None:
             return x
-        given = () if like.type.is_static else (self.shape_of(like),)
-        return self.emit(shaping.broadcast_to, x, *given, shape=like.type.shape)
+        given = () if like.tensor.is_static else (self.shape_of(like),)
+        return self.emit(shaping.broadcast_to, x, *given, shape=like.tensor.shape)
 
     def sum_like(self, x: Value, like: Value) -> Value:
         """The transpose of `broadcast_like`: sum down to the shape of another value."""
-        mine, wanted = x.type.shape, like.type.shape
+        mine, wanted = x.tensor.shape, like.tensor.shape
         if mine is None or wanted is None:
             return self.emit(shaping.sum_to, x, self.shape_of(like), shape=wanted)
         if mine == wanted:
@@ -222,23 +222,23 @@ class Build(Builder):
 
     def reshape(self, x: Value, shape: Shape) -> Value:
         """Another shape; one −1 stands for what is left."""
-        return x if x.type.shape == shape else self.emit(shaping.reshape, x, shape=shape)
+        return x if x.tensor.shape == shape else self.emit(shaping.reshape, x, shape=shape)
 
     def reshape_like(self, x: Value, like: Value) -> Value:
-        if x.type.shape == like.type.shape:
+        if x.tensor.shape == like.tensor.shape:
             return x
-        given = () if like.type.is_static else (self.shape_of(like),)
-        return self.emit(shaping.reshape, x, *given, shape=like.type.dims)
+        given = () if like.tensor.is_static else (self.shape_of(like),)
+        return self.emit(shaping.reshape, x, *given, shape=like.tensor.dims)
 
     def insert_axes(self, x: Value, *, axes: Axes) -> Value:
         """Put axes of size 1 where they will be in the result."""
-        dims: list[Dim] = list(x.type.dims)
+        dims: list[Dim] = list(x.tensor.dims)
         for axis in sorted(axes):
             dims.insert(axis, 1)
         unknown = sum(isinstance(dim, Symbol) for dim in dims)
         if unknown == 0:
             return self.reshape(x, tuple(dims))
-        sizes = [self.insert_axes(self.size_of(x, k), axes=(0,)) for k in range(len(x.type.dims))]
+        sizes = [self.insert_axes(self.size_of(x, k), axes=(0,)) for k in range(len(x.tensor.dims))]
         for axis in sorted(axes):
             sizes.insert(axis, self.constant([1], np.int64))
         given = self.concat(*sizes, axis=0)
@@ -246,7 +246,7 @@ class Build(Builder):
 
     def merge_axes(self, x: Value, *, start: int) -> Value:
         """Make one axis of all axes from `start` on."""
-        kept, merged = x.type.dims[:start], size_of(x.type.dims[start:])
+        kept, merged = x.tensor.dims[:start], size_of(x.tensor.dims[start:])
         if merged is None or size_of(kept) is None:
             raise ShapeError(f"the sizes of {x.type} must be known here")
         return self.reshape(x, (*kept, merged))
@@ -256,7 +256,7 @@ class Build(Builder):
         return x if in_order else self.emit(shaping.transpose, x, perm=perm)
 
     def matrix_transpose(self, x: Value) -> Value:
-        rank = len(x.type.dims)
+        rank = len(x.tensor.dims)
         return self.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
     def concat(self, *xs: Value, axis: int) -> Value:
@@ -268,7 +268,7 @@ class Build(Builder):
 
     def part(self, x: Value, start: int, stop: int) -> Value:
         """A part of the last axis."""
-        whole = ((None, None, None),) * (len(x.type.dims) - 1)
+        whole = ((None, None, None),) * (len(x.tensor.dims) - 1)
         return self.slice(x, slices=(*whole, (start, stop, None)))
 
     def add_slice(self, into: Value, x: Value, *, slices: shaping.Slices) -> Value:
@@ -312,7 +312,7 @@ class Build(Builder):
 
     def matmul(self, x: Value, y: Value) -> Value:
         """The product of two stacks of matrices of one rank."""
-        rank = len(x.type.dims)
+        rank = len(x.tensor.dims)
         stack = tuple(range(rank - 2))
         return self.dot_general(x, y, contract=((rank - 1,), (rank - 2,)), batch=(stack, stack))
 
@@ -321,11 +321,11 @@ class Build(Builder):
 
     def half_lower(self, x: Value) -> Value:
         """The lower triangle with half the diagonal, of a stack of square matrices."""
-        size = x.type.dims[-1]
+        size = x.tensor.dims[-1]
         if not isinstance(size, int):
             raise ShapeError(f"the sizes of {x.type} must be known here")
         weights = np.tril(np.ones((size, size)), -1) + 0.5 * np.eye(size)
-        return self.mul(x, self.broadcast_like(self.constant(weights, x.type.dtype), x))
+        return self.mul(x, self.broadcast_like(self.constant(weights, x.tensor.dtype), x))
 
     # Lists
     def list_new(self, element: Type) -> Value:
@@ -352,7 +352,9 @@ class Build(Builder):
 
     def list_stack(self, list: Value, element_shape: Value | None = None) -> Value:
         """The items as one array. `element_shape`: where their sizes are not known before."""
+        assert isinstance(list.type, ListType)
         element = list.type.element
+        assert isinstance(element, TensorType)
         if element.is_static:
             element_shape = self.constant(element.dims, np.int64)
         if element_shape is None:
@@ -409,9 +411,3 @@ class Build(Builder):
 
     def call(self, callee: Graph, operands: Sequence[Value]) -> Node:
         return self.emit_node(control.call, operands, (callee,))
-
-
-def declared(type: Type) -> TensorType:
-    """The type of a tensor value, for code that is only reached with tensors."""
-    assert isinstance(type, TensorType)
-    return type

@@ -32,7 +32,7 @@ from wend.ir.types import (
 PREDICATE = TensorType(BOOL, ())
 
 
-def _check_given(what: str, params: Sequence[Type], given: Sequence[Type], outer: set) -> None:
+def _check_given(what: str, params: Sequence[Type], given: Sequence[Type], outer: set[Symbol]) -> None:
     """Values given to a region fit its params; outer dimensions stay what they are."""
     if len(params) != len(given):
         raise ShapeError(f"{what}: takes {len(params)} values, given {len(given)}")

@@ -21,10 +21,8 @@ def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value]) -> Grap
     """The graph with only these params and results, and the nodes that those need."""
     liveness = _Liveness(graph, results)
     mapping: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node in liveness.used_results:
-            nodes.append(_copy_slim(node, liveness, mapping))
+    used = [node for node in graph.nodes if node in liveness.used_results]
+    nodes = [_copy_slim(node, liveness, mapping) for node in used]
     kept = tuple(graph.params[i] for i in params)
     captures = tuple(capture for capture in graph.captures if capture in kept)
     new_results = tuple(mapping.get(value, value) for value in results)

@@ -63,32 +63,21 @@ class Traced:
 
     def call_in(self, outer: Recording, leaves: Sequence[Any]) -> Any:
         """Record a call of it, and return what it returns, traced."""
-        node = call_graph(outer, self.graph, leaves, self.bindings, has_world=self.has_world)
+        node = self.call_graph(outer, self.graph, leaves)
         results = [
             outer.wrap(value, weak=type.weak)
             for value, type in zip(node.results, self.result_types, strict=False)
         ]
         return trees.unflatten(self.result_tree, results)
 
-
-def call_graph(
-    outer: Recording,
-    graph: Graph,
-    leaves: Sequence[Any],
-    bindings: Sequence[Any],
-    *,
-    has_world: bool,
-) -> Node:
-    """Record a call of a graph of a traced function."""
-    operands: list[Value] = [outer.lift(leaf) for leaf in leaves]
-    if has_world:
-        operands.append(outer.world())
-    operands += [outer.lift(binding) for binding in bindings]
-    node = outer.b.call(graph, operands)
-    if has_world:
-        place = len(graph.results) - 1
-        outer.set_world(node.results[place])
-    return node
+    def call_graph(self, outer: Recording, graph: Graph, leaves: Sequence[Any]) -> Node:
+        """Record a call of a graph that takes what this one takes, and first gives what it gives."""
+        world = [outer.world()] if self.has_world else []
+        bindings = [outer.lift(binding) for binding in self.bindings]
+        node = outer.b.call(graph, [*(outer.lift(leaf) for leaf in leaves), *world, *bindings])
+        if self.has_world:
+            outer.set_world(node.results[len(self.result_types)])
+        return node
 
 
 def owned(results: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:

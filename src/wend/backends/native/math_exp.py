@@ -7,7 +7,7 @@ s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
 Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on intervals widened by 2**-20, those
 that are known left exact, the others rounded to double one by one while the rest were fitted
 again. Largest errors: EXPM1 2.2e-17 relative to expm1 r, LOG 1.2e-18 relative to log(1 + f),
-where half an ulp is 1.1e-16.
+where half an ulp is at most 1.1e-16.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ Far away: Payne & Hanek, "Radian reduction for trigonometric functions" (1983): 
 needs only 192 of the bits of 2/pi, in a window that x's exponent places.
 
 Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on the interval widened by 2**-10
-(STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to double
-one by one while the rest were fitted again. Largest errors relative to sin and cos: STEP_SIN 8.5e-19,
-STEP_COS 7.7e-18, QUARTER_SIN 3.7e-18, QUARTER_COS 5.7e-20, where half an ulp is 1.1e-16.
+(STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to
+double one by one while the rest were fitted again. Largest errors relative to sin and cos:
+STEP_SIN 8.5e-19, STEP_COS 7.7e-18, QUARTER_SIN 3.7e-18, QUARTER_COS 5.7e-20, where half an ulp
+is at most 1.1e-16.
 """
 
 from __future__ import annotations

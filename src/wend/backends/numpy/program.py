@@ -124,14 +124,15 @@ class _Body:
             return self.branches(node, operands)
         if node.regions:
             return f"{self.callees[node][0]}({', '.join(operands)})"
-        kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel  # type: ignore
+        assert node.op.kernel is not None, f"{node.op.name} has no kernel"
+        kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
         return f"{self.program.name_for('op', kernel)}({', '.join(operands)})"
 
     def branches(self, node: Node, operands: Sequence[str]) -> str:
         selector, *rest = operands
         given = ", ".join(rest)
         functions = self.callees[node]
-        if len(functions) == 2 and IfParts.of(node).selector.type.dtype.kind == "b":  # type: ignore
+        if len(functions) == 2 and IfParts.of(node).selector.tensor.dtype.kind == "b":
             return f"{functions[1]}({given}) if {selector} else {functions[0]}({given})"
         return f"({', '.join(functions)},)[{selector}]({given})"
 
@@ -157,7 +158,7 @@ class _Body:
 
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
     """For each node's position the values that nobody reads after it."""
-    last: dict[Value, int] = {param: 0 for param in graph.params} if graph.nodes else {}
+    last: dict[Value, int] = dict.fromkeys(graph.params, 0) if graph.nodes else {}
     for position, node in enumerate(graph.nodes):
         last.update(dict.fromkeys((*node.operands, *node.results), position))
     for result in graph.results:

@@ -1,0 +1,115 @@
+"""The transposes of a loop's two regions, and which cotangents in them are other than Zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wend.autodiff.activity import LoopActivity
+from wend.autodiff.cotangents import Cotangents
+from wend.autodiff.residuals import forward_reads
+from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
+from wend.base.zero import ZERO, Zero
+from wend.ir.dtypes import INT64
+from wend.ir.graph import Value
+from wend.ir.types import TensorType
+from wend.ops.control import WhileParts
+
+COUNT = TensorType(INT64, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Nonzero:
+    """Which cotangents are not Zero: of forwarded values, of carries, of invariants."""
+
+    forwarded: tuple[int, ...]
+    carry: tuple[int, ...]
+    invariants: tuple[int, ...]
+
+
+def find_nonzero(t: Transposer, w: WhileParts, activity: LoopActivity, seeded: set[int]) -> Nonzero:
+    """Grow the seeds around the loop until nothing new becomes Nonzero."""
+    forwarded = seeded
+    while True:
+        plan = Nonzero(tuple(sorted(forwarded)), (), ())
+        before = transpose_before(t, w, activity, plan)
+        carry = _arrived(before, w.before_carry)
+        plan = Nonzero(plan.forwarded, carry, ())
+        after = transpose_after(t, w, activity, plan)
+        grown = forwarded | set(_arrived(after, w.after_forwarded))
+        if grown == forwarded:
+            sums = {
+                *_arrived(before, w.before_invariants),
+                *_arrived(after, w.after_invariants),
+            }
+            return Nonzero(plan.forwarded, carry, tuple(sorted(sums)))
+        forwarded = grown
+
+
+def _arrived(region: Transposed, values: Sequence[Value]) -> tuple[int, ...]:
+    return tuple(i for i, value in enumerate(values) if region.this.cts.get(value) is not ZERO)
+
+
+@dataclass(slots=True)
+class Transposed:
+    """The transpose of one region: params (count, cotangents…, sums…), and what comes out."""
+
+    this: Pass
+    params: list[Value]
+    count: Value  # the number of trips still to undo, as the region's results hand it on
+    results: list[Value]
+
+    @property
+    def b(self) -> BackwardBuild:
+        return self.this.b
+
+    def reads(self) -> list[Value]:
+        return forward_reads(self.b, [self.count, *self.results])
+
+
+def transpose_before(
+    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
+) -> Transposed:
+    b = BackwardBuild("before")
+    this = Pass(b, Cotangents(), activity.before)
+    params = [b.param(COUNT)]
+    params += _seed(this, w.forwarded, plan.forwarded)
+    params += _seed(this, w.before_invariants, plan.invariants)
+    t.pull_back(this, w.before.nodes)
+    results = _collect(this, w.before_carry, plan.carry)
+    results += _collect(this, w.before_invariants, plan.invariants)
+    return Transposed(this, params, params[0], results)
+
+
+def transpose_after(
+    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
+) -> Transposed:
+    b = BackwardBuild("after")
+    this = Pass(b, Cotangents(), activity.after)
+    params = [b.param(COUNT)]
+    count = b.sub(params[0], b.integer(1))
+    params += _seed(this, w.next_carry, plan.carry)
+    params += _seed(this, w.after_invariants, plan.invariants)
+    t.pull_back(this, w.after.nodes)
+    results = _collect(this, w.after_forwarded, plan.forwarded)
+    results += _collect(this, w.after_invariants, plan.invariants)
+    return Transposed(this, params, count, results)
+
+
+def _seed(this: Pass, values: Sequence[Value], chosen: Iterable[int]) -> list[Value]:
+    params = []
+    for i in chosen:
+        params.append(this.b.param(values[i].type))
+        this.seed(values[i], params[-1])
+    return params
+
+
+def _collect(this: Pass, values: Sequence[Value], chosen: Iterable[int]) -> list[Value]:
+    found = []
+    for i in chosen:
+        ct = this.cts.get(values[i])
+        like = values[i]
+        found.append(
+            this.b.zeros_like(like) if isinstance(ct, Zero) else this.b.instantiate(ct, like)
+        )
+    return found
