@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.autodiff.loop_transpose import COUNT, Transposed
-from wend.autodiff.residuals import values_to_keep
+from wend.autodiff.residuals import is_constant, values_to_keep
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INTEGERS
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import ListType, Symbol, TensorType, Type, substitute, symbols
-from wend.ops import creating, elementwise
+from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
@@ -116,10 +116,6 @@ def _counters(w: WhileParts) -> dict[Value, tuple[Value, Value]]:
             if forwarded is param and (is_constant(step) or step in w.after_invariants):
                 found[param] = (start, step)
     return found
-
-
-def is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.op is creating.constant
 
 
 def _record_type(value: Value) -> Type:

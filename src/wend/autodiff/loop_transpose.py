@@ -70,6 +70,7 @@ class Transposed:
 def transpose_before(
     t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
 ) -> Transposed:
+    """Cotangents of what `before` forwards to those of the carry, invariants adding up."""
     b = BackwardBuild("before")
     this = Pass(b, Cotangents(), activity.before)
     params = [b.param(COUNT)]
@@ -84,6 +85,7 @@ def transpose_before(
 def transpose_after(
     t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
 ) -> Transposed:
+    """Cotangents of the next carry to those of what `after` was given; one trip less to undo."""
     b = BackwardBuild("after")
     this = Pass(b, Cotangents(), activity.after)
     params = [b.param(COUNT)]

@@ -14,6 +14,7 @@ from wend.autodiff.transpose import BackwardBuild
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect
 from wend.ir.types import TensorType, Type
+from wend.ops import creating
 from wend.ops.shapes import size_of
 
 # A size that is not known before the run counts as this many elements.
@@ -32,6 +33,11 @@ def is_recomputable(value: Value) -> bool:
     """Whether a value can be had again from its operands at little cost."""
     node = value.node
     return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
+
+
+def is_constant(value: Value) -> bool:
+    """Whether a value is the same in every run: it is copied, never kept."""
+    return value.node is not None and value.node.op is creating.constant
 
 
 def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:

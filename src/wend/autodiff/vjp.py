@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.cotangents import Cotangents
-from wend.autodiff.residuals import forward_reads
+from wend.autodiff.residuals import forward_reads, is_constant
 from wend.autodiff.rule_if import pull_back_call, pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.types import without_maybe
-from wend.ops import creating
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 
@@ -59,8 +58,8 @@ def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> VJP:
         if isinstance(grad, Value)
     ]
     reads = forward_reads(b, found)
-    constants = [value for value in reads if _is_constant(value)]
-    residuals = [value for value in reads if not _is_constant(value)]
+    constants = [value for value in reads if is_constant(value)]
+    residuals = [value for value in reads if not is_constant(value)]
     connected = tuple(isinstance(grad, Value) for grad in grads)
     forward = _forward_graph(graph, this, residuals)
     return VJP(forward, _backward_graph(b, seeds, residuals, constants, found), connected)
@@ -79,10 +78,6 @@ def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[boo
     results, residuals = values[: len(graph.results)], values[len(graph.results) :]
     grads = inline(pair.backward, [*residuals, b.ones_like(results[seed])], b.nodes)
     return b.finish([*results, *grads], len(graph.captures)), pair.connected
-
-
-def _is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.op is creating.constant
 
 
 def _forward_graph(graph: Graph, this: Pass, residuals: Sequence[Value]) -> Graph:
