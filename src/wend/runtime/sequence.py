@@ -48,6 +48,8 @@ class Sequence:
 
     def push(self, item: Any) -> Sequence:
         items = self.items()
+        if not items:
+            return Sequence([item])  # nothing to share; two lists may start from one empty one
         items.append(item)
         return self._succeed(items, (_POP, None))
 
