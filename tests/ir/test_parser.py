@@ -110,6 +110,6 @@ def test_odd_names_and_lines_read_back() -> None:
     ],
 )
 def test_what_is_no_graph_is_refused_with_the_reason(text: str, said: str) -> None:
-    with pytest.raises(ParseError, match=".*") as caught:
+    with pytest.raises(ParseError, match=r".*") as caught:
         parse(text)
     assert said in str(caught.value)

@@ -30,7 +30,7 @@ def test_a_use_before_the_definition_is_refused() -> None:
     y = b.sin(x)
     b.cos(y)
     graph = b.finish([y])
-    with pytest.raises(GraphError, match="cos at test_verify.py"):
+    with pytest.raises(GraphError, match=r"cos at test_verify\.py"):
         verify(Graph("f", graph.params, graph.nodes[::-1], graph.results))
 
 
@@ -43,7 +43,7 @@ def test_a_type_that_the_shape_rule_does_not_give_is_refused_with_the_users_line
 
 def test_a_result_that_is_not_defined_is_refused() -> None:
     x = Value(F64)
-    with pytest.raises(GraphError, match="returns .* which it does not define"):
+    with pytest.raises(GraphError, match=r"returns .* which it does not define"):
         verify(Graph("f", (), (), (x,)))
 
 

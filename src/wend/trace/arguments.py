@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.eager.dispatch import Staged
+from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType
 
