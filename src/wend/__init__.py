@@ -27,5 +27,3 @@ from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
 
 __version__ = "0.1.0"
-
-jit = jit  # the name that JAX and Numba use

@@ -56,3 +56,29 @@ def test_the_environment_sets_defaults() -> None:
         text=True,
     )
     assert found.stdout == "native True\n"
+
+
+def test_scopes():
+    before = settings()
+    with wend.config(backend="native") as inner:
+        assert inner.backend == settings().backend == "native"
+        with wend.config(verify=not before.verify):
+            assert settings().backend == "native"
+        assert settings().verify == before.verify
+    assert settings() == before
+
+
+def test_for_the_rest_of_the_program():
+    """In every thread; and the environment before it."""
+    code = (
+        "import threading, wend; from wend.base.config import settings;"
+        "print(settings().backend, settings().verify);"
+        "wend.config(backend='numpy');"
+        "t = threading.Thread(target=lambda: print(settings().backend, settings().verify));"
+        "t.start(); t.join()"
+    )
+    environment = {**os.environ, "WEND_BACKEND": "native", "WEND_VERIFY": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines() == ["native True", "numpy True"]

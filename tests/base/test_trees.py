@@ -50,3 +50,27 @@ def test_the_first_difference_is_named_by_path(expected: Any, found: Any, where:
 @pytest.mark.parametrize("tree", [1, None, (1, {"a": [2]}), Pair(1, (2,))])
 def test_equal_structures_do_not_differ(tree: Any) -> None:
     assert trees.first_difference(tree, tree) is None
+
+
+def test_named_tuples():
+    _, treedef = trees.flatten(Pair(1, {"x": 2}))
+    assert trees.paths(treedef, "p") == ["p.left", "p.right['x']"]
+    assert trees.described(Pair(1, None)) == "Pair(left=*, right=None)"
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "message"),
+    [
+        (1, 2, None),
+        ((1, {"a": 2}), (3, {"a": 4}), None),
+        ((1, 2), (1,), "c[1] is missing"),
+        ((1,), (1, 2), "c[1] is not expected"),
+        ({"a": 1}, {"b": 1}, "c['a'] is missing"),
+        ((1, [2, 3]), (1, (2, 3)), "c[1]: a list against a tuple"),
+        ((1, None), (1, 2), "c[1]: None against an array or number"),
+        ({"a": {"b": (1,)}}, {"a": {"b": 1}}, "c['a']['b']: a tuple against an array or number"),
+        (Pair(1, 2), (1, 2), "c: a Pair against a tuple"),
+    ],
+)
+def test_first_difference(expected, found, message):
+    assert trees.first_difference(expected, found, "c") == message

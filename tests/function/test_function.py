@@ -134,7 +134,9 @@ def test_input_signature_with_defaults():
 
 def test_input_signature_of_a_pytree():
     spec = {"w": TensorSpec([None, 2]), "b": TensorSpec([2])}
-    fun = wend.function(lambda p, x: x @ p["w"] + p["b"], input_signature=[spec, TensorSpec([None])])
+    fun = wend.function(
+        lambda p, x: x @ p["w"] + p["b"], input_signature=[spec, TensorSpec([None])]
+    )
     for n in (3, 1):
         p = {"w": np.ones((n, 2)), "b": np.arange(2.0)}
         np.testing.assert_array_equal(fun(p, np.ones(n)), [n, n + 1])

@@ -422,7 +422,8 @@ class _Maker:
         pool = "f" if self.scalars_only else "fv"
         results = [self.choose(pool) for _ in range(self.choose([1, 2]))]
         left, right = self.position(kinds, "f"), self.position(kinds, "f")
-        assert left is not None and right is not None
+        assert left is not None
+        assert right is not None
         branches = tuple(self.block(kinds, results, depth, 2) for _ in range(2))
         kinds.extend(results)
         return Cond(left, right, branches)

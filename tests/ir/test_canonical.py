@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import HealthCheck, given, settings
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.graphs import traced
+from tests.helpers.random_graphs import graphs
 from wend.ir import Graph, digest, equal
+from wend.ir.rewrite import copy_graph
+from wend.ops.build import Build
 
 
 def graph(fun, *args) -> Graph:
@@ -38,3 +43,45 @@ def test_attrs_types_order_and_large_constants_count() -> None:
     ]
     assert len({digest(g) for g in (base, *others)}) == 6
     assert not any(equal(base, other) for other in others)
+
+
+def test_what_counts():
+    sample = [
+        traced(lambda x: wnp.sin(x) * 2.0, 1.0),
+        traced(lambda x: wnp.sin(x) * 3.0, 1.0),
+        traced(lambda x: wnp.cos(x) * 2.0, 1.0),
+        traced(lambda x: wnp.sin(x) * 2.0, np.float32(1.0)),
+        traced(lambda x: wnp.sin(x) * 2.0, np.ones(2)),
+        traced(lambda x: 2.0 * wnp.sin(x), 1.0),
+    ]
+    for i, a in enumerate(sample):
+        for j, b in enumerate(sample):
+            assert equal(a, b) == (i == j)
+            assert (digest(a) == digest(b)) == (i == j)
+
+
+def constant(value) -> Graph:
+    b = Build("f")
+    return b.finish([b.constant(value)])
+
+
+def test_constants_count_bit_by_bit():
+    assert not equal(constant(0.0), constant(-0.0))
+    assert equal(constant(np.nan), constant(np.nan))
+    assert not equal(constant(1), constant(1.0))
+    wide = np.arange(100.0)
+    assert equal(constant(wide), constant(wide.copy()))
+    assert digest(constant(wide)) == digest(constant(wide.copy()))
+    other = wide.copy()
+    other[50] += 1e-12
+    assert not equal(constant(wide), constant(other))
+    assert digest(constant(wide)) != digest(constant(other))
+    assert not equal(constant(wide), constant(wide.reshape(10, 10)))
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(graphs())
+def test_copies_are_equal(graph):
+    copy = copy_graph(graph)
+    assert equal(graph, copy)
+    assert digest(graph) == digest(copy)

@@ -106,3 +106,14 @@ def test_zeros_and_sums_of_nested_lists() -> None:
 def test_zeros_keep_the_dtype() -> None:
     zeros = zeros_like(Sequence.of([np.ones(2, np.float32), np.int8(3)]))
     assert [item.dtype for item in zeros.items()] == [np.float32, np.int8]
+
+
+def test_versions_of_one_list_add_up() -> None:
+    first = Sequence.of([1.0, 2.0])
+    second = first.set(0, 7.0)
+    assert add_values(first, second).items() == [8.0, 4.0]
+    assert add_values(second, first).items() == [8.0, 4.0]
+
+
+def test_what_is_absent_has_no_zeros() -> None:
+    assert zeros_like(Sequence.of([ZERO, 1.0])).items() == [ZERO, 0.0]

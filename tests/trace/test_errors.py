@@ -276,7 +276,7 @@ def as_index():
 
 
 def as_range():
-    wend.function(lambda n: [k for k in range(n)])(1)
+    wend.function(lambda n: list(range(n)))(1)
 
 
 def as_array():

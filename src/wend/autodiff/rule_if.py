@@ -71,7 +71,8 @@ def _pull_back_branches(
     b = this.b
     flags = [operand in this.active for operand in operands]
     seeded = [i for i, ct in enumerate(cts) if ct is not ZERO]
-    seeds = {i: without_maybe(types[i]) for i in seeded}
+    ready = {i: _ready(b, cts[i], node.results[i]) for i in seeded}
+    seeds = {i: _seed_type(types[i], ready[i]) for i in seeded}
     done = [_transpose_branch(t, branch, flags, seeds) for branch in branches]
     wanted = [j for j in range(len(operands)) if any(d.grads[j] is not ZERO for d in done)]
     if not wanted:
@@ -83,11 +84,7 @@ def _pull_back_branches(
     this.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
     used = [j for j, _ in enumerate(operands) if any(_param(d, j) in d.reads for d in done)]
-    given = [
-        *residuals,
-        *(operands[j] for j in used),
-        *(_ready(b, cts[i], node.results[i]) for i in seeded),
-    ]
+    given = [*residuals, *(operands[j] for j in used), *ready.values()]
     backward = make(b, given, [_backward_branch(d, residuals, used, wanted) for d in done])
     for j, ct in zip(wanted, backward.results, strict=True):
         this.cts.add(b, operands[j], ct)
@@ -96,6 +93,12 @@ def _pull_back_branches(
 def _ready(b: Build, ct: Cotangent, like: Value) -> Value:
     assert isinstance(ct, Value)
     return b.instantiate(ct, like)
+
+
+def _seed_type(result: Type, ct: Value) -> Type:
+    """The type under which a branch is given the cotangent of a result."""
+    inner = without_maybe(result)
+    return MaybeType(inner) if isinstance(ct.type, MaybeType) else inner
 
 
 def _param(done: _Branch, index: int) -> Value:

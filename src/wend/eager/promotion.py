@@ -74,12 +74,11 @@ def cast(x: Any, dtype: np.dtype) -> Any:
 def _prepared(op: Op, x: Any, **attrs: Any) -> Any:
     """What an operation takes in place of an operand.
 
-    In a trace an array is prepared when the function runs, for its numbers may change (D9).
+    In a trace it is prepared when the function runs: the numbers of an array may change (D9),
+    and a number spread over a shape is one constant in the graph, not an array of them.
     """
     current = recorder.get()
-    if isinstance(x, np.ndarray) and current is not None:
-        return current.emit(op, (x,), attrs)[0]
-    return apply(op, x, **attrs)
+    return apply(op, x, **attrs) if current is None else current.emit(op, (x,), attrs)[0]
 
 
 def broadcast(*xs: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import Function
 from wend.function.signature import Signature
-from wend.ir.types import accepts, is_differentiable
+from wend.ir.types import ListType, accepts, is_differentiable, without_maybe
 from wend.passes.pipeline import TIDY, run_passes
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type, to_run
 from wend.trace.recording import Recording, current
@@ -309,6 +309,13 @@ class _Pullback:
         return (value[0], self, value[1]) if self.has_aux else (value, self)
 
     def _backend(self) -> str:
+        """The function's backend; numpy where records of a loop go from one graph to the other.
+
+        Only the numpy backend hands lists across a call so far.
+        """
+        types = self.forms.forward.result_types
+        if any(isinstance(without_maybe(type), ListType) for type in types):
+            return "numpy"
         return self.function.backend or settings().backend
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:

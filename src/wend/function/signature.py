@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from wend.base import trees
 from wend.base.errors import explain
 from wend.function.spec import TensorSpec
@@ -84,10 +86,7 @@ class Signature:
         static_argnames: Sequence[str] = (),
     ) -> None:
         self.fun = fun
-        try:
-            self.inspected: inspect.Signature | None = inspect.signature(fun)
-        except (TypeError, ValueError):
-            self.inspected = None  # a builtin: only as it is called
+        self.inspected = _signature_of(fun)
         self.static = self._static_names(static_argnums, static_argnames)
         self.parameters = tuple(
             name for name, p in self._parameters() if p.kind in (p.POSITIONAL_ONLY, _EITHER)
@@ -146,6 +145,16 @@ class Signature:
         for name in self.static:
             bound.arguments[name] = _Static(bound.arguments[name])
         return bound.args, bound.kwargs, bool(self.static)
+
+
+def _signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature; None of a builtin or a ufunc, which is called just as the user calls it."""
+    if isinstance(fun, np.ufunc):
+        return None
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
 
 
 class _Static:

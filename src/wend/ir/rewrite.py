@@ -101,7 +101,10 @@ def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple
 
 
 def copy_graph(graph: Graph, dims: Mapping[Symbol, Dim] | None = None) -> Graph:
-    """A copy of a graph with values of its own; `dims` renames dimensions."""
+    """A copy of a graph with values of its own; `dims` renames dimensions.
+
+    Regions in which nothing is renamed are shared: nobody changes a graph.
+    """
     mapping: dict[Value, Value] = {}
     for param in graph.params:
         mapping[param] = Value(substitute(param.type, dims or {}), name=param.name)

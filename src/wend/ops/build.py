@@ -414,8 +414,8 @@ class Build(Builder):
         return self.add(x, y)
 
     def instantiate(self, x: Value, like: Value) -> Value:
-        """The value of a maybe, zeros like the primal where it is Zero."""
-        if not isinstance(x.type, MaybeType):
+        """The value of a maybe, zeros where it is Zero; of a primal that is a maybe, as it is."""
+        if not isinstance(x.type, MaybeType) or isinstance(like.type, MaybeType):
             return x
         return self.emit(maybe.instantiate, x, self.zeros_like(like))
 

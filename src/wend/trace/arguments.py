@@ -32,7 +32,13 @@ def is_array_leaf(x: Any) -> bool:
 
 
 def leaf_type(x: Any) -> LeafType:
-    """The type of an array leaf."""
+    """The type of an array leaf.
+
+    Raises:
+        OverflowError: a Python integer that does not fit int64.
+    """
+    if type(x) is int and not -(2**63) <= x < 2**63:
+        raise OverflowError(f"the Python integer {x} does not fit int64")
     return LeafType(tensor_type(x), is_weak(x))
 
 

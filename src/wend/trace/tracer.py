@@ -239,7 +239,7 @@ class Tracer(Staged):
         return _kept_weak(ew.negative(self), self.weak)
 
     def __pos__(self) -> Any:
-        return self
+        return _kept_weak(ew.positive(self), self.weak)
 
     def __abs__(self) -> Any:
         return _kept_weak(ew.absolute(self), self.weak)
