@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 
 import wend
 import wend.numpy as wnp
 from tests.helpers.random_programs import Program, complex_step, plain, programs, staged
+from wend.base.errors import CarryError, TypeMismatchError
 
 AT = np.array([0.4, -0.7, 0.3, -0.2, 0.9])
 WEIGHTS = np.array([1.0, 2.0, -1.0, 0.5, 3.0])
@@ -31,23 +35,25 @@ def check_value(program: Program) -> None:
     )
 
 
-def check_gradient(program: Program) -> None:
-    found = wend.grad(staged(program), (0, 1, 2))(*ARGS)
+def check_gradient(program: Program, fun: Callable[..., Any] | None = None) -> None:
+    fun = fun or staged(program)
+    found = wend.grad(fun, (0, 1, 2))(*ARGS)
     expected, _ = complex_step(program, AT)
     np.testing.assert_allclose(_joined(found), expected, rtol=1e-8, atol=1e-9)
-    value, pullback = wend.vjp(staged(program), *ARGS)
+    value, pullback = wend.vjp(fun, *ARGS)
     np.testing.assert_allclose(value, plain(program, *ARGS)[0], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(_joined(pullback(1.0)), expected, rtol=1e-8, atol=1e-9)
 
 
-def check_second_order(program: Program) -> None:
-    gradient = wend.grad(staged(program), (0, 1, 2))
+def check_second_order(program: Program, fun: Callable[..., Any] | None = None) -> None:
+    gradient = wend.grad(fun or staged(program), (0, 1, 2))
 
     def weighted(x, y, v):
         dx, dy, dv = gradient(x, y, v)
         return WEIGHTS[0] * dx + WEIGHTS[1] * dy + wnp.sum(WEIGHTS[2:] * dv)
 
-    found = _joined(wend.grad(weighted, (0, 1, 2))(*ARGS))
+    whole = wend.function(weighted, input_signature=gradient.input_signature)
+    found = _joined(wend.grad(whole, (0, 1, 2))(*ARGS))
     _, path = complex_step(program, AT)
     for k in range(len(AT)):
         step = np.zeros(len(AT))
@@ -85,6 +91,30 @@ def test_scalars(program):
     check_value(program)
     check_gradient(program)
     check_second_order(program)
+
+
+@examples(2 * settings().max_examples)
+@given(programs(depth=2))
+def test_unknown_size(program):
+    """The vector's size is not known: one trace, whose sizes are symbols."""
+    spec = wend.TensorSpec
+    fun = wend.function(
+        staged(program), input_signature=[spec([]), spec([]), spec([None], name="v")]
+    )
+    try:
+        value = fun(*ARGS)
+    except (CarryError, TypeMismatchError):
+        reject()  # a carry that may change its size is refused, and rightly
+    np.testing.assert_allclose(value, plain(program, *ARGS)[0], rtol=1e-9, atol=1e-9)
+    check_gradient(program, fun)
+    check_second_order(program, fun)
+
+
+@examples(2 * settings().max_examples)
+@given(programs(depth=2, scalars_only=True))
+def test_native(program):
+    fun = wend.function(staged(program), backend="native")
+    np.testing.assert_allclose(fun(*ARGS), plain(program, *ARGS)[0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -244,3 +244,6 @@ def function(
     if fun is None:
         return lambda fun: Function(fun, **options)
     return Function(fun, **options)
+
+
+jit = function  # the name that JAX and Numba use
