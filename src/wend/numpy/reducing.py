@@ -50,7 +50,7 @@ def prod(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) -> Any:
     def staged(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         axes = _axes(x, axis)
-        if any(tensor_type(x).dims[k] == 0 for k in axes):
+        if 0 in [tensor_type(x).dims[k] for k in axes]:
             name = original.__name__
             raise ShapeError(f"zero-size array to reduction operation {name} which has no identity")
         return apply(op, x, axes=axes, keepdims=bool(keepdims))

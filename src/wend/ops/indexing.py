@@ -14,7 +14,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import BOOLS, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
-from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of
+from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unpacked
 
 
 def _index_shape(indices: tuple[Type, ...]) -> Shape:
@@ -130,4 +130,4 @@ def _infer_nonzero(x: Type) -> tuple[TensorType, ...]:
 
 
 # Where a mask is true: one vector of positions per axis, all of one unknown length
-nonzero = Op("nonzero", _infer_nonzero, lambda x: np.nonzero(x), no_gradient())
+nonzero = Op("nonzero", _infer_nonzero, lambda x: unpacked(np.nonzero(x)), no_gradient())

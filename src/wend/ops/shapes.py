@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ def tensor_of(type: Type, role: str = "the operand") -> TensorType:
 
 
 def check_dtype(type: TensorType, allowed: Collection[np.dtype], role: str = "the operand") -> None:
+    """The dtype is one of those allowed."""
     if type.dtype not in allowed:
         names = listed(sorted(short(dtype) for dtype in allowed))
         raise TypeMismatchError(f"{role} is {type}; it takes {names}")
@@ -34,12 +36,14 @@ def check_same(types: tuple[Type, ...]) -> TensorType:
 
 
 def check_scalar_index(type: Type, role: str) -> None:
+    """The operand is a position or a size: one integer."""
     tensor = tensor_of(type, role)
     if tensor.shape != () or tensor.dtype not in INTEGERS:
         raise TypeMismatchError(f"{role} must be an integer scalar, not {tensor}")
 
 
 def check_axis(axis: int, rank: int) -> None:
+    """The axis is counted from the front and is there."""
     if not 0 <= axis < rank:
         raise ShapeError(f"axis {axis} is out of range for an array of {rank} dimensions")
 
@@ -59,3 +63,8 @@ def size_of(shape: Shape) -> int | None:
             return None
         size *= dim
     return size
+
+
+def unpacked(results: Sequence[Any]) -> Any:
+    """What a kernel returns: a tuple of its results, or the one there is."""
+    return results[0] if len(results) == 1 else tuple(results)
