@@ -174,20 +174,21 @@ def gradient_of(sample: Sample) -> tuple[Callable[..., Any], list[int], Callable
 
 def has_gradient(sample: Sample) -> bool:
     """Whether some number of the gradient is not 0."""
-    if not _is_differentiable(sample):
+    if not is_differentiable(sample):
         return False
     _, _, gradient = gradient_of(sample)
     return any(np.any(g != 0) for g in quiet(lambda: gradient(*sample.arrays)))
 
 
-def _is_differentiable(sample: Sample) -> bool:
+def is_differentiable(sample: Sample) -> bool:
+    """Whether floats go in and floats come out."""
     floats = [np.asarray(x).dtype.kind in "fc" for x in sample.arrays]
     return any(floats) and any(np.asarray(y).dtype.kind in "fc" for y in expected_of(sample))
 
 
 def check_gradient(sample: Sample) -> None:
     """Gradients of first and second order against central differences."""
-    if not _is_differentiable(sample) or not sample.smooth:
+    if not is_differentiable(sample) or not sample.smooth:
         return
     scalar, wrt, gradient = gradient_of(sample)
     _check_slope(sample, scalar, wrt, gradient, seed=1)

@@ -21,8 +21,10 @@ from wend.ops import convolving, scanning
 # Running products and sums
 def _product_dtype(x: Any, dtype: Any) -> np.dtype:
     if dtype is not None:
-        return np.dtype(dtype)
-    return np.multiply.reduce(np.ones(1, dtype_of(x))).dtype  # type: ignore[no-any-return]
+        given: np.dtype = np.dtype(dtype)
+        return given
+    product: np.ndarray = np.multiply.reduce(np.ones((1, 1), dtype_of(x)))
+    return product.dtype
 
 
 @implements(np.cumprod)

@@ -59,7 +59,7 @@ def iinfo(type: Any, /) -> Any:
 
 
 def _dtype_in(x: Any, kinds: str) -> Any:
-    dtype = x.dtype if isinstance(x, (Staged, np.ndarray, np.generic)) else x
+    dtype = dtype_of(x) if isinstance(x, (Staged, np.ndarray, np.generic)) else x
     if isinstance(x, Staged) and dtype.kind not in kinds:
         raise TypeMismatchError(f"there are no such limits for {dtype}")
     return dtype

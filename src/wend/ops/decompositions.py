@@ -75,10 +75,12 @@ def symmetric(b: Any, x: Any) -> Any:
 
 
 def column(b: Any, x: Any) -> Any:
+    """Vectors as matrices of one column."""
     return b.insert_axes(x, axes=(len(x.type.dims),))
 
 
 def row(b: Any, x: Any) -> Any:
+    """Vectors as matrices of one row."""
     return b.insert_axes(x, axes=(len(x.type.dims) - 1,))
 
 
@@ -94,7 +96,8 @@ def times_rows(b: Any, factors: Any, x: Any) -> Any:
 
 def on_diagonal(b: Any, square: Any) -> Any:
     """A mask of the diagonal, of the shape of a stack of square matrices."""
-    index = b.iota(b.size_of(square, len(square.type.dims) - 1))
+    size = square.type.dims[-1]
+    index = b.iota(size if isinstance(size, int) else b.size_of(square, len(square.type.dims) - 1))
     shape = b.insert_axes(index, axes=(1,)), b.insert_axes(index, axes=(0,))
     return b.eq(*(b.broadcast_like(side, square) for side in shape))
 

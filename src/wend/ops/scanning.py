@@ -24,7 +24,7 @@ def _shifted(b: Any, x: Any, axis: int, first: Any, *, reverse: bool = False) ->
     rank = len(x.type.dims)
 
     def cut(start: int | None, stop: int | None) -> Any:
-        slices = [(None, None, None)] * rank
+        slices: list[tuple[int | None, int | None, None]] = [(None, None, None)] * rank
         slices[axis] = (start, stop, None)
         return b.slice(x, slices=tuple(slices))
 

@@ -52,7 +52,8 @@ def _transpose_set_along(b: Any, node: Any, ct: Any, index: int) -> Any:
     if index == 0:
         return b.emit(set_along, ct, b.zeros_like(x), indices, axis=axis)
     # Of those written to one place the last stays: only it has a cotangent.
-    count = b.size_of(indices, axis)
+    size = indices.type.dims[axis]
+    count = size if isinstance(size, int) else b.size_of(indices, axis)
     shape = [1] * len(indices.type.dims)
     shape[axis] = -1
     order = b.broadcast_like(b.reshape(b.iota(count), tuple(shape)), indices)

@@ -103,12 +103,12 @@ def _i1_over_x(b: Any, x: Any, y: Any) -> Any:
     return b.select(zero, b.full_like(x, 0.5), ratio)
 
 
-i0 = elementwise("i0", _scipy("i0"), FLOATS, [lambda b, x, y: b.emit(i1, x)])
-i1 = elementwise(
+i0: Op = elementwise("i0", _scipy("i0"), FLOATS, [lambda b, x, y: b.emit(i1, x)])
+i1: Op = elementwise(
     "i1", _scipy("i1"), FLOATS, [lambda b, x, y: b.sub(b.emit(i0, x), _i1_over_x(b, x, y))]
 )
-j0 = elementwise("j0", _scipy("j0"), FLOATS, [lambda b, x, y: b.neg(b.emit(j1, x))])
-j1 = elementwise(
+j0: Op = elementwise("j0", _scipy("j0"), FLOATS, [lambda b, x, y: b.neg(b.emit(j1, x))])
+j1: Op = elementwise(
     "j1", _scipy("j1"), FLOATS, [lambda b, x, y: b.sub(b.emit(j0, x), _i1_over_x(b, x, y))]
 )
 
@@ -131,7 +131,7 @@ def _pull_back_polygamma(b: Any, node: Any, cts: Any) -> Any:
     return (b.mul(cts[0], b.emit(polygamma, x, order=node.attrs["order"] + 1)),)
 
 
-polygamma = Op(
+polygamma: Op = Op(
     "polygamma",
     _infer_polygamma,
     _kernel_polygamma,
