@@ -131,7 +131,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise TypeError("invalid number of arguments")
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
-    found = [_slope(f, staged(h), k, edge_order) for h, k in zip(steps, axes, strict=True)]
+    dtype = dtype_of(f)
+    slopes = [_slope(f, staged(h), k, edge_order) for h, k in zip(steps, axes, strict=True)]
+    found = [cast(slope, dtype) for slope in slopes]
     return found[0] if len(found) == 1 else tuple(found)
 
 

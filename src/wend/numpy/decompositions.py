@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import any_staged, apply, apply_all
+from wend.eager.promotion import tensor_type
 from wend.numpy import shaping
 from wend.numpy.operands import inexact
 from wend.numpy.public import STAGED, implements
@@ -22,6 +23,17 @@ EighResult = type(np.linalg.eigh(np.eye(1)))
 EigResult = type(np.linalg.eig(np.eye(1)))
 QRResult = type(np.linalg.qr(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
+
+
+def check_square(a: Any) -> None:
+    """Raise NumPy's error for what is no stack of square matrices."""
+    dims = tensor_type(a).dims
+    if len(dims) < 2:
+        raise np.linalg.LinAlgError(
+            f"{len(dims)}-dimensional array given. Array must be at least two-dimensional"
+        )
+    if isinstance(dims[-1], int) and isinstance(dims[-2], int) and dims[-1] != dims[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
 
 
 def _is_lower(uplo: str) -> bool:
@@ -37,6 +49,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     The gradient is Hermitian, though only one triangle is read.
     """
     (a,) = inexact(a)
+    check_square(a)
     return EighResult(*apply_all(ops.eigh, a, lower=_is_lower(UPLO)))
 
 
@@ -50,6 +63,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
 def eig(a: Any) -> Any:
     """`numpy.linalg.eig`, for traced arrays as well; there the results are always complex."""
     (a,) = inexact(a)
+    check_square(a)
     return EigResult(*apply_all(ops.eig, a))
 
 

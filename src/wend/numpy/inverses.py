@@ -13,7 +13,7 @@ from wend.eager.dispatch import any_staged, apply, apply_all
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, matrices, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.decompositions import svdvals
+from wend.numpy.decompositions import check_square, svdvals
 from wend.numpy.operands import all_staged, dtype_of, inexact, known_size, staged
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import eye
@@ -21,17 +21,6 @@ from wend.ops import factors
 from wend.ops import linalg as ops
 
 SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
-
-
-def check_square(a: Any) -> None:
-    """Raise NumPy's error for what is no stack of square matrices."""
-    dims = tensor_type(a).dims
-    if len(dims) < 2:
-        raise np.linalg.LinAlgError(
-            f"{len(dims)}-dimensional array given. Array must be at least two-dimensional"
-        )
-    if isinstance(dims[-1], int) and isinstance(dims[-2], int) and dims[-1] != dims[-2]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
 
 
 @implements(np.linalg.inv)

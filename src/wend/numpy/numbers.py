@@ -121,6 +121,8 @@ def round(x: Any, decimals: int = 0) -> Any:
     x = staged(x)
     kind = dtype_of(x).kind
     if kind == "b":
+        if decimals:
+            raise TypeError("round of bools takes no decimals")
         return cast(x, np.dtype(np.float16))
     if kind in "iu":
         if decimals < 0:
@@ -128,7 +130,7 @@ def round(x: Any, decimals: int = 0) -> Any:
         return x
     if decimals == 0:
         return apply(ops.rint, x)
-    scale = 10.0 ** np.abs(decimals)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
     if decimals < 0:
         return apply(ops.rint, x / scale) * scale
     return apply(ops.rint, x * scale) / scale

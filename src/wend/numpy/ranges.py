@@ -28,7 +28,10 @@ def arange(
     if stop is None:
         start, stop = 0, start
     start, stop, step = all_staged((start, stop, step))
-    dtype = np.dtype(dtype) if dtype is not None else result_dtype(start, stop, step)
+    if dtype is None:
+        # As NumPy: with an int, which the step is where none is given.
+        dtype = np.result_type(np.int64, *(dtype_of(x) for x in (start, stop, step)))
+    dtype = np.dtype(dtype)
     length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
     count = ew.maximum(length, 0)
     index = cast(apply(ops.iota, count, dtype=INT64, length=None), dtype)

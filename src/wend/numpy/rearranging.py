@@ -37,7 +37,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 def _rolled(a: Any, by: Any, axis: int) -> Any:
     size = shaping.shape(a)[axis]
-    if size == 0:
+    if isinstance(size, int) and size == 0:
         return a
     if isinstance(by, Staged) or isinstance(size, Staged):
         return indexing.take(a, ew.remainder(arange(size) - by, size), axis=axis)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import any_staged, apply
-from wend.eager.promotion import cast
+from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
@@ -54,23 +54,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         length: the length, if it is to be known before the run; a number beyond it is an error.
     """
     x = cast(staged(x), INT64)
-    if length is None:
-        count: Any = reducing.max(x) + 1 if known_or_some(x) else 0
-        count = ew.maximum(count, minlength)
-    else:
-        count = length
+    if length is None and tensor_type(x).dims[0] == 0:
+        return np.zeros(minlength, np.int64)  # as NumPy, whatever the weights
+    count = ew.maximum(reducing.max(x) + 1, minlength) if length is None else length
     if weights is None:
         start, given = zeros(count, np.int64), ew.where(ew.equal(x, x), 1, 1)
     else:
         start, given = zeros(count, np.float64), cast(staged(weights), FLOAT64)
     return apply(indexing_ops.scatter_add, staged(start), staged(given), x)
-
-
-def known_or_some(x: Any) -> bool:
-    """Whether a vector is not known to be empty."""
-    return bool(shaping.rank_of(x)) and not (
-        isinstance(shaping.shape(x)[0], int) and shaping.shape(x)[0] == 0
-    )
 
 
 @implements(np.histogram)
@@ -86,6 +77,7 @@ def histogram(
     place = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
     weights = None if weights is None else shaping.ravel(staged(weights))
     found = bincount(ew.clip(place, 0, count + 1), weights, length=count + 2)[1:-1]
+    found = found if weights is None else cast(found, dtype_of(weights))
     if density:
         found = found / diff(edges) / reducing.sum(found)
     return found, edges

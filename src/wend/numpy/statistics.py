@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.promotion import cast, result_dtype, tensor_type
+from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import contracting, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
@@ -94,6 +94,8 @@ def median(
     (a,) = inexact(a) if not is_float(staged(a)) else (staged(a),)
     rows = reducing.sort(_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
+    if isinstance(count, int) and count == 0:
+        return reducing.mean(a, axis=axis, keepdims=keepdims)
     found = (rows[..., (count - 1) // 2] + rows[..., count // 2]) / 2
     found = ew.where(ew.isnan(rows[..., -1]), np.nan, found)
     return _unreduced(found, a, axis) if keepdims else found
@@ -126,13 +128,11 @@ def quantile(
     """
     del out, overwrite_input
     a, q = staged(a), staged(q)
-    (q,) = inexact(q)
+    q = cast(q, dtype_of(a)) if is_weak(q) and dtype_of(a).kind == "f" else inexact(q)[0]
     is_scalar = shaping.rank_of(q) == 0
     rows = reducing.sort(_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     q = shaping.ravel(q)
-    if dtype_of(a).kind == "f":
-        q = cast(q, dtype_of(a))
     found = _at(rows, _places(q, count, method), count, method)
     found = found if shaping.rank_of(found) < 2 else shaping.moveaxis(found, -1, 0)
     if keepdims:
@@ -164,7 +164,7 @@ def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
         found = first
     else:
         last = indexing.take(rows, high, axis=-1)
-        part = ew.clip(place - low, 0, 1)
+        part = ew.clip(place - cast(low, dtype_of(place)), 0, 1)
         gap = last - first
         # From the nearer end, as NumPy does.
         found = ew.where(part >= 0.5, last - gap * (1 - part), first + gap * part)
@@ -184,8 +184,7 @@ def percentile(
     keepdims: bool = False,
 ) -> Any:
     """`numpy.percentile`, for traced arrays and percentages as well."""
-    (q,) = inexact(q)
-    return quantile(staged(a), q / 100, axis, out, overwrite_input, method, keepdims)
+    return quantile(staged(a), staged(q) / 100, axis, out, overwrite_input, method, keepdims)
 
 
 # Correlations
@@ -205,11 +204,10 @@ def cov(
     m = staged(m)
     if shaping.rank_of(m) > 2 or (y is not None and shaping.rank_of(y) > 2):
         raise ValueError("m and y have more than 2 dimensions")
-    (x,) = inexact(m) if y is None else (_variables(inexact(m, y)[0], rowvar),)
-    x = _variables(x, rowvar) if y is None else x
-    if y is not None:
-        x = shaping.concatenate([x, _variables(inexact(m, y)[1], rowvar)], axis=0)
-    x = x if dtype is None else cast(x, np.dtype(dtype))
+    sets = [m] if y is None else [m, staged(y)]
+    given = np.result_type(np.float64, *map(dtype_of, sets)) if dtype is None else np.dtype(dtype)
+    rows = [_variables(cast(x, given), rowvar) for x in sets]
+    x = rows[0] if y is None else shaping.concatenate(rows, axis=0)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = [staged(w) for w in (fweights, aweights) if w is not None]
     if not weights:

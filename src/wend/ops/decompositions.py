@@ -234,7 +234,9 @@ def _within(b: Any, u: Any, s: Any, vh: Any, gu: Any, gv: Any) -> Any:
         inner = b.add(inner, times_rows(b, s, b.mul(skew, gaps)))
     if left is not None and right is not None and left.type.dtype.kind == "c":
         # What is left of the freedom to turn u and v together by a phase.
-        phase = times_columns(b, b.sub(left, right), b.scale(inverse(b, s), 0.5))
+        gap = b.sub(left, right)
+        turning = b.sub(gap, adjoint(b, gap))
+        phase = times_columns(b, turning, b.scale(inverse(b, s), 0.25))
         inner = b.add(inner, b.select(on_diagonal(b, like), phase, b.zeros_like(like)))
     return inner
 
