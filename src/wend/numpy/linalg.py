@@ -5,12 +5,66 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from wend.eager.dispatch import apply
 from wend.eager.promotion import as_array, cast, common_shape, tensor_type
 from wend.numpy import shaping
+from wend.numpy.decompositions import eig, eigh, eigvals, eigvalsh, lstsq, pinv, qr, svd, svdvals
+from wend.numpy.inverses import (
+    cross,
+    det,
+    diagonal,
+    inv,
+    matmul,
+    matrix_power,
+    matrix_rank,
+    matrix_transpose,
+    multi_dot,
+    outer,
+    slogdet,
+    tensordot,
+    tensorinv,
+    trace,
+    vecdot,
+)
+from wend.numpy.norms import cond, matrix_norm, norm, vector_norm
 from wend.numpy.public import implements
 from wend.ops import linalg as ops
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 
 
 def _inexact(*xs: Any) -> list[Any]:

@@ -24,16 +24,23 @@ from wend.ir.types import (
 from wend.ops import (
     contracting,
     control,
+    convolving,
     creating,
+    decompositions,
     effects,
     elementwise,
+    factors,
     indexing,
     linalg,
     lists,
     maybe,
+    numbers,
     reducing,
+    scanning,
+    searching,
     shaping,
     sorting,
+    special,
 )
 from wend.ops.shapes import size_of
 
@@ -50,6 +57,13 @@ FAMILIES = (
     maybe,
     effects,
     control,
+    numbers,
+    special,
+    scanning,
+    searching,
+    convolving,
+    decompositions,
+    factors,
 )
 for _family in FAMILIES:
     TABLE.add(value for value in vars(_family).values() if isinstance(value, Op))

@@ -1,0 +1,190 @@
+"""`einsum`: sums of products by subscripts, as matrix products two operands at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.eager.dispatch import any_staged, apply
+from wend.eager.promotion import cast, tensor_type
+from wend.numpy import matrices, reducing, shaping
+from wend.numpy.operands import alike
+from wend.numpy.public import STAGED
+from wend.ops.contracting import dot_general
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An operand with a label for each axis."""
+
+    array: Any
+    labels: str
+
+
+def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: Any) -> Any:
+    """`numpy.einsum`, for traced arrays as well.
+
+    Args:
+        *operands: subscripts (`"ij,jk->ik"`, with ellipses) and arrays, or arrays each followed by
+            a list of numbers for its axes, and perhaps one for the result's.
+        out: not with traced arrays.
+        optimize: as NumPy takes it. Traced, the cheapest order is looked for anyway, where all
+            sizes are known.
+        **options: NumPy's; traced `dtype` only.
+
+    Example:
+        >>> import numpy as np, wend
+        >>> product = wend.function(lambda a, b: wend.numpy.einsum("ij,j->i", a, b))
+        >>> product(np.eye(2), np.arange(2.0))
+        array([0., 1.])
+    """
+    if not any_staged(operands):
+        return np.einsum(*operands, out=out, optimize=optimize, **options)
+    subscripts, given = _read(operands)
+    dtype = options.pop("dtype", None)
+    if out is not None or set(options) - {"order", "casting"}:
+        raise TypeError(f"einsum of traced arrays takes no {', '.join(['out', *options])}")
+    arrays = alike(*given)
+    arrays = arrays if dtype is None else [cast(x, np.dtype(dtype)) for x in arrays]
+    inputs, result = _without_ellipsis(subscripts, [shaping.rank_of(x) for x in arrays])
+    terms = [_own(Term(x, labels)) for x, labels in zip(arrays, inputs, strict=True)]
+    terms = _without_ones(terms)
+    return _all(terms, result)
+
+
+STAGED[np.einsum] = einsum
+
+
+# Subscripts
+def _read(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    lists, given = list(operands[1::2]), list(operands[0::2])
+    if len(lists) < len(given):
+        result = "->" + _labels(given.pop())
+    else:
+        result = ""
+    return ",".join(map(_labels, lists)) + result, given
+
+
+def _labels(numbers: Sequence[Any]) -> str:
+    return "".join("..." if number is Ellipsis else _LETTERS[number] for number in numbers)
+
+
+def _without_ellipsis(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, an ellipsis being labels of its own."""
+    left, arrow, right = subscripts.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(ranks):
+        raise ValueError(f"einstein sum has {len(inputs)} subscripts for {len(ranks)} operands")
+    spare = [letter for letter in _LETTERS[::-1] if letter not in subscripts]
+    covered = [
+        rank - len(labels.replace("...", "")) if "..." in labels else 0
+        for labels, rank in zip(inputs, ranks, strict=True)
+    ]
+    most = "".join(spare[: max(covered, default=0)])
+    full = [
+        labels.replace("...", most[len(most) - count :])
+        for labels, count in zip(inputs, covered, strict=True)
+    ]
+    for labels, rank in zip(full, ranks, strict=True):
+        if len(labels) != rank:
+            raise ValueError(f"einstein sum subscripts {labels!r} do not fit {rank} dimensions")
+    if arrow:
+        return full, right.replace("...", most)
+    once = sorted(c for c in set(left) - set(".,") if left.count(c) == 1)
+    return full, most + "".join(once)
+
+
+# One operand
+def _own(term: Term) -> Term:
+    """Diagonals for labels that an operand has twice."""
+    array, labels = term.array, term.labels
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first, second = labels.index(label), labels.rindex(label)
+            array = matrices.diagonal(array, 0, first, second)
+            labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
+    return Term(array, labels)
+
+
+def _without_ones(terms: list[Term]) -> list[Term]:
+    """Drop an axis of size 1 where another operand has more along that label."""
+    sizes: dict[str, set[Any]] = {}
+    for term in terms:
+        for label, dim in zip(term.labels, tensor_type(term.array).dims, strict=True):
+            sizes.setdefault(label, set()).add(dim)
+    for label, found in sizes.items():
+        known = {dim for dim in found if isinstance(dim, int)} - {1}
+        if len(known) > 1:
+            raise ShapeError(f"einsum: sizes {sorted(known)} of label {label!r} differ")
+    wide = {label for label, found in sizes.items() if len(found) > 1 and 1 in found}
+    out = []
+    for term in terms:
+        dims = tensor_type(term.array).dims
+        ones = [k for k, c in enumerate(term.labels) if c in wide and dims[k] == 1]
+        array = shaping.squeeze(term.array, tuple(ones)) if ones else term.array
+        out.append(Term(array, "".join(c for k, c in enumerate(term.labels) if k not in ones)))
+    return out
+
+
+def _summed(term: Term, keep: str) -> Term:
+    """Sum over the labels that nothing else needs."""
+    axes = tuple(k for k, label in enumerate(term.labels) if label not in keep)
+    if not axes:
+        return term
+    dtype = tensor_type(term.array).dtype
+    array = reducing.sum(term.array, axis=axes, dtype=dtype)
+    if dtype.kind == "b":
+        array = reducing.any(term.array, axis=axes)
+    return Term(array, "".join(label for label in term.labels if label in keep))
+
+
+# All operands
+def _all(terms: list[Term], result: str) -> Any:
+    for group in _order(terms, result):
+        chosen = [terms[k] for k in sorted(group)]
+        terms = [term for k, term in enumerate(terms) if k not in group]
+        found = chosen[0]
+        for position, other in enumerate(chosen[1:], 2):
+            rest = [*terms, *chosen[position:]]
+            keep = result + "".join(term.labels for term in rest)
+            found = _times(found, other, keep)
+        terms.append(found)
+    last = _summed(terms[0], result)
+    if set(result) - set(last.labels) or len(set(result)) != len(result):
+        raise ValueError(f"einstein sum output {result!r} has labels that are not in the input")
+    return shaping.transpose(last.array, tuple(last.labels.index(label) for label in result))
+
+
+def _order(terms: list[Term], result: str) -> list[tuple[int, ...]]:
+    """Which operands to multiply, in turn; the product becomes the last operand."""
+    count = len(terms)
+    if count > 2 and all(tensor_type(term.array).is_static for term in terms):
+        subscripts = ",".join(term.labels for term in terms) + "->" + result
+        shapes: Any = [tensor_type(term.array).dims for term in terms]
+        like = [np.broadcast_to(np.float64(0), shape) for shape in shapes]
+        path, _ = np.einsum_path(subscripts, *like, optimize="optimal" if count < 6 else "greedy")
+        return [tuple(group) for group in path[1:]]
+    return [(0, 1)] * (count - 1)
+
+
+def _times(x: Term, y: Term, keep: str) -> Term:
+    """The product of two operands, summed over what nothing else needs."""
+    x, y = _summed(x, keep + y.labels), _summed(y, keep + x.labels)
+    shared = [label for label in x.labels if label in y.labels]
+    batch = [label for label in shared if label in keep]
+    contract = [label for label in shared if label not in keep]
+    axes = [
+        (tuple(map(x.labels.index, labels)), tuple(map(y.labels.index, labels)))
+        for labels in (contract, batch)
+    ]
+    array = apply(dot_general, x.array, y.array, contract=axes[0], batch=axes[1])
+    free = [label for term in (x, y) for label in term.labels if label not in shared]
+    return Term(array, "".join(batch + free))

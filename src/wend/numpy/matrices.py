@@ -1,0 +1,180 @@
+"""Triangles, diagonals and products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from wend.eager.dispatch import any_staged
+from wend.eager.promotion import cast, tensor_type
+from wend.numpy import contracting, indexing, reducing, shaping
+from wend.numpy import elementwise as ew
+from wend.numpy.operands import all_staged, known_size, staged, strong
+from wend.numpy.public import STAGED, implements
+from wend.numpy.ranges import arange
+
+
+def _offset(x: Any) -> Any:
+    """Column minus row, of each element of a matrix."""
+    rows, columns = shaping.shape(x)[-2:]
+    return arange(columns) - shaping.expand_dims(staged(arange(rows)), 1)
+
+
+@implements(np.tril)
+def tril(m: Any, k: Any = 0) -> Any:
+    """`numpy.tril`, for traced arrays as well."""
+    m = _at_least_matrix(staged(m))
+    return ew.where(_offset(m) <= k, m, 0)
+
+
+@implements(np.triu)
+def triu(m: Any, k: Any = 0) -> Any:
+    """`numpy.triu`, for traced arrays as well."""
+    m = _at_least_matrix(staged(m))
+    return ew.where(_offset(m) >= k, m, 0)
+
+
+def _at_least_matrix(m: Any) -> Any:
+    if shaping.rank_of(m) != 1:
+        return m
+    size = shaping.shape(m)[0]
+    return shaping.broadcast_to(m, (size, size))
+
+
+# Diagonals
+@implements(np.diagonal)
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """`numpy.diagonal`, for traced arrays as well; the offset is a number."""
+    a = staged(a)
+    rank = shaping.rank_of(a)
+    first, second = (normalize_axis_index(axis, rank) for axis in (axis1, axis2))
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    front = shaping.moveaxis(a, (first, second), (0, 1))
+    rows, columns = shaping.shape(front)[:2]
+    row, column = max(0, -offset), max(0, offset)
+    count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
+    index = arange(count)
+    found = front[index + row, index + column]
+    return shaping.moveaxis(found, 0, -1)
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    """`numpy.diag`, for traced arrays as well."""
+    v = staged(v)
+    match shaping.rank_of(v):
+        case 1:
+            return _on_diagonal(v, k)
+        case 2:
+            return diagonal(v, k)
+    raise ValueError("Input must be 1- or 2-d.")
+
+
+def _on_diagonal(v: Any, k: int) -> Any:
+    size = shaping.shape(v)[0] + abs(k)
+    before, after = max(k, 0), max(-k, 0)
+    spread = shaping.broadcast_to(shaping.pad(v, (before, after)), (size, size))
+    rows = shaping.expand_dims(staged(arange(size)), 1)
+    hit = ew.equal(arange(size) - rows, k)
+    return ew.where(hit, spread, 0)
+
+
+@implements(np.diagflat)
+def diagflat(v: Any, k: int = 0) -> Any:
+    """`numpy.diagflat`, for traced arrays as well."""
+    return diag(shaping.ravel(staged(v)), k)
+
+
+@implements(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """`numpy.trace`, for traced arrays as well."""
+    return reducing.sum(diagonal(staged(a), offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@implements(np.vander)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+    """`numpy.vander`, for traced arrays as well."""
+    x = staged(x)
+    if shaping.rank_of(x) != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    count = known_size(x, 0, "vander without N") if N is None else N
+    dtype = np.promote_types(tensor_type(x).dtype, int)
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    column = shaping.expand_dims(cast(x, dtype), 1)
+    return cast(ew.power(column, powers.astype(dtype)), dtype)
+
+
+# Products
+@implements(np.inner)
+def inner(a: Any, b: Any) -> Any:
+    """`numpy.inner`, for traced arrays as well."""
+    a, b = strong(a), strong(b)
+    if not shaping.rank_of(a) or not shaping.rank_of(b):
+        return a * b
+    return contracting.tensordot(a, b, axes=((-1,), (-1,)))
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> Any:
+    """`numpy.kron`, for traced arrays as well."""
+    a, b = strong(a), strong(b)
+    rank = max(shaping.rank_of(a), shaping.rank_of(b))
+    mine, theirs = ((1,) * (rank - shaping.rank_of(x)) + shaping.shape(x) for x in (a, b))
+    left = shaping.reshape(a, tuple(n for size in mine for n in (size, 1)))
+    right = shaping.reshape(b, tuple(n for size in theirs for n in (1, size)))
+    return shaping.reshape(left * right, tuple(x * y for x, y in zip(mine, theirs, strict=True)))
+
+
+@implements(np.cross)
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """`numpy.cross` of vectors of three, for traced arrays as well."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (
+        shaping.moveaxis(x, k, -1) for x, k in zip(all_staged((a, b)), (axisa, axisb), strict=True)
+    )
+    if tensor_type(a).dims[-1] != 3 or tensor_type(b).dims[-1] != 3:
+        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
+    (a0, a1, a2), (b0, b1, b2) = ([x[..., k] for k in range(3)] for x in (a, b))
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return shaping.stack(parts, axis=axisc)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """`numpy.matvec`, for traced arrays as well."""
+    if not any_staged([x1, x2]):
+        return np.matvec(x1, x2)
+    x1, x2 = all_staged((x1, x2))
+    return shaping.squeeze(contracting.matmul(x1, shaping.expand_dims(x2, -1)), -1)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """`numpy.vecmat`, for traced arrays as well."""
+    if not any_staged([x1, x2]):
+        return np.vecmat(x1, x2)
+    x1, x2 = all_staged((x1, x2))
+    row = shaping.expand_dims(ew.conjugate(x1), -2)
+    return shaping.squeeze(contracting.matmul(row, x2), -2)
+
+
+if hasattr(np, "matvec"):  # NumPy 2.2
+    STAGED[np.matvec] = matvec
+    STAGED[np.vecmat] = vecmat
+
+
+# Positions of triangles
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """`numpy.triu_indices_from`, for traced arrays as well."""
+    return indexing.nonzero(staged(ew.greater_equal(_offset(staged(arr)), k)))
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """`numpy.tril_indices_from`, for traced arrays as well."""
+    return indexing.nonzero(staged(ew.less_equal(_offset(staged(arr)), k)))

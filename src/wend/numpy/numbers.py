@@ -1,0 +1,193 @@
+"""More of NumPy's elementwise functions: signs, remainders, angles, extremes, rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.eager.dispatch import apply
+from wend.eager.promotion import cast, tensor_type
+from wend.ir.dtypes import real_of
+from wend.numpy import creating
+from wend.numpy import elementwise as ew
+from wend.numpy.composed import composed
+from wend.numpy.operands import dtype_of, staged
+from wend.numpy.public import implements
+from wend.ops import elementwise as ops
+from wend.ops import numbers
+
+# Signs
+signbit = composed(np.signbit, lambda x: apply(numbers.signbit, x))
+copysign = composed(np.copysign, lambda x, y: ew.where(ew.not_equal(signbit(x), signbit(y)), -x, x))
+fabs = composed(np.fabs, ew.absolute)
+nextafter = composed(
+    np.nextafter, lambda x, y: apply(numbers.nextafter, x, y), "\n\n    It has no derivative."
+)
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    step = ew.where(x < 0, 0, ew.where(x == 0, y, 1))
+    return ew.where(ew.isnan(x), x, step)
+
+
+heaviside = composed(np.heaviside, _heaviside)
+
+
+# Remainders and divisors
+def _fmod(x: Any, y: Any) -> Any:
+    return apply(numbers.fmod if dtype_of(x).kind == "f" else numbers.fmod_int, x, y)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    whole = ew.trunc(x)
+    rest = ew.where(ew.isinf(x), 0, x - whole)
+    return copysign(rest, x), whole
+
+
+fmod = composed(np.fmod, _fmod)
+modf = composed(np.modf, _modf)
+divmod = composed(np.divmod, lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)))
+gcd = composed(np.gcd, lambda x, y: apply(numbers.gcd, x, y))
+lcm = composed(np.lcm, lambda x, y: apply(numbers.lcm, x, y))
+bitwise_count = composed(np.bitwise_count, lambda x: apply(numbers.bit_count, x))
+
+
+# Angles
+deg2rad = composed(np.deg2rad, lambda x: x * (math.pi / 180))
+radians = composed(np.radians, lambda x: x * (math.pi / 180))
+rad2deg = composed(np.rad2deg, lambda x: x * (180 / math.pi))
+degrees = composed(np.degrees, lambda x: x * (180 / math.pi))
+
+
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """`numpy.angle`, for traced arrays as well."""
+    z = staged(z)
+    parts = (ew.imag(z), ew.real(z)) if dtype_of(z).kind == "c" else (0, z)
+    found = ew.arctan2(*parts)
+    return found * (180 / math.pi) if deg else found
+
+
+_SERIES_BELOW = 0.1
+_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Any:
+    """`numpy.sinc`, for traced arrays as well; near 0 by its series, for right derivatives."""
+    x = staged(x)
+    y = x * math.pi
+    y = y if dtype_of(y).kind in "fc" else cast(y, np.dtype(np.float64))
+    near = ew.absolute(y) < _SERIES_BELOW
+    square = y * y
+    series: Any = _SERIES[-1]
+    for factor in _SERIES[-2::-1]:
+        series = series * square + factor
+    far = ew.where(near, 1, y)
+    return ew.where(near, series, ew.sin(far) / far)
+
+
+# Extremes that overlook NaN, exponents
+def _overlooking(choose: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(x: Any, y: Any) -> Any:
+        if dtype_of(x).kind not in "fc":
+            return choose(x, y)
+        return ew.where(ew.isnan(x), y, ew.where(ew.isnan(y), x, choose(x, y)))
+
+    return compute
+
+
+fmax = composed(np.fmax, _overlooking(ew.maximum))
+fmin = composed(np.fmin, _overlooking(ew.minimum))
+float_power = composed(np.float_power, ew.power)
+ldexp = composed(np.ldexp, lambda x, n: x * ew.exp2(cast(n, dtype_of(x))))
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
+    gap = ew.where(x == y, 0, -ew.absolute(x - y))
+    return ew.maximum(x, y) + ew.log1p(ew.exp2(gap)) * (1 / math.log(2))
+
+
+logaddexp2 = composed(np.logaddexp2, _logaddexp2)
+
+
+# Rounding and replacing
+@implements(np.round, np.around)
+def round(x: Any, decimals: int = 0) -> Any:
+    """`numpy.round`, for traced arrays as well; its derivative is 0."""
+    x = staged(x)
+    kind = dtype_of(x).kind
+    if kind == "b":
+        if decimals:
+            raise TypeError("round of bools takes no decimals")
+        return cast(x, np.dtype(np.float16))
+    if kind in "iu":
+        if decimals < 0:
+            raise NotImplementedError("round of traced integers takes no negative decimals")
+        return x
+    if decimals == 0:
+        return apply(ops.rint, x)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    if decimals < 0:
+        return apply(ops.rint, x / scale) * scale
+    return apply(ops.rint, x * scale) / scale
+
+
+around = round
+
+
+@implements(np.fix)
+def fix(x: Any) -> Any:
+    """`numpy.fix`, for traced arrays as well."""
+    return ew.trunc(staged(x))
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """`numpy.nan_to_num`, for traced arrays as well; what it replaces has derivative 0."""
+    x = staged(x)
+    dtype = tensor_type(x).dtype
+    if dtype.kind not in "fc":
+        return x
+    limits = np.finfo(real_of(dtype))
+
+    def replaced(part: Any) -> Any:
+        part = ew.where(ew.isnan(part), nan, part)
+        high = limits.max if posinf is None else posinf
+        part = ew.where(part == np.inf, high, part)
+        return ew.where(part == -np.inf, limits.min if neginf is None else neginf, part)
+
+    if dtype.kind == "f":
+        return replaced(x)
+    return apply(ops.complex, replaced(ew.real(x)), replaced(ew.imag(x)))
+
+
+@implements(np.isposinf)
+def isposinf(x: Any) -> Any:
+    """`numpy.isposinf`, for traced arrays as well."""
+    return ew.equal(staged(x), np.inf)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any) -> Any:
+    """`numpy.isneginf`, for traced arrays as well."""
+    return ew.equal(staged(x), -np.inf)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Any:
+    """`numpy.iscomplex`, for traced arrays as well."""
+    x = staged(x)
+    imag = ew.imag(x) if dtype_of(x).kind == "c" else creating.zeros_like(x)
+    return ew.not_equal(imag, 0)
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Any:
+    """`numpy.isreal`, for traced arrays as well."""
+    return ew.logical_not(iscomplex(staged(x)))

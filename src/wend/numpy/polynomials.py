@@ -1,0 +1,71 @@
+"""Polynomials by their coefficients, the highest power first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.numpy import shaping
+from wend.numpy.calculus import convolve
+from wend.numpy.joining import atleast_1d
+from wend.numpy.operands import all_staged, known_size, staged, strong
+from wend.numpy.public import implements
+
+
+@implements(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """`numpy.polyval`, for traced arrays as well, by Horner's rule."""
+    x, p = strong(x), atleast_1d(staged(p))
+    found: Any = x * 0
+    for k in range(known_size(p, 0, "polyval")):
+        found = found * x + p[k]
+    return found
+
+
+@implements(np.polyadd)
+def polyadd(a1: Any, a2: Any) -> Any:
+    """`numpy.polyadd`, for traced arrays as well."""
+    first, second = _aligned(a1, a2)
+    return first + second
+
+
+@implements(np.polysub)
+def polysub(a1: Any, a2: Any) -> Any:
+    """`numpy.polysub`, for traced arrays as well."""
+    first, second = _aligned(a1, a2)
+    return first - second
+
+
+def _aligned(a1: Any, a2: Any) -> list[Any]:
+    rows = [atleast_1d(x) for x in all_staged((a1, a2))]
+    sizes = [known_size(x, 0, "the sum of polynomials") for x in rows]
+    return [shaping.pad(x, (max(sizes) - n, 0)) for x, n in zip(rows, sizes, strict=True)]
+
+
+@implements(np.polymul)
+def polymul(a1: Any, a2: Any) -> Any:
+    """`numpy.polymul`, for traced arrays as well; leading zeros stay."""
+    return convolve(atleast_1d(staged(a1)), atleast_1d(staged(a2)))
+
+
+@implements(np.polyder)
+def polyder(p: Any, m: int = 1) -> Any:
+    """`numpy.polyder`, for traced arrays as well."""
+    p = staged(p)
+    for _ in range(m):
+        powers = np.arange(known_size(p, 0, "polyder") - 1, 0, -1)
+        p = p[:-1] * powers
+    return p
+
+
+@implements(np.polyint)
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """`numpy.polyint`, for traced arrays as well."""
+    p = staged(p)
+    constants = [0.0] * m if k is None else [k] if np.ndim(k) == 0 else list(k)
+    constants = constants * m if len(constants) == 1 else constants
+    for constant in constants[:m]:
+        powers = np.arange(known_size(p, 0, "polyint"), 0, -1)
+        p = shaping.concatenate([p / powers, shaping.reshape(staged(constant), (1,))])
+    return p

@@ -1,0 +1,249 @@
+"""Eigenvalues and singular values of stacks of matrices.
+
+Rules are written for the gradient of a real function, whose cotangent is conjugated: g = conj(ct)
+(D19 pairs without conjugation), and give the gradient back conjugated.
+
+Where eigenvalues or singular values are equal their vectors have no derivative: a vector may turn
+within its space. The rules then leave out that turning (1/0 counts as 0), so functions that do not
+depend on the choice of vectors, such as those of the values alone, have their right gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.base.zero import ZERO
+from wend.ir.dtypes import INEXACT, complex_of, real_of
+from wend.ir.op import Explicit, Op
+from wend.ir.types import Dim, TensorType, Type
+from wend.ops.shapes import check_dtype, same_dim, tensor_of
+
+SOLVABLE = frozenset(dtype for dtype in INEXACT if dtype != np.float16)
+
+
+def matrix_of(a: Type, *, square: bool = False) -> TensorType:
+    """The type of a stack of matrices."""
+    a = tensor_of(a)
+    check_dtype(a, SOLVABLE, "the matrix")
+    if len(a.dims) < 2:
+        raise ShapeError(f"a matrix has at least two dimensions, found {a}")
+    if square:
+        same_dim(a.dims[-1], a.dims[-2], f"the last two sizes of {a}")
+    return a
+
+
+def shorter(a: TensorType) -> Dim:
+    """The lesser of the sizes of a matrix, which must be known."""
+    rows, columns = a.dims[-2:]
+    if rows == columns:
+        return rows
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise ShapeError(f"which size of {a} is the lesser must be known before the run")
+    return min(rows, columns)
+
+
+# What rules are made of
+def conj(b: Any, x: Any) -> Any:
+    """The conjugate, of real numbers as well."""
+    return b.conj(x) if x.type.dtype.kind == "c" else x
+
+
+def adjoint(b: Any, x: Any) -> Any:
+    """The conjugate transpose."""
+    return conj(b, b.matrix_transpose(x))
+
+
+def gradient(b: Any, ct: Any, like: Any) -> Any:
+    """A cotangent as the rules here take it; zeros for Zero."""
+    return b.zeros_like(like) if ct is ZERO else conj(b, ct)
+
+
+def product(b: Any, *factors: Any) -> Any:
+    """A matrix product from left to right."""
+    found = factors[0]
+    for factor in factors[1:]:
+        found = b.matmul(found, factor)
+    return found
+
+
+def symmetric(b: Any, x: Any) -> Any:
+    """The Hermitian part."""
+    return b.scale(b.add(x, adjoint(b, x)), 0.5)
+
+
+def column(b: Any, x: Any) -> Any:
+    """Vectors as matrices of one column."""
+    return b.insert_axes(x, axes=(len(x.type.dims),))
+
+
+def row(b: Any, x: Any) -> Any:
+    """Vectors as matrices of one row."""
+    return b.insert_axes(x, axes=(len(x.type.dims) - 1,))
+
+
+def times_columns(b: Any, x: Any, factors: Any) -> Any:
+    """The matrix with each column times its factor, real or not."""
+    return b.mul(x, b.broadcast_like(row(b, b.cast(factors, x.type.dtype)), x))
+
+
+def times_rows(b: Any, factors: Any, x: Any) -> Any:
+    """The matrix with each row times its factor."""
+    return b.mul(x, b.broadcast_like(column(b, b.cast(factors, x.type.dtype)), x))
+
+
+def on_diagonal(b: Any, square: Any) -> Any:
+    """A mask of the diagonal, of the shape of a stack of square matrices."""
+    size = square.type.dims[-1]
+    index = b.iota(size if isinstance(size, int) else b.size_of(square, len(square.type.dims) - 1))
+    shape = b.insert_axes(index, axes=(1,)), b.insert_axes(index, axes=(0,))
+    return b.eq(*(b.broadcast_like(side, square) for side in shape))
+
+
+def diagonal(b: Any, values: Any, like: Any) -> Any:
+    """A stack of diagonal matrices, of the type of `like`."""
+    spread = b.broadcast_like(row(b, b.cast(values, like.type.dtype)), like)
+    return b.select(on_diagonal(b, like), spread, b.zeros_like(like))
+
+
+def inverse_gaps(b: Any, w: Any, like: Any) -> Any:
+    """1/(w[j] − w[i]), and 0 where the two are equal."""
+    w = b.cast(w, like.type.dtype)
+    gaps = b.sub(b.broadcast_like(row(b, w), like), b.broadcast_like(column(b, w), like))
+    equal = b.eq(gaps, b.zeros_like(gaps))
+    found = b.reciprocal(b.select(equal, b.ones_like(gaps), gaps))
+    return b.select(equal, b.zeros_like(gaps), found)
+
+
+def inverse(b: Any, x: Any) -> Any:
+    """1/x, and 0 where x = 0."""
+    zero = b.eq(x, b.zeros_like(x))
+    found = b.reciprocal(b.select(zero, b.ones_like(x), x))
+    return b.select(zero, b.zeros_like(x), found)
+
+
+# Hermitian matrices
+def _infer_eigh(a: Type, *, lower: bool) -> tuple[TensorType, ...]:
+    a = matrix_of(a, square=True)
+    return a.with_shape(a.dims[:-1]).with_dtype(real_of(a.dtype)), a
+
+
+def _pull_back_eigh(b: Any, node: Any, cts: Any) -> Any:
+    # Ā = V(diag(w̄) + F∘(VᴴV̄))Vᴴ, F[i,j] = 1/(w[j] − w[i]); Giles, "Collected matrix derivative
+    # results for forward and reverse mode algorithmic differentiation" (2008), section 3.1.
+    w, v = node.results
+    inner = b.zeros_like(v)
+    if cts[1] is not ZERO:
+        turned = product(b, adjoint(b, v), gradient(b, cts[1], v))
+        inner = b.mul(inverse_gaps(b, w, v), turned)
+    if cts[0] is not ZERO:
+        inner = b.add(inner, diagonal(b, cts[0], v))
+    return (conj(b, symmetric(b, product(b, v, inner, adjoint(b, v)))),)
+
+
+# Only one triangle is read; the gradient is Hermitian all the same
+eigh = Op(
+    "eigh",
+    _infer_eigh,
+    lambda a, *, lower: tuple(np.linalg.eigh(a, "L" if lower else "U")),
+    Explicit(_pull_back_eigh),
+)
+
+
+# Any square matrix; the results are complex whatever the numbers are
+def _infer_eig(a: Type) -> tuple[TensorType, ...]:
+    a = matrix_of(a, square=True)
+    vectors = a.with_dtype(a.dtype if a.dtype.kind == "c" else complex_of(a.dtype))
+    return vectors.with_shape(a.dims[:-1]), vectors
+
+
+def _kernel_eig(a: Any) -> Any:
+    dtype = a.dtype if a.dtype.kind == "c" else complex_of(a.dtype)
+    w, v = np.linalg.eig(a)
+    return w.astype(dtype), v.astype(dtype)
+
+
+def _pull_back_eig(b: Any, node: Any, cts: Any) -> Any:
+    # Ā = V⁻ᴴ(diag(w̄) + conj(F)∘(VᴴV̄ − VᴴV·Re diag(VᴴV̄)))Vᴴ: vectors of norm 1; Boeddeker et al.,
+    # "On the computation of complex-valued gradients" (2017), section 4.4.
+    (a,), (w, v) = node.operands, node.results
+    inner = b.zeros_like(v)
+    if cts[1] is not ZERO:
+        turned = product(b, adjoint(b, v), gradient(b, cts[1], v))
+        kept = b.select(on_diagonal(b, v), turned, b.zeros_like(v))
+        length = b.real(b.reduce_sum(kept, axes=(len(v.type.dims) - 2,)))
+        along = times_columns(b, product(b, adjoint(b, v), v), length)
+        inner = b.mul(conj(b, inverse_gaps(b, w, v)), b.sub(turned, along))
+    if cts[0] is not ZERO:
+        inner = b.add(inner, diagonal(b, b.conj(cts[0]), v))
+    found = b.conj(b.solve(adjoint(b, v), product(b, inner, adjoint(b, v))))
+    return (found if a.type.dtype.kind == "c" else b.real(found),)
+
+
+eig = Op("eig", _infer_eig, _kernel_eig, Explicit(_pull_back_eig))
+
+
+# Singular values
+def _infer_svd(a: Type, *, full: bool) -> tuple[TensorType, ...]:
+    a = matrix_of(a)
+    *stack, rows, columns = a.dims
+    k = shorter(a)
+    values = a.with_shape((*stack, k)).with_dtype(real_of(a.dtype))
+    left, right = (rows, columns) if full else (k, k)
+    return a.with_shape((*stack, rows, left)), values, a.with_shape((*stack, right, columns))
+
+
+def _pull_back_svd(b: Any, node: Any, cts: Any) -> Any:
+    # Townsend, "Differentiating the singular value decomposition" (2016), eqs. 20–22; complex:
+    # Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019).
+    (a,), (u, s, vh) = node.operands, node.results
+    rows, columns = a.type.dims[-2:]
+    if node.attrs["full"] and rows != columns:
+        raise NotImplementedError(
+            "the vectors that complete a basis have no derivative: "
+            "use svd with full_matrices=False, or svdvals"
+        )
+    gu, gv = (None if ct is ZERO else conj(b, ct) for ct in (cts[0], cts[2]))
+    inner = _within(b, u, s, vh, gu, gv)
+    if cts[1] is not ZERO:
+        inner = b.add(inner, diagonal(b, cts[1], inner))
+    found = product(b, u, inner, vh)
+    if gu is not None and rows != columns and shorter(a.type) == columns:
+        out = b.sub(gu, product(b, u, adjoint(b, u), gu))
+        found = b.add(found, product(b, times_columns(b, out, inverse(b, s)), vh))
+    if gv is not None and rows != columns and shorter(a.type) == rows:
+        out = b.sub(gv, product(b, gv, adjoint(b, vh), vh))
+        found = b.add(found, product(b, u, times_rows(b, inverse(b, s), out)))
+    return (conj(b, found),)
+
+
+def _within(b: Any, u: Any, s: Any, vh: Any, gu: Any, gv: Any) -> Any:
+    """The part of the gradient within the spaces of the singular vectors."""
+    left = None if gu is None else product(b, adjoint(b, u), gu)
+    right = None if gv is None else product(b, vh, adjoint(b, gv))
+    like = product(b, adjoint(b, u), u)
+    gaps = inverse_gaps(b, b.square(s), like)
+    inner = b.zeros_like(like)
+    if left is not None:
+        skew = b.sub(left, adjoint(b, left))
+        inner = b.add(inner, times_columns(b, b.mul(skew, gaps), s))
+    if right is not None:
+        skew = b.sub(right, adjoint(b, right))
+        inner = b.add(inner, times_rows(b, s, b.mul(skew, gaps)))
+    if left is not None and right is not None and left.type.dtype.kind == "c":
+        # What is left of the freedom to turn u and v together by a phase.
+        gap = b.sub(left, right)
+        turning = b.sub(gap, adjoint(b, gap))
+        phase = times_columns(b, turning, b.scale(inverse(b, s), 0.25))
+        inner = b.add(inner, b.select(on_diagonal(b, like), phase, b.zeros_like(like)))
+    return inner
+
+
+svd = Op(
+    "svd",
+    _infer_svd,
+    lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)),
+    Explicit(_pull_back_svd),
+)

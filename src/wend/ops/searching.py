@@ -1,0 +1,71 @@
+"""Places in sorted arrays, and writing by position along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, listed
+from wend.ir.dtypes import ALL, INT64, INTEGERS
+from wend.ir.op import Linear, Op, no_gradient
+from wend.ir.types import TensorType, Type
+from wend.ops.shapes import check_axis, check_dtype, tensor_of
+
+
+def _infer_searchsorted(x: Type, values: Type, *, side: str) -> TensorType:
+    x, values = tensor_of(x), tensor_of(values)
+    check_dtype(x, ALL)
+    if len(x.dims) != 1 or x.dtype != values.dtype:
+        raise ShapeError(f"searches a sorted vector for values of its dtype, found {x}, {values}")
+    return values.with_dtype(INT64)
+
+
+# Where to insert each value so that the vector stays sorted
+searchsorted = Op(
+    "searchsorted",
+    _infer_searchsorted,
+    lambda x, values, *, side: np.searchsorted(x, values, side),
+    no_gradient(),
+)
+
+
+# Along one axis, the other axes running together
+def _infer_set_along(into: Type, x: Type, indices: Type, *, axis: int) -> TensorType:
+    into, x, indices = tensor_of(into), tensor_of(x), tensor_of(indices)
+    check_dtype(indices, INTEGERS, "a position")
+    check_axis(axis, len(into.dims))
+    if x.dtype != into.dtype or x.shape != indices.shape or x.rank != into.rank:
+        raise ShapeError(f"cannot write by position: {listed((into, x, indices))}")
+    return into
+
+
+def _kernel_set_along(into: Any, x: Any, indices: Any, *, axis: int) -> Any:
+    out = np.array(into)
+    np.put_along_axis(out, indices, x, axis)
+    return out
+
+
+def _transpose_set_along(b: Any, node: Any, ct: Any, index: int) -> Any:
+    into, x, indices = node.operands
+    axis = node.attrs["axis"]
+    if index == 0:
+        return b.emit(set_along, ct, b.zeros_like(x), indices, axis=axis)
+    # Of those written to one place the last stays: only it has a cotangent.
+    size = indices.type.dims[axis]
+    count = size if isinstance(size, int) else b.size_of(indices, axis)
+    shape = [1] * len(indices.type.dims)
+    shape[axis] = -1
+    order = b.broadcast_like(b.reshape(b.iota(count), tuple(shape)), indices)
+    nobody = b.broadcast_like(b.integer(-1), into)
+    winner = b.take_along(b.emit(set_along, nobody, order, indices, axis=axis), indices, axis=axis)
+    return b.select(b.eq(winner, order), b.take_along(ct, indices, axis=axis), b.zeros_like(x))
+
+
+# What is written last to a place stays
+set_along = Op(
+    "set_along",
+    _infer_set_along,
+    _kernel_set_along,
+    Linear(_transpose_set_along, operands=(0, 1)),
+)

@@ -1,0 +1,179 @@
+"""`wend.numpy.linalg` beside NumPy: decompositions, inverses, norms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers.arrays import Sample, check_gradient
+from tests.helpers.drawn import INEXACT, check, drawn, few
+
+import wend
+import wend.numpy as wnp
+
+ANY = [*INEXACT, "i4"]
+SHAPES = st.sampled_from([(3, 3), (4, 2), (2, 4), (2, 3, 3), (1, 1), (2, 2, 3)])
+SQUARES = st.sampled_from([(3, 3), (2, 2, 2), (1, 1), (0, 2, 2)])
+RNG = np.random.default_rng(0)
+
+
+def regular(x: np.ndarray) -> np.ndarray:
+    """A matrix that is far from singular."""
+    noise = np.random.default_rng(x.size).standard_normal(x.shape)
+    return x + (noise + 5 * np.eye(*x.shape[-2:])).astype(x.dtype)
+
+
+def hermitian(m: Any, x: Any) -> Any:
+    return x + m.conj(m.swapaxes(x, -1, -2))
+
+
+@few
+@given(x=drawn(ANY, SQUARES))
+def test_square(x: np.ndarray) -> None:
+    x = regular(x)
+    check(lambda m, x: m.linalg.inv(x), x, ulps=4000)
+    check(lambda m, x: m.linalg.det(x), x, ulps=4000)
+    check(lambda m, x: m.linalg.slogdet(x), x, ulps=4000)
+    check(lambda m, x: m.linalg.eigvalsh(hermitian(m, x)), x, ulps=4000)
+    check(lambda m, x: m.linalg.cond(x), x, ulps=40000)
+    for n in (-1, 0, 1, 6):
+        check(lambda m, x, n=n: m.linalg.matrix_power(x, n), x, ulps=40000)
+
+
+@few
+@given(x=drawn(ANY, SHAPES))
+def test_rectangular(x: np.ndarray) -> None:
+    x = regular(x)
+    check(lambda m, x: m.linalg.svdvals(x), x, ulps=4000)
+    check(lambda m, x: m.linalg.svd(x, compute_uv=False), x, ulps=4000)
+    check(lambda m, x: m.linalg.pinv(x), x, ulps=40000)
+    check(lambda m, x: m.linalg.matrix_rank(x), x)
+    check(lambda m, x: tuple(m.linalg.qr(x)), x, ulps=4000)
+    check(lambda m, x: m.linalg.qr(x, "r"), x, ulps=4000)
+    check(lambda m, x: tuple(m.linalg.svd(x, full_matrices=False)), x, ulps=4000)
+    check(lambda m, x: tuple(m.linalg.svd(x)), x, ulps=4000)
+
+
+@few
+@given(x=drawn(["f8", "c16"], st.sampled_from([(4, 2), (3, 3), (2, 4)])), columns=st.integers(0, 2))
+def test_lstsq(x: np.ndarray, columns: int) -> None:
+    x = regular(x)
+    b = RNG.standard_normal((len(x), columns) if columns else len(x)).astype(x.dtype)
+    check(lambda m, x, b: m.linalg.lstsq(x, b, rcond=None), x, b, ulps=40000)
+
+
+ORDERS = st.sampled_from([None, 0, 1, 2, 3, -1, -2, 0.5, np.inf, -np.inf, "fro", "nuc"])
+
+
+@few
+@given(
+    x=drawn(ANY, dims=(1, 3), least=1),
+    ord=ORDERS,
+    axis=st.sampled_from([None, 0, -1, (0, 1), (1, 0)]),
+)
+def test_norm(x: np.ndarray, ord: Any, axis: Any) -> None:
+    check(lambda m, x: m.linalg.norm(x, ord, axis), x, ulps=4000)
+    check(lambda m, x: m.linalg.norm(x, ord, axis, keepdims=True), x, ulps=4000)
+
+
+@few
+@given(
+    x=drawn(["f8", "f4", "c16"], dims=(2, 3), least=1), ord=st.sampled_from([1, 2, 3, np.inf, 0])
+)
+def test_norms_of_the_standard(x: np.ndarray, ord: Any) -> None:
+    check(lambda m, x: m.linalg.vector_norm(x, ord=ord, axis=(0, 1), keepdims=True), x, ulps=4000)
+    check(lambda m, x: m.linalg.vector_norm(x, ord=ord), x, ulps=4000)
+    if ord in (1, 2, np.inf):
+        check(lambda m, x: m.linalg.matrix_norm(x, ord=ord, keepdims=True), x, ulps=4000)
+
+
+def test_multi_dot() -> None:
+    sizes = [(3, 2), (2, 5), (5, 1), (1, 4)]
+    xs = [RNG.standard_normal(size) for size in sizes]
+    for first in (0, 1):
+        for last in (3, 4):
+            check(lambda m, *xs: m.linalg.multi_dot(xs), *xs[first:last], ulps=4000)
+    check(lambda m, *xs: m.linalg.multi_dot(xs), xs[0][0], *xs[1:], ulps=4000)
+    check(lambda m, *xs: m.linalg.multi_dot(xs), *xs[:-1], xs[-1][:, 0][:1], ulps=4000)
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "eigvals"])
+def test_faults(name: str) -> None:
+    for x in (np.ones((2, 3)), np.ones(3)):
+        with pytest.raises(ValueError, match=r"quare|dimension"):
+            wend.function(lambda x: getattr(wnp.linalg, name)(x))(x)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        wend.function(wnp.linalg.inv)(np.ones((2, 2)))
+
+
+# Derivatives
+def differentiate(call: Any, *arrays: np.ndarray, **fields: Any) -> None:
+    check_gradient(Sample("abs", arrays, call=lambda _, *xs: call(*xs), **fields))
+
+
+COMPLEX = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+TALL = RNG.standard_normal((4, 3)) + 1j * RNG.standard_normal((4, 3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tuple(np.linalg.eigh(hermitian(np, x)))[:1],
+        lambda x: np.abs(np.linalg.eigh(hermitian(np, x))[1]) ** 2,
+        lambda x: np.abs(np.linalg.eig(x)[1]) ** 2,
+        lambda x: np.linalg.eigvals(x) if isinstance(x, np.ndarray) else wnp.linalg.eigvals(x),
+        lambda x: np.linalg.inv(x),
+        lambda x: np.linalg.norm(x, "nuc"),
+    ],
+)
+def test_complex_matrices(call: Any) -> None:
+    differentiate(call, COMPLEX)
+
+
+@pytest.mark.parametrize("x", [TALL, TALL[:2]])
+def test_complex_singular_vectors(x: np.ndarray) -> None:
+    def call(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        return np.abs(u) ** 2, s, np.abs(vh) ** 2, u @ vh
+
+    differentiate(call, x)
+
+
+def test_equal_eigenvalues() -> None:
+    """What does not depend on the choice of vectors has its right gradient."""
+    x = np.eye(3)
+    grad = wend.grad(lambda x: wnp.sum(wnp.linalg.eigvalsh(x)))(x)
+    np.testing.assert_allclose(grad, np.eye(3), atol=1e-12)
+
+    def power(x: Any) -> Any:
+        w, v = wnp.linalg.eigh(x)
+        return wnp.sum(((v * w**3) @ wnp.matrix_transpose(v)) * np.arange(9.0).reshape(3, 3))
+
+    grad = wend.grad(power)(x)
+    assert np.isfinite(grad).all()
+    assert np.isfinite(wend.grad(lambda x: wnp.sum(wnp.linalg.svdvals(x)))(x)).all()
+
+
+def test_norm_is_flat_at_zero() -> None:
+    def slope(ord: Any) -> Any:
+        return wend.grad(lambda x: wnp.linalg.norm(x, ord))(np.zeros(3))
+
+    for ord in (None, 2, 3, 1, np.inf):
+        np.testing.assert_array_equal(slope(ord), 0)
+
+
+def test_det_of_singular_matrices() -> None:
+    x = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 3.0]])
+    differentiate(lambda x: np.linalg.det(x), x, orders=1)
+    np.testing.assert_allclose(wend.grad(wnp.linalg.det)(np.zeros((2, 2))), 0)
+
+
+def test_completed_bases_have_no_derivative() -> None:
+    tall = np.ones((3, 2)) + np.eye(3, 2)
+    with pytest.raises(NotImplementedError, match="full_matrices=False"):
+        wend.grad(lambda x: wnp.sum(wnp.linalg.svd(x)[0]))(tall)
+    with pytest.raises(NotImplementedError, match="reduced"):
+        wend.grad(lambda x: wnp.sum(wnp.linalg.qr(x, "complete")[0]))(tall)

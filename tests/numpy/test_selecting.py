@@ -1,0 +1,139 @@
+"""`wend.numpy.selecting`, `searching` and `sets` beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
+
+import wend
+import wend.numpy as wnp
+
+
+# Choices
+@few
+@given(xs=spread(2, ALL), mask=drawn(["?"], shape=()))
+def test_select(xs: Any, mask: np.ndarray) -> None:
+    check(lambda m, c, x, y: m.select([c, x == y], [x, y], 2), mask, *xs)
+    check(lambda m, c, x, y: m.select([c], [x, y]), mask, *xs)
+
+
+@few
+@given(x=drawn(FLOATS))
+def test_piecewise(x: np.ndarray) -> None:
+    check(lambda m, x: m.piecewise(x, [x < 0, x >= 1], [-1, lambda v: v * v]), x)
+    check(lambda m, x: m.piecewise(x, [x < 0], [lambda v, k: k * v, 7], 3), x)
+    if x.ndim == 1 and x.size:
+        check(lambda m, x: m.piecewise(x, x > 0, [1.5]), x)
+    check(lambda m, x: m.piecewise(x, [x < 0], [1, 2, 3]), x)
+
+
+@few
+@given(x=drawn(REAL, shape=(2, 3)), mode=st.sampled_from(["raise", "wrap", "clip"]))
+def test_choose(x: np.ndarray, mode: str) -> None:
+    index = np.array([0, 2, 1])
+    check(lambda m, i, x: m.choose(i, [x, x + 1, 3], mode=mode), index, x)
+    if mode != "raise":
+        check(lambda m, i, x: m.choose(i, [x, x + 1], mode=mode), index, x)
+
+
+@few
+@given(x=drawn(ALL, shape=(2, 3)), mask=drawn(["?"], shape=(3,)), axis=st.sampled_from([1, -1]))
+def test_masks(x: np.ndarray, mask: np.ndarray, axis: int) -> None:
+    check(lambda m, c, x: m.compress(c, x, axis), mask, x)
+    check(lambda m, c, x: m.extract(c, x[0]), mask, x)
+    for name in ("flatnonzero", "argwhere", "count_nonzero"):
+        check(lambda m, x, name=name: getattr(m, name)(x), x)
+    check(lambda m, x: m.count_nonzero(x, axis, keepdims=True), x)
+
+
+@few
+@given(x=drawn(ALL, shape=(2, 3)), values=drawn(REAL, shape=(2, 2)))
+def test_put_along_axis(x: np.ndarray, values: np.ndarray) -> None:
+    indices = np.array([[0, -1], [1, 1]])
+    put = wend.function(lambda x, v: wnp.put_along_axis(x, indices, v, 1, inplace=False))
+    expected = np.array(x)
+    with np.errstate(all="ignore"):
+        np.put_along_axis(expected, indices, values.astype(x.dtype), 1)
+    np.testing.assert_array_equal(put(x, values.astype(x.dtype)), expected)
+    with pytest.raises(TypeError, match="inplace=False"):
+        wend.function(lambda x: wnp.put_along_axis(x, indices, 0, 1))(x)
+
+
+# Searches
+@few
+@given(
+    x=drawn(["f4", "f8", "i4"], shape=st.integers(1, 4), odd=True), v=drawn(["f8", "i4"], odd=True)
+)
+def test_searchsorted(x: np.ndarray, v: np.ndarray) -> None:
+    for side in ("left", "right"):
+        check(lambda m, x, v, side=side: m.searchsorted(x, v, side), np.sort(x), v)
+    order = np.argsort(x)
+    check(lambda m, x, v, order: m.searchsorted(x, v, sorter=order), x, v, order)
+
+
+@few
+@given(
+    x=drawn(FLOATS), right=st.booleans(), bins=st.sampled_from([[-1.0, 0, 2], [2.0, 0, -1], [0.5]])
+)
+def test_digitize(x: np.ndarray, right: bool, bins: Any) -> None:
+    check(lambda m, x: m.digitize(x, bins, right), x)
+
+
+@few
+@given(x=drawn(["u1", "i4"], shape=st.integers(0, 5)), least=st.integers(0, 4))
+def test_bincount(x: np.ndarray, least: int) -> None:
+    x = np.abs(x)
+    check(lambda m, x: m.bincount(x, minlength=least), x)
+    check(lambda m, x, w: m.bincount(x, w, least), x, np.arange(len(x)) / 2)
+
+
+@few
+@given(x=drawn(["f8", "i4"], least=1), density=st.booleans())
+def test_histogram(x: np.ndarray, density: bool) -> None:
+    check(lambda m, x: m.histogram(x, [-10.0, 0, 1, 10], density=density), x)
+    check(lambda m, x: m.histogram(x, 4, (-10, 10), weights=m.abs(x))[0], x)
+
+
+@few
+@given(
+    x=drawn(FLOATS),
+    fp=drawn(["f8", "f4", "i4", "c16"], shape=(4,)),
+    left=st.sampled_from([None, 0.5]),
+    period=st.sampled_from([None, 2.5]),
+)
+def test_interp(x: np.ndarray, fp: np.ndarray, left: Any, period: Any) -> None:
+    xp = np.array([-1.0, 0.5, 1.0, 2.0])
+    check(lambda m, x, xp, fp: m.interp(x, xp, fp, left, period=period), x, xp, fp, ulps=512)
+
+
+# Sets
+@few
+@given(x=drawn([*REAL, "c16"]))
+def test_unique(x: np.ndarray) -> None:
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        check(lambda m, x, name=name: tuple(getattr(m, name)(x)), x)
+    check(lambda m, x: m.sort(m.unique_values(x)), x)
+    check(lambda m, x: m.unique(x, return_index=True, return_counts=True), x)
+
+
+@few
+@given(x=drawn(REAL), y=drawn(REAL), invert=st.booleans())
+def test_sets_of_two(x: np.ndarray, y: np.ndarray, invert: bool) -> None:
+    check(lambda m, x, y: m.isin(x, y, invert=invert), x, y)
+    if x.dtype == y.dtype:
+        for name in ("union1d", "intersect1d", "setdiff1d"):
+            check(lambda m, x, y, name=name: getattr(m, name)(x, y), x, y)
+
+
+@few
+@given(x=drawn(FLOATS, dims=(1, 3), least=1))
+def test_unknown_sizes(x: np.ndarray) -> None:
+    """Functions of arrays whose sizes only the run tells."""
+    check(lambda m, x: m.median(x[x > -9]), x)
+    check(lambda m, x: m.diff(x[x > 0]), x)
+    check(lambda m, x: m.unique(x[x > 0]), x)

@@ -1,0 +1,78 @@
+"""`wend.numpy.special` beside SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers.drawn import FLOATS, check, drawn, few, spread
+
+import wend
+from wend.numpy import special
+
+ONE = """erf erfc erfinv erfcinv ndtr ndtri log_ndtr expit logit log_expit gamma gammaln digamma psi
+entr i0 i1 j0 j1""".split()
+TWO = "xlogy xlog1py rel_entr kl_div".split()
+
+
+@pytest.mark.parametrize("name", ONE)
+@few
+@given(x=drawn([*FLOATS, "i4", "u1"], odd=True))
+def test_of_one(name: str, x: np.ndarray) -> None:
+    check(lambda m, x: getattr(m, name)(x), x, module=scipy.special, ulps=512)
+
+
+@pytest.mark.parametrize("name", TWO)
+@few
+@given(xs=spread(2, [*FLOATS, "i4"], odd=True))
+def test_of_two(name: str, xs: Any) -> None:
+    check(lambda m, x, y: getattr(m, name)(x, y), *xs, module=scipy.special, ulps=512)
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln"])
+@few
+@given(xs=spread(2, FLOATS))
+def test_beta(name: str, xs: Any) -> None:
+    xs = [np.abs(x) + x.dtype.type(0.5) for x in xs]
+    check(lambda m, x, y: getattr(m, name)(x, y), *xs, module=scipy.special, ulps=512)
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "softmax", "log_softmax"])
+@few
+@given(
+    x=drawn(["f8", "f4", "i4"], least=1, dims=(1, 3), odd=True), axis=st.none() | st.integers(-3, 2)
+)
+def test_over_axes(name: str, x: np.ndarray, axis: Any) -> None:
+    if name != "logsumexp" and not np.isfinite(x).all():
+        x = np.nan_to_num(x, posinf=700, neginf=-700)
+    check(lambda m, x: getattr(m, name)(x, axis=axis), x, module=scipy.special, ulps=512)
+
+
+@few
+@given(x=drawn(FLOATS, shape=(2, 3)), b=drawn(FLOATS, shape=(2, 3)))
+def test_weighted_logsumexp(x: np.ndarray, b: np.ndarray) -> None:
+    check(
+        lambda m, x, b: m.logsumexp(x, axis=1, b=b, keepdims=True, return_sign=True),
+        x,
+        b,
+        module=scipy.special,
+        ulps=4000,
+    )
+
+
+def test_nothing_overflows() -> None:
+    for x in (800.0, -800.0):
+        for name in ("log_expit", "log_ndtr", "expit", "erf"):
+            slope = wend.grad(getattr(special, name))(x)
+            assert np.isfinite(slope), name
+
+
+def test_slopes_at_the_edges() -> None:
+    assert wend.grad(special.xlogy, argnums=1)(0.0, 0.0) == 0
+    assert wend.grad(special.xlogy)(0.0, 2.0) == np.log(2.0)
+    assert wend.grad(wend.grad(special.i1))(0.0) == 0
+    assert wend.grad(special.i1)(0.0) == 0.5

@@ -1,0 +1,102 @@
+"""`wend.numpy.statistics` and `nans` beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
+
+from wend.numpy.statistics import _CONTINUOUS
+
+NANS = "nansum nanprod nanmean nanmax nanmin nanvar nanstd"
+METHODS = [*_CONTINUOUS, "lower", "higher", "nearest", "midpoint"]
+
+
+@few
+@given(x=drawn(dims=(1, 3), least=1), axis=axes, keepdims=st.booleans())
+def test_ptp(x: np.ndarray, axis: Any, keepdims: bool) -> None:
+    check(lambda m, x: m.ptp(x, axis=axis, keepdims=keepdims), x)
+
+
+@few
+@given(x=drawn(least=1), axis=axes | st.just((0, 1)), keepdims=st.booleans())
+def test_median(x: np.ndarray, axis: Any, keepdims: bool) -> None:
+    check(lambda m, x: m.median(x, axis=axis, keepdims=keepdims), x)
+
+
+@few
+@given(x=drawn(FLOATS, least=1, odd=True))
+def test_median_with_nan(x: np.ndarray) -> None:
+    check(lambda m, x: m.median(x), x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(
+    x=drawn([*FLOATS, "i8", "u1"], dims=(1, 3), least=1),
+    q=st.sampled_from([0.0, 0.3, 0.5, 0.77, 1.0]) | st.just(np.array([0.25, 1.0, 0.5])),
+    axis=axes,
+    keepdims=st.booleans(),
+)
+def test_quantile(method: str, x: np.ndarray, q: Any, axis: Any, keepdims: bool) -> None:
+    if method in ("lower", "higher", "nearest") and x.dtype == np.float32:
+        x = x.astype(np.float64)  # at the edge between two, the rounding of q·n decides
+    check(lambda m, x: m.quantile(x, q, axis=axis, method=method, keepdims=keepdims), x, ulps=512)
+
+
+@few
+@given(x=drawn(FLOATS, least=1), q=st.sampled_from([0, 12.5, 50, 99, 100]))
+def test_percentile(x: np.ndarray, q: float) -> None:
+    check(lambda m, x: m.percentile(x, q), x, ulps=512)
+
+
+@few
+@given(x=drawn(shape=(2, 3)), axis=st.sampled_from([None, 0, 1, -1]), returned=st.booleans())
+def test_average(x: np.ndarray, axis: Any, returned: bool) -> None:
+    check(lambda m, x: m.average(x, axis, returned=returned), x)
+    weights = np.arange(1, 7.0).reshape(2, 3)
+    check(lambda m, x, w: m.average(x, axis, weights=w, returned=returned), x, weights)
+    if axis is not None:
+        one = weights[0] if axis else weights[:, 0]
+        check(lambda m, x, w: m.average(x, axis, weights=w, returned=returned), x, one)
+
+
+@few
+@given(
+    x=drawn([*INEXACT, "i4"], shape=(3, 4)),
+    y=drawn(FLOATS, shape=(3, 4)),
+    rowvar=st.booleans(),
+    options=st.sampled_from([{}, {"bias": True}, {"ddof": 0}]),
+)
+def test_cov(x: np.ndarray, y: np.ndarray, rowvar: bool, options: Any) -> None:
+    check(lambda m, x: m.cov(x, rowvar=rowvar, **options), x, ulps=4000)
+    check(lambda m, x, y: m.cov(x, y, rowvar=rowvar, **options), x, y, ulps=4000)
+    weights = np.array([1, 2, 1, 3]), np.array([0.5, 1, 2, 1])
+    check(lambda m, x, f, a: m.cov(x, fweights=f, aweights=a, **options), x, *weights, ulps=4000)
+
+
+@few
+@given(x=drawn(FLOATS, shape=(3, 4)))
+def test_corrcoef(x: np.ndarray) -> None:
+    x = x + np.random.default_rng(0).standard_normal(x.shape)
+    check(lambda m, x: m.corrcoef(x), x, ulps=4000)
+
+
+@pytest.mark.parametrize("name", NANS.split())
+@few
+@given(x=drawn([*FLOATS, "i4"], least=1, odd=True), axis=axes, keepdims=st.booleans())
+def test_without_nan(name: str, x: np.ndarray, axis: Any, keepdims: bool) -> None:
+    x = np.where(np.isinf(x), 1, x).astype(x.dtype) if x.dtype.kind == "f" else x
+    check(lambda m, x: getattr(m, name)(x, axis=axis, keepdims=keepdims), x, ulps=512)
+
+
+@pytest.mark.parametrize("name", ["nancumsum", "nancumprod", "nanmedian"])
+@few
+@given(x=drawn(FLOATS, least=1, odd=True), axis=axes)
+def test_running_without_nan(name: str, x: np.ndarray, axis: Any) -> None:
+    x = np.where(np.isinf(x), 1, x).astype(x.dtype)
+    check(lambda m, x: getattr(m, name)(x, axis=axis), x, ulps=512)

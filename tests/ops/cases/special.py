@@ -1,0 +1,71 @@
+"""Rows of `wend.ops.special`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy import integrate, special
+from tests.helpers.cases import Case
+from tests.ops.cases.elementwise import binary, unary
+
+from wend.ir.dtypes import FLOATS
+
+
+def _near(case: Case) -> Case:
+    return dataclasses.replace(case, exact=False)
+
+
+def _low(function: Any) -> Any:
+    """The function in double precision, in the dtype of its operand."""
+
+    def reference(*xs: Any, **attrs: Any) -> Any:
+        found = function(*(np.asarray(x, np.float64) for x in xs), **attrs)
+        return np.asarray(found, np.asarray(xs[0]).dtype)
+
+    return reference
+
+
+def _by_integral(x: float) -> float:
+    return float(integrate.quad(lambda t: 2 / np.sqrt(np.pi) * np.exp(-t * t), 0, x)[0])
+
+
+ONE = {
+    "erf": (special.erf, (-2, 2)),
+    "erfc": (special.erfc, (-2, 2)),
+    "erfinv": (special.erfinv, (-0.9, 0.9)),
+    "erfcinv": (special.erfcinv, (0.1, 1.9)),
+    "ndtri": (special.ndtri, (0.05, 0.95)),
+    "log_ndtr": (special.log_ndtr, (-4, 2)),
+    "expit": (special.expit, (-3, 3)),
+    "gammaln": (special.gammaln, (0.3, 4)),
+    "gamma": (special.gamma, (0.3, 3)),
+    "i0": (special.i0, (-2, 2)),
+    "i1": (special.i1, (-2, 2)),
+    "j0": (special.j0, (-2, 2)),
+    "j1": (special.j1, (-2, 2)),
+}
+DOUBLE = FLOATS - {np.dtype("f2"), np.dtype("f4")}
+
+CASES = [
+    Case("erf", np.vectorize(_by_integral), [(np.linspace(-2, 2, 7),)], exact=False),
+    *(_near(unary(op, _low(reference), DOUBLE, domain)) for op, (reference, domain) in ONE.items()),
+    *(
+        Case(op, _low(reference), [(np.linspace(0.1, 0.9, 5, dtype=np.float32),)], exact=False)
+        for op, (reference, _) in ONE.items()
+    ),
+    _near(binary("xlogy", _low(special.xlogy), DOUBLE, (0.3, 3))),
+    _near(binary("xlog1py", _low(special.xlog1py), DOUBLE, (0.3, 3))),
+    *(
+        Case(
+            "polygamma",
+            _low(lambda x, order: special.polygamma(order, x)),
+            [(np.linspace(0.5, 3, 5),)],
+            [(np.linspace(0.5, 3, 4),), (np.float64(1.7),)],
+            {"order": order},
+            exact=False,
+        )
+        for order in (0, 1, 2)
+    ),
+]
