@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from wend.base.config import settings
+from wend.capture.convert import capture
 from wend.base.errors import TypeMismatchError, explain
 from wend.base import trees
 from wend.eager.dispatch import Staged
@@ -35,6 +36,7 @@ class Function:
         input_signature: Sequence[Any] | None = None,
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
+        capture: bool = True,
         backend: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -43,6 +45,7 @@ class Function:
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function")
         self.backend = backend
+        self.capture = capture
         self.signature = Signature(
             python_function,
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
@@ -114,7 +117,7 @@ class Function:
             given = self.signature.bind(trees.unflatten(_, specs), {})
             arguments = given
         traced = trace_function(
-            self.python_function,
+            capture(self.python_function) if self.capture else self.python_function,
             arguments.types,
             arguments.call,
             self.name,
@@ -182,6 +185,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
+    capture: bool = True,
     capture_by_value: bool = False,
     reduce_retracing: str = "auto",
     backend: str | None = None,
@@ -194,6 +198,7 @@ def function(
         input_signature: `TensorSpec`s for the arguments, for exactly one trace.
         static_argnums: arguments, by position, whose values are part of the signature.
         static_argnames: the same, by name.
+        capture: let Python's own `while`, `for` and `if` be recorded.
         backend: what runs it: `"numpy"` or `"native"`; None: `wend.config`'s.
         name: a name for graphs and messages.
 
@@ -215,6 +220,7 @@ def function(
         "input_signature": input_signature,
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
+        "capture": capture,
         "backend": backend,
         "name": name,
     }

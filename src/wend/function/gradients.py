@@ -20,6 +20,7 @@ from wend.base.errors import (
     explain,
 )
 from wend.backends.choose import choose
+from wend.capture.convert import capture
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import Function
@@ -159,7 +160,7 @@ class _Gradient:
         assert recording is not None
         arguments = self.arguments
         traced = trace_function(
-            self.fun,
+            capture(self.fun),
             arguments.types,
             arguments.call,
             self.name,

@@ -387,7 +387,7 @@ def _branch(
             results.append(branch(*operands))
         recordings.append(region)
     leaves, treedef = _same_structure(where, results, name)
-    types = _agree(where, leaves, trees.paths(treedef, "result"))
+    types = agree(where, leaves, trees.paths(treedef, "result"))
     values = []
     for region, own in zip(recordings, leaves, strict=True):
         with region.active():
@@ -444,7 +444,7 @@ def _same_structure(
     return [[as_array(leaf) for leaf in own] for own in found], treedef
 
 
-def _agree(where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
+def agree(where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
     """The common type of each result; weak ones take the strong dtype of the others (D5)."""
     agreed = []
     for path, options in zip(paths, zip(*leaves, strict=True), strict=True):

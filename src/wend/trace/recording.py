@@ -33,7 +33,7 @@ class Recording(Recorder):
         self.is_open = True
         self.captured: dict[Value, Value] = {}  # a region's: outer value -> param
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
-        self._captures: list[Value] = []
+        self.captures: list[Value] = []
         self._array_params: dict[int, Value] = {}
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -110,7 +110,7 @@ class Recording(Recorder):
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
             self._array_params[key] = Value(type)
-            self._captures.append(self._array_params[key])
+            self.captures.append(self._array_params[key])
             self.bindings.append(binding)
         return self._array_params[key]
 
@@ -130,7 +130,7 @@ class Recording(Recorder):
         self.is_open = False
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
-        captures = tuple(self._captures)
+        captures = tuple(self.captures)
         nodes = tuple(self.b.nodes)
         return Graph(self.b.name, (*params, *captures), nodes, tuple(results), captures)
 
