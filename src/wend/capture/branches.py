@@ -11,8 +11,10 @@ from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.exits import RETURN_VALUE
-from wend.capture.operators import truth
-from wend.capture.state import UNBOUND, State, is_carried, is_same
+from wend.capture import unbound
+from wend.capture.places import UNBOUND, logged
+from wend.capture.state import Discovery, State, is_carried, is_same
+from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.control import agree, join_branches
@@ -21,80 +23,85 @@ from wend.trace.recording import Recording, current
 Arm = Callable[[], Any]
 
 
-def if_(
-    test: Any,
-    then: Arm,
-    other: Arm,
-    live: Sequence[str],
-    names: Sequence[str],
-    reads: Sequence[Callable[[], Any]],
-    setter: Callable[[Sequence[Any]], None],
-) -> None:
+def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> None:
     """`if test: then  else: other`; the arms change the state, of which `live` is read later."""
-    if not isinstance(test, Staged):
+    if isinstance(test, Staged):
+        _Branch(test, state, live).record(then, other)
+    else:
         (then if test else other)()
-        return
-    state = State(names, reads, setter)
-    _Branch(test, state, live).record(then, other)
 
 
-def if_return(
-    test: Any,
-    then: Arm,
-    other: Arm,
-    live: Sequence[str],
-    names: Sequence[str],
-    reads: Sequence[Callable[[], Any]],
-    setter: Callable[[Sequence[Any]], None],
-) -> Any:
+def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> Any:
     """`if` whose arms end the function: gives what they return."""
-    if not isinstance(test, Staged):
-        return (then if test else other)()
-    state = State(names, reads, setter)
-    return _Branch(test, state, live).record(then, other)
+    if isinstance(test, Staged):
+        return _Branch(test, state, live).record(then, other)
+    return (then if test else other)()
+
+
+def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
+    """`then() if test else other()`, for a traced test."""
+    state = state or State()
+    return _Branch(test, state, state.names, "gives").record(then, other)
 
 
 class _Branch:
     """An `if` that is being recorded."""
 
-    def __init__(self, test: Any, state: State, live: Sequence[str]) -> None:
+    def __init__(
+        self, test: Any, state: State, live: Sequence[str], verb: str = "returns"
+    ) -> None:
         outer = current()
-        assert outer is not None
-        self.outer, self.state, self.live = outer, state, live
+        if outer is None:
+            raise test.leaked()
+        self.outer, self.state, self.verb = outer, state.opened(), verb
+        self.variables_live = live
         self.where = f"if{at(user_source())}"
         self.test = truth(test)
-        self.start = state.get()
 
     def record(self, then: Arm, other: Arm) -> Any:
         """Record both arms, and leave the state as whichever runs will leave it."""
-        try:
-            regions, returned, ends = [], [], []
+        discovery = Discovery(self.state)
+        while True:
+            self.start = self.state.get()
+            regions, returned, ends, more = [], [], [], []
             for number, arm in enumerate((other, then)):
                 region = Recording(f"branch{number}", self.outer, is_region=True)
-                self.state.set(self.start)
-                with region.active():
-                    returned.append(arm())
+                with logged() as log:
+                    try:
+                        self.state.set(self.start)
+                        with region.active():
+                            returned.append(arm())
+                        ends.append(self.state.get())
+                    finally:
+                        self.state.restore(self.start)
+                        more += discovery.undone(log)
                 regions.append(region)
-                ends.append(self.state.get())
-        finally:
-            self.state.restore(self.start)
-        after, rows, names = list(self.start), [], []
+            if not discovery.found_more(more):
+                return self._finish(regions, returned, ends)
+
+    def _finish(
+        self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
+    ) -> Any:
+        after, rows, places = list(self.start), [], []
         for k, name in enumerate(self.state.names):
             pair = [ends[0][k], ends[1][k]]
-            if name not in self.live:
+            if k < len(self.state.variables) and name not in self.variables_live:
                 after[k] = UNBOUND
                 continue
             if all(is_same(value, self.start[k]) for value in pair):
                 continue
             found = self._pair(name, pair)
-            if found is None:
-                after[k] = pair[0] if is_same(*pair) else UNBOUND
-            else:
-                names.append(k)
+            if found is not None:
+                places.append(k)
                 rows.append(found)
+            elif is_same(*pair):
+                after[k] = pair[0]
+            else:
+                after[k] = UNBOUND
+                unbound.note(name, f"on one path of the {self.where}", "on both paths")
         rows.append(self._returned(returned))
-        values = self._join(regions, rows)
-        for k, value in zip(names, values, strict=False):
+        values = self._join(regions, rows, [self.state.names[k] for k in places])
+        for k, value in zip(places, values, strict=False):
             after[k] = value
         self.state.restore(after)
         return values[-1]
@@ -121,16 +128,29 @@ class _Branch:
     def _returned(self, returned: list[Any]) -> list[Any]:
         leaves = [trees.flatten(value)[0] for value in returned]
         if any(leaves) and not all(is_carried(value) for value in returned):
+            if is_same(*returned):
+                raise StructureError(
+                    explain(
+                        f"{self.where}: both paths give {_described(returned[0])}.",
+                        cure="only arrays and numbers can come out of a traced test.",
+                    )
+                )
+            subject = "the function returns" if self.verb == "returns" else "the value is"
             raise StructureError(
                 explain(
-                    f"{self.where}: the function returns {_described(returned[1])} if the test "
+                    f"{self.where}: {subject} {_described(returned[1])} if the test "
                     f"holds, else {_described(returned[0])}.",
-                    cure="return arrays of the same structure on both paths.",
+                    cure="return arrays of the same structure on both paths."
+                    if self.verb == "returns"
+                    else "only arrays and numbers can depend on a traced test.",
                 )
             )
         return returned
 
-    def _join(self, regions: Sequence[Recording], rows: list[list[Any]]) -> list[Any]:
+    def _join(
+        self, regions: Sequence[Recording], rows: list[list[Any]], names: Sequence[str]
+    ) -> list[Any]:
+        labels = [*names, "what it returns" if self.verb == "returns" else "the value"]
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
         for own in both:
@@ -138,15 +158,9 @@ class _Branch:
             flat.append([as_array(leaf) for leaf in leaves])
             treedefs.append(treedef)
         if treedefs[0] != treedefs[1]:
-            difference = trees.first_difference(both[0], both[1], "value")
-            raise StructureError(
-                explain(
-                    f"{self.where}: the paths give values of different structure.",
-                    difference,
-                    cure="give every variable the same structure on both paths.",
-                )
-            )
-        types = agree(self.where, flat, trees.paths(treedefs[0], "value"))
+            raise self._structures_differ(rows, labels)
+        paths = labelled(treedefs[0], labels)
+        types = agree(self.where, flat, paths)
         values = []
         for region, own in zip(regions, flat, strict=True):
             with region.active():
@@ -159,6 +173,35 @@ class _Branch:
         ]
         result: list[Any] = trees.unflatten(treedefs[0], tracers)
         return result
+
+    def _structures_differ(self, rows: list[list[Any]], labels: Sequence[str]) -> StructureError:
+        for (other, then), label in zip(rows, labels, strict=True):
+            difference = trees.first_difference(then, other, label)
+            if difference:
+                break
+        return StructureError(
+            explain(
+                f"{self.where}: `{label}` has another structure on each path.",
+                f"if the test holds: {_structure(then)}, else: {_structure(other)}",
+                difference,
+                cure="give it the same structure on both paths: the same keys and lengths.",
+            )
+        )
+
+
+def labelled(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
+    """The leaves of a list of variables, as a user would write them: `x`, `d['k'][0]`."""
+    found = []
+    for accessor in treedef.accessors():
+        position, rest = accessor[0].entry, accessor[1:]
+        found.append(f"`{labels[position]}{rest.codify('') if len(rest) else ''}`")
+    return found
+
+
+def _structure(value: Any) -> str:
+    _, treedef = trees.flatten(value)
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.replace(", NoneIsLeaf", "")
 
 
 def _filled(pair: list[Any]) -> list[Any]:

@@ -16,16 +16,18 @@ from wend.capture.calls import is_library, is_plain_function, replaced
 from wend.capture.exits import PREFIX
 from wend.capture.loops import for_, while_
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
-from wend.capture.rewrite import RUNTIME, rewrite_function
+from wend.capture.places import touch_attribute, touch_contents, touch_variable
+from wend.capture.rewrite import RUNTIME, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
-from wend.capture.state import is_bound
+from wend.capture.state import State, is_bound
 
 _FACTORY = f"{PREFIX}factory"
+_FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
 _NOT_RUN_THROUGH = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 _converted: dict[types.CodeType, types.CodeType | None] = {}
 _own: set[types.CodeType] = set()  # code that is captured already
-_sources: dict[types.CodeType, str] = {}
+_sources: dict[types.CodeType, ast.FunctionDef] = {}
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,6 +70,7 @@ def call(fun: Any) -> Any:
 
 # What rewritten code calls.
 _RUNTIME = types.SimpleNamespace(
+    State=State,
     and_=and_,
     assert_=assert_,
     call=call,
@@ -79,6 +82,9 @@ _RUNTIME = types.SimpleNamespace(
     is_bound=is_bound,
     not_=not_,
     or_=or_,
+    touch_attribute=touch_attribute,
+    touch_contents=touch_contents,
+    touch_variable=touch_variable,
     while_=while_,
 )
 
@@ -96,6 +102,7 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
         return None
     definition = _as_definition(node, fun)
     rewritten = rewrite_function(definition)
+    written_name, rewritten.name = rewritten.name, _FUNCTION
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
     factory = ast.FunctionDef(
@@ -108,7 +115,8 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     outer = _code_in(compiled, _FACTORY)
     code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__)
     _register(code)
-    _sources[fun.__code__] = ast.unparse(rewritten)
+    rewritten.name = written_name
+    _sources[fun.__code__] = rewritten
     return code
 
 
@@ -122,31 +130,11 @@ def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionD
         node = ast.copy_location(new, node)
     parts = fun.__qualname__.split(".")
     if len(parts) > 1 and parts[-2] != "<locals>":
-        node = _Mangle(parts[-2]).visit(node)
+        node = mangled(node, parts[-2])
     # The values of defaults come from the function itself.
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
     return ast.fix_missing_locations(node)
-
-
-class _Mangle(ast.NodeTransformer):
-    """Gives private names of a class the form that Python gives them."""
-
-    def __init__(self, owner: str) -> None:
-        self.owner = owner.lstrip("_")
-
-    def mangled(self, name: str) -> str:
-        private = name.startswith("__") and not name.endswith("__") and self.owner
-        return f"_{self.owner}{name}" if private else name
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        node.id = self.mangled(node.id)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
-        self.generic_visit(node)
-        node.attr = self.mangled(node.attr)
-        return node
 
 
 def _code_in(code: types.CodeType, name: str) -> types.CodeType:
@@ -198,4 +186,5 @@ def source(fun: Callable[..., Any]) -> str:
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)
     capture(plain)
-    return _sources.get(plain.__code__, inspect.getsource(plain))
+    found = _sources.get(plain.__code__)
+    return inspect.getsource(plain) if found is None else ast.unparse(found)

@@ -38,7 +38,20 @@ def assign(identifier: str, value: ast.expr | bool) -> ast.Assign:
 
 def leaves(stmts: Sequence[ast.stmt]) -> bool:
     """Whether control never runs off the end of these statements."""
-    return bool(stmts) and isinstance(stmts[-1], (ast.Return, ast.Break, ast.Continue, ast.Raise))
+    return any(map(_leaves, stmts))
+
+
+def _leaves(stmt: ast.stmt) -> bool:
+    match stmt:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return leaves(body) and leaves(orelse)
+        case ast.With(body=body):
+            return leaves(body)
+        case ast.While(test=ast.Constant(value=value), body=body):
+            return bool(value) and not contains(body, (ast.Break,), in_loops=False)
+    return False
 
 
 def lower_body(stmts: Sequence[ast.stmt], flags: Flags) -> list[ast.stmt]:
@@ -98,7 +111,11 @@ def _lower_inside(stmt: ast.stmt, flags: Flags) -> ast.stmt:
         case ast.With(items=items, body=body):
             new = ast.With(items, lower_body(body, flags))
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-            new = ast.Try(lower_body(body, flags), handlers, lower_body(orelse, flags), final)
+            caught = [
+                ast.copy_location(ast.ExceptHandler(h.type, h.name, lower_body(h.body, flags)), h)
+                for h in handlers
+            ]
+            new = ast.Try(lower_body(body, flags), caught, lower_body(orelse, flags), final)
         case ast.Match(subject=subject, cases=cases):
             new = ast.Match(
                 subject,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,6 +52,11 @@ class TracedRange:
             (self.stop,) = bounds
         else:
             self.start, self.stop, self.step = (*bounds, 1)[:3]
+
+    def __iter__(self) -> Any:
+        """Not possible: how often is not known."""
+        operator.index(self.count())  # raises, and says why
+        raise AssertionError
 
     def count(self) -> Any:
         """How many numbers there are."""

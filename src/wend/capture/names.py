@@ -35,13 +35,19 @@ def _root(node: ast.expr) -> str | None:
     return place_of(node)
 
 
-class _Changes(ast.NodeVisitor):
+class Changes(ast.NodeVisitor):
     def __init__(self) -> None:
         self.places: Places = {}
+        self.bound: Places = {}
+        self.mutated: Places = {}
 
     def add(self, place: str | None) -> None:
         if place is not None:
-            self.places[place] = None
+            self.places[place] = self.bound[place] = None
+
+    def mutate(self, place: str | None) -> None:
+        if place is not None:
+            self.places[place] = self.mutated[place] = None
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -54,12 +60,12 @@ class _Changes(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.add(_root(node))
+            self.mutate(_root(node))
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            self.add(_root(node.func.value))
+            self.mutate(_root(node.func.value))
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -99,12 +105,17 @@ class _Changes(ast.NodeVisitor):
     visit_ImportFrom = visit_Import
 
 
-def changed(nodes: Iterable[ast.AST]) -> Places:
-    """The places that some statements or expressions may change, in order."""
-    visitor = _Changes()
+def changes(nodes: Iterable[ast.AST]) -> Changes:
+    """What some statements or expressions may change: places bound, and contents mutated."""
+    visitor = Changes()
     for node in nodes:
         visitor.visit(node)
-    return visitor.places
+    return visitor
+
+
+def changed(nodes: Iterable[ast.AST]) -> Places:
+    """The places that some statements or expressions may change, in order."""
+    return changes(nodes).places
 
 
 def read(nodes: Iterable[ast.AST]) -> set[str]:

@@ -6,11 +6,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from wend.capture.branches import if_value
+from wend.capture.state import State
+from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
-from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
 from wend.trace import effects
-from wend.trace.control import check_predicate, cond
+
+Thunk = Callable[[], Any]
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt,
@@ -26,26 +29,18 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def truth(x: Any) -> Any:
-    """What Python would take for the truth of a traced scalar, as a traced bool."""
-    if x.type.shape == () and x.type.dtype != BOOL:
-        return ew.not_equal(x, 0)
-    check_predicate(x, "the truth of a traced array")
-    return x
-
-
-def and_(left: Any, right: Callable[[], Any]) -> Any:
+def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left and right`; the right side runs only if the left one holds."""
     if not isinstance(left, Staged):
         return left and right()
-    return cond(truth(left), right, lambda: left)
+    return if_value(left, right, lambda: left, state)
 
 
-def or_(left: Any, right: Callable[[], Any]) -> Any:
+def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left or right`."""
     if not isinstance(left, Staged):
         return left or right()
-    return cond(truth(left), lambda: left, right)
+    return if_value(left, lambda: left, right, state)
 
 
 def not_(x: Any) -> Any:
@@ -53,22 +48,23 @@ def not_(x: Any) -> Any:
     return ew.logical_not(truth(x)) if isinstance(x, Staged) else not x
 
 
-def if_expression(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:
     """`then if test else other`."""
     if not isinstance(test, Staged):
         return then() if test else other()
-    return cond(truth(test), then, other)
+    return if_value(test, then, other, state)
 
 
-def compare(left: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
+def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """`left < middle < right`: each operand once, and no further than needed."""
-    (name, thunk), rest = links[0], links[1:]
-    right = thunk()
     found = _COMPARISONS[name](left, right)
-    return and_(found, lambda: compare(right, *rest)) if rest else found
+    if not links:
+        return found
+    (following, thunk), rest = links[0], links[1:]
+    return and_(found, lambda: compare(right, following, thunk(), *rest))
 
 
-def assert_(test: Any, message: Callable[[], Any]) -> None:
+def assert_(test: Any, message: Thunk) -> None:
     """`assert test, message`."""
     if isinstance(test, Staged):
         said = message()

@@ -11,11 +11,12 @@ Bodies of loops and branches become functions inside the function; they change i
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
 
 from wend.capture import exits
 from wend.capture.exits import PREFIX, Flags, assign, leaves, lower_body, name
-from wend.capture.names import changed, contains, live_before, read
+from wend.capture.names import changed, changes, contains, live_before, read
 
 RUNTIME = f"{PREFIX}_"
 _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
@@ -58,7 +59,15 @@ class _Function:
         nested = [n for n in _own_statements(node.body) if isinstance(n, ast.FunctionDef)]
         nested_lambdas = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
         self.always_live = read(nested) | read(nested_lambdas) | self.globals | self.outer
+        # Variables that several functions change are places of their own.
+        self.shared = {
+            shared
+            for inner in ast.walk(node)
+            if isinstance(inner, (ast.Global, ast.Nonlocal))
+            for shared in inner.names
+        }
         self.flags: list[str] = []
+        self.hoisted: list[ast.stmt] = []
 
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
@@ -101,32 +110,61 @@ class _Function:
             if is_tail and contains([stmt], (ast.Return,)) and not isinstance(stmt, ast.Return):
                 return out + self.returning(stmt, list(rest))
             live = live_before(rest, after) | self.always_live
-            out += [ast.copy_location(new, stmt) for new in self.statement(stmt, live)]
+            new = self.with_hoisted(stmt, lambda stmt=stmt, live=live: self.statement(stmt, live))
+            out += [ast.copy_location(one, stmt) for one in new]
         return out
+
+    def with_hoisted(
+        self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]
+    ) -> list[ast.stmt]:
+        """A statement rewritten, after the functions that its expressions need."""
+        outer, self.hoisted = self.hoisted, []
+        new = rewrite()
+        touches = self.touches(stmt)
+        hoisted, self.hoisted = self.hoisted, outer
+        return [*touches, *hoisted, *new]
 
     def returning(self, stmt: ast.stmt, rest: list[ast.stmt]) -> list[ast.stmt]:
         """A statement that may end the function, with all that follows it."""
         if isinstance(stmt, ast.If):
-            return self.if_return(stmt, rest)
+            return self.with_hoisted(stmt, lambda: self.if_return(stmt, rest))
+        if isinstance(stmt, ast.Match) and _is_value_match(stmt):
+            return self.block([*self.match_as_if(stmt), *rest], set(), is_tail=True)
         flags = Flags(self.flag("broken"), self.flag("skipped"))
         for flag in (flags.returned, flags.value):
             if flag not in self.flags:
                 self.flags.append(flag)
-        if isinstance(stmt, (ast.For, ast.While)):
-            lowered: list[ast.stmt] = [stmt]  # its own flags are made where it is rewritten
-        else:
-            lowered = lower_body([stmt], flags)
         start = [assign(flag, False) for flag in (flags.broken, flags.skipped, flags.returned)]
-        ends = ast.If(name(flags.returned), [ast.Return(name(flags.value))], [])
-        new = [ast.copy_location(s, stmt) for s in (*start, *lowered, ends)]
-        fresh = [s for s in new if not isinstance(s, (ast.For, ast.While))]
-        for s in fresh:
-            ast.fix_missing_locations(s)
+        ending: ast.stmt = ast.Return(name(flags.value))
         if isinstance(stmt, (ast.For, ast.While)):
-            live = live_before([new[-1], *rest], set()) | self.always_live
-            loop = [ast.copy_location(s, stmt) for s in self.statement(stmt, live)]
-            return [*new[:3], *loop, *self.block([new[-1], *rest], set(), is_tail=True)]
-        return [*new[:3], *self.block([*new[3:], *rest], set(), is_tail=True)]
+            return self.returning_loop(stmt, rest, flags, start)
+        if not leaves([stmt]):
+            ending = ast.If(name(flags.returned), [ending], [])
+        lowered = [*start, *lower_body([stmt], flags), ending]
+        return self.block([*_located(lowered, stmt), *rest], set(), is_tail=True)
+
+    def returning_loop(
+        self, stmt: ast.For | ast.While, rest: list[ast.stmt], flags: Flags, start: list[ast.stmt]
+    ) -> list[ast.stmt]:
+        breaks = contains(stmt.body, (ast.Break,), in_loops=False)
+        following = list(rest)
+        if stmt.orelse and breaks:
+            ended = ast.If(ast.UnaryOp(ast.Not(), name(flags.broken)), stmt.orelse, [])
+            following = [*_located([ended], stmt.orelse[0]), *rest]
+        elif stmt.orelse:
+            following = [*stmt.orelse, *rest]
+        if contains(stmt.body, (ast.Return,)):
+            ending: ast.stmt = ast.Return(name(flags.value))
+            if not leaves([stmt]):
+                ending = ast.If(name(flags.returned), [ending], [])
+            following = [*_located([ending], stmt), *following]
+        start = _located(start, stmt)
+        live = live_before(following, set()) | self.always_live
+        stmt = copy.copy(stmt)
+        stmt.orelse = []
+        loop = self.with_hoisted(stmt, lambda: self.statement(stmt, live, flags))
+        loop = [ast.copy_location(s, stmt) for s in loop]
+        return [*start, *loop, *self.block(following, set(), is_tail=True)]
 
     def if_return(self, stmt: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
         """`if` with a return: each arm goes on to what follows, and gives the return value."""
@@ -142,30 +180,34 @@ class _Function:
         names = [self.new("then"), self.new("else")]
         for arm_name, arm in zip(names, arms, strict=True):
             out.append(self.function(arm_name, self.block(arm, set(), is_tail=True), arm))
-        places = list(changed([*stmt.body, *stmt.orelse, *following]))
-        lasting = ast.Constant(tuple(place for place in places if self.outlives(place)))
-        state = self.state(places, out)
-        call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting, *state)
-        out.append(ast.Return(call))
+        nodes = [*stmt.body, *stmt.orelse, *following]
+        lasting = ast.Constant(tuple(place for place in changed(nodes) if self.outlives(place)))
+        setter, state = self.state(nodes, None)
+        call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting, state)
+        out += [setter, ast.Return(call)]
         return [ast.copy_location(new, stmt) for new in out]
 
     def outlives(self, place: str) -> bool:
         """Whether a place is still there when the function has ended."""
         return "." in place or place in self.globals or place in self.outer
 
-    def statement(self, stmt: ast.stmt, after: set[str]) -> list[ast.stmt]:
+    def statement(
+        self, stmt: ast.stmt, after: set[str], flags: Flags | None = None
+    ) -> list[ast.stmt]:
         match stmt:
             case ast.If():
                 return self.if_(stmt, after)
             case ast.While():
-                return self.while_(stmt, after)
+                return self.while_(stmt, after, flags)
             case ast.For():
-                return self.for_(stmt, after)
+                return self.for_(stmt, after, flags)
             case ast.Match():
                 return self.match(stmt, after)
             case ast.FunctionDef():
                 return [self.nested(stmt)]
-            case ast.ClassDef() | ast.AsyncFunctionDef():
+            case ast.ClassDef():
+                return [self.nested_class(stmt)]
+            case ast.AsyncFunctionDef():
                 return [stmt]
             case ast.Assert(test=test, msg=message):
                 said = message or ast.Constant(None)
@@ -205,6 +247,15 @@ class _Function:
         new.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
         return new
 
+    def nested_class(self, stmt: ast.ClassDef) -> ast.ClassDef:
+        """A class with its methods rewritten."""
+        new = copy.copy(stmt)
+        new.body = [
+            self.nested(mangled(inner, stmt.name)) if isinstance(inner, ast.FunctionDef) else inner
+            for inner in stmt.body
+        ]
+        return new
+
     # Branches
     def if_(self, stmt: ast.If, after: set[str]) -> list[ast.stmt]:
         if isinstance(stmt.test, ast.Constant):
@@ -214,32 +265,33 @@ class _Function:
         for kind, body in (("then", stmt.body), ("else", stmt.orelse)):
             arms.append(self.new(kind))
             out.append(self.function(arms[-1], self.block(body, after), body))
-        places = list(changed([*stmt.body, *stmt.orelse]))
-        live = ast.Constant(tuple(self.kept(places, after)))
-        state = self.state(places, out)
-        call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, *state)
-        return [*out, ast.Expr(call)]
+        nodes = [*stmt.body, *stmt.orelse]
+        live = ast.Constant(tuple(self.kept(changed(nodes), after)))
+        setter, state = self.state(nodes, None)
+        call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, state)
+        return [*out, setter, ast.Expr(call)]
 
     def match(self, stmt: ast.Match, after: set[str]) -> list[ast.stmt]:
-        if not all(_is_value_pattern(case.pattern) for case in stmt.cases):
-            cases = [
-                ast.match_case(
-                    c.pattern, c.guard and self.visit(c.guard), self.block(c.body, after)
-                )
-                for c in stmt.cases
-            ]
-            return [ast.Match(self.visit(stmt.subject), cases)]
+        if _is_value_match(stmt):
+            return self.block(self.match_as_if(stmt), after)
+        cases = [
+            ast.match_case(c.pattern, c.guard and self.visit(c.guard), self.block(c.body, after))
+            for c in stmt.cases
+        ]
+        return [ast.Match(self.visit(stmt.subject), cases)]
+
+    def match_as_if(self, stmt: ast.Match) -> list[ast.stmt]:
+        """A `match` on values as a chain of `if`."""
         subject = self.flag("subject")
         chain: list[ast.stmt] = []
         for case in reversed(stmt.cases):
             chain = [_case_as_if(case, subject, chain)]
-        first = assign(subject, self.visit(stmt.subject))
-        for new in (first, *chain):
-            ast.fix_missing_locations(ast.copy_location(new, stmt))
-        return [first, *self.block(chain, after)]
+        return _located([assign(subject, stmt.subject), *chain], stmt)
 
     # Loops
-    def while_(self, stmt: ast.While, after: set[str]) -> list[ast.stmt]:
+    def while_(
+        self, stmt: ast.While, after: set[str], flags: Flags | None = None
+    ) -> list[ast.stmt]:
         exit_test = _middle_exit(stmt)
         if exit_test is not None:
             place = stmt.body.index(exit_test)
@@ -247,7 +299,7 @@ class _Function:
             goes_on: ast.expr = ast.UnaryOp(ast.Not(), exit_test.test)
             ast.fix_missing_locations(ast.copy_location(goes_on, exit_test.test))
             return self.loop(stmt, first, goes_on, last, after, always=True)
-        flags = self.loop_flags(stmt)
+        flags = flags or self.loop_flags(stmt)
         if flags is None:
             out = self.loop(stmt, [], stmt.test, stmt.body, after)
             return out + self.block(stmt.orelse, after)
@@ -285,9 +337,9 @@ class _Function:
         testing = [*self.block(first, late | read([test])), ast.Return(self.visit(test))]
         out.append(self.function(names[0], testing, [*first, ast.Expr(test)]))
         out.append(self.function(names[1], self.block(body, head), body))
-        places = self.kept(changed([*first, test, *body]), head | after | late)
-        state = self.state(places, out)
-        call = runtime("while_", *map(name, names), *state, ast.Constant(always))
+        setter, state = self.state([*first, test, *body], head | after | late)
+        out.append(setter)
+        call = runtime("while_", *map(name, names), state, ast.Constant(always))
         return [ast.copy_location(new, stmt) for new in (*out, ast.Expr(call))]
 
     def head(self, after: set[str], iteration: Sequence[ast.stmt]) -> set[str]:
@@ -295,8 +347,10 @@ class _Function:
         once = live_before(iteration, after)
         return live_before(iteration, after | once) | self.always_live
 
-    def for_(self, stmt: ast.For, after: set[str]) -> list[ast.stmt]:
-        flags = self.loop_flags(stmt)
+    def for_(
+        self, stmt: ast.For, after: set[str], flags: Flags | None = None
+    ) -> list[ast.stmt]:
+        flags = flags or self.loop_flags(stmt)
         item = self.new("item")
         body: list[ast.stmt] = [
             ast.copy_location(ast.Assign([stmt.target], name(item)), stmt.target)
@@ -316,12 +370,10 @@ class _Function:
         made = self.function(function, self.block(body, head), body)
         made.args = ast.arguments([], [ast.arg(item)], None, [], [], None, [])
         out.append(made)
-        targets = changed([stmt.target])
-        places = self.kept(changed(body), head | late)
-        state = self.state(places, out)
+        setter, state = self.state(body, head | late)
+        out.append(setter)
         broken: ast.expr = thunk(name(flags.broken)) if flags else ast.Constant(None)
-        new_targets = ast.Constant(tuple(targets))
-        call = runtime("for_", self.visit(stmt.iter), name(function), *state, new_targets, broken)
+        call = runtime("for_", self.visit(stmt.iter), name(function), state, broken)
         out.append(ast.Expr(call))
         start = self.start_flags(flags, stmt) if flags else []
         done = [*start, *(ast.copy_location(new, stmt) for new in out)]
@@ -371,30 +423,100 @@ class _Function:
             declared.append(ast.Nonlocal(inside))
         return declared
 
-    def state(self, places: Sequence[str], out: list[ast.stmt]) -> list[ast.expr]:
-        """What reads and sets places; appends the setter's definition."""
-        reads = [thunk(_expression(place)) for place in places]
+    def state(self, nodes: Sequence[ast.AST], live: set[str] | None) -> tuple[ast.FunctionDef, ast.expr]:
+        """The setter of what some code may change, to define first, and its state.
+
+        Args:
+            nodes: the code.
+            live: the names that control flow must carry; None: all that are changed.
+        """
+        found = changes(nodes)
+        kept = [
+            p
+            for p in found.places
+            if "." not in p
+            and p not in self.shared
+            and (live is None or p in live or p in self.always_live or p in found.mutated)
+        ]
         values = f"{PREFIX}values"
-        body: list[ast.stmt] = self.declarations([p for p in places if "." not in p])
-        for index, place in enumerate(places):
+        body: list[ast.stmt] = self.declarations(kept)
+        for index, place in enumerate(kept):
             given = ast.Subscript(name(values), ast.Constant(index), ast.Load())
-            target = _expression(place, ast.Store())
-            there = runtime("is_bound", given)
-            gone: list[ast.stmt] = []
-            if "." not in place:
-                # Bound first, so that there is something to delete.
-                gone = [
-                    assign(place, ast.Constant(None)),
-                    ast.Delete([_expression(place, ast.Del())]),
-                ]
-            body.append(ast.If(there, [ast.Assign([target], given)], gone))
-        setter = self.new("set")
+            # Bound first, so that there is something to delete.
+            gone = [assign(place, ast.Constant(None)), ast.Delete([ast.Name(place, ast.Del())])]
+            body.append(ast.If(runtime("is_bound", given), [assign(place, given)], gone))
         arguments = ast.arguments([], [ast.arg(values)], None, [], [], None, [])
-        new = ast.FunctionDef(setter, arguments, body or [ast.Pass()], [], None)
-        if hasattr(self.node, "type_params"):
-            new.type_params = []
-        out.append(new)
-        return [ast.Constant(tuple(places)), ast.Tuple(reads, ast.Load()), name(setter)]
+        setter = _definition(self.new("set"), arguments, body or [ast.Pass()])
+        heap: list[ast.expr] = []
+        for place in found.places:
+            base, _, attribute = place.rpartition(".")
+            if base:
+                heap.append(_heap_entry("attribute", place, base, attribute))
+            elif place in self.shared:
+                heap.append(_heap_entry("variable", place, place))
+            if place in found.mutated and place not in found.bound:
+                heap.append(_heap_entry("contents", place, place))
+        state = runtime(
+            "State",
+            ast.Constant(tuple(kept)),
+            ast.Tuple([thunk(name(place)) for place in kept], ast.Load()),
+            name(setter.name),
+            ast.Tuple(heap, ast.Load()),
+        )
+        return setter, state
+
+    def touches(self, stmt: ast.stmt) -> list[ast.stmt]:
+        """Tell of the changes that a statement makes outside the variables of the function."""
+        found = changes(_own_expressions(stmt))
+        out: list[ast.expr] = []
+        for place in found.bound:
+            base, _, attribute = place.rpartition(".")
+            if base:
+                out.append(
+                    runtime(
+                        "touch_attribute",
+                        thunk(_expression(base)),
+                        ast.Constant(attribute),
+                        ast.Constant(place),
+                    )
+                )
+            elif place in self.shared:
+                out.append(runtime("touch_variable", thunk(name(place)), ast.Constant(place)))
+        out += [
+            runtime("touch_contents", thunk(_expression(place)), ast.Constant(place))
+            for place in found.mutated
+        ]
+        return [ast.copy_location(ast.Expr(call), stmt) for call in out]
+
+
+def _definition(
+    function: str, arguments: ast.arguments, body: list[ast.stmt]
+) -> ast.FunctionDef:
+    new = ast.FunctionDef(function, arguments, body, [], None)
+    if "type_params" in ast.FunctionDef._fields:
+        new.type_params = []
+    return new
+
+
+def _heap_entry(kind: str, label: str, base: str, attribute: str | None = None) -> ast.expr:
+    parts = [ast.Constant(kind), ast.Constant(label), thunk(_expression(base)), ast.Constant(attribute)]
+    return ast.Tuple(parts, ast.Load())
+
+
+def _own_expressions(stmt: ast.stmt) -> list[ast.AST]:
+    """What a statement evaluates itself, the statements in it left out."""
+    match stmt:
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(iter=iterable):
+            return [iterable]
+        case ast.With(items=items):
+            return list(items)
+        case ast.Match(subject=subject):
+            return [subject]
+        case ast.Try() | ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+            return []
+    return [stmt]
 
 
 class _Expressions(ast.NodeTransformer):
@@ -402,36 +524,87 @@ class _Expressions(ast.NodeTransformer):
 
     def __init__(self, function: _Function) -> None:
         self.function = function
+        self.depth = 0
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        if any(contains([value], (ast.NamedExpr,)) for value in node.values[1:]):
-            self.generic_visit(node)
-            return node
-        values = [self.visit(value) for value in node.values]
         function = "and_" if isinstance(node.op, ast.And) else "or_"
+        if self.can_hoist and any(map(_binds, node.values[1:])):
+            first, *rest = node.values
+            following = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            ast.copy_location(following, node)
+            right, state = self.hoist(following)
+            return runtime(function, self.visit(first), right, state)
+        values = [self.visit(value) for value in node.values]
         result = values[-1]
         for value in reversed(values[:-1]):
             result = ast.copy_location(runtime(function, value, thunk(result)), node)
         return result
+
+    def hoist(self, *values: ast.expr) -> tuple[ast.expr, ...]:
+        """Functions that give values that bind names, and the state of these names."""
+        owner = self.function
+        functions = []
+        for value in values:
+            function = owner.new("value")
+            body = [ast.copy_location(ast.Return(self.visit(value)), value)]
+            made = owner.function(function, body, [ast.Expr(value)])
+            owner.hoisted.append(ast.copy_location(made, value))
+            functions.append(name(function))
+        setter, state = owner.state(values, None)
+        owner.hoisted.append(ast.copy_location(setter, values[0]))
+        return (*functions, state)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
         return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if self.can_hoist and (_binds(node.body) or _binds(node.orelse)):
+            return runtime(
+                "if_expression", self.visit(node.test), *self.hoist(node.body, node.orelse)
+            )
         self.generic_visit(node)
         return runtime("if_expression", node.test, thunk(node.body), thunk(node.orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        self.generic_visit(node)
         if len(node.ops) == 1:
+            self.generic_visit(node)
             return node
+        if self.can_hoist and any(map(_binds, node.comparators[1:])):
+            return self.visit(self.unchained(node))
+        self.generic_visit(node)
         operators = [ast.Constant(type(op).__name__) for op in node.ops]
         links = [
             ast.Tuple([op, thunk(right)], ast.Load())
-            for op, right in zip(operators, node.comparators, strict=True)
+            for op, right in zip(operators[1:], node.comparators[1:], strict=True)
         ]
-        return runtime("compare", node.left, *links)
+        return runtime("compare", node.left, operators[0], node.comparators[0], *links)
+
+    def unchained(self, node: ast.Compare) -> ast.expr:
+        """`a < b < c` as `a < (t := b) and t < c`."""
+        tests: list[ast.expr] = []
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            kept = self.function.flag("middle")
+            held = ast.NamedExpr(name(kept, store=True), right)
+            tests.append(ast.Compare(left, [op], [held]))
+            left = name(kept)
+        new = ast.copy_location(ast.BoolOp(ast.And(), tests), node)
+        return ast.fix_missing_locations(new)
+
+    @property
+    def can_hoist(self) -> bool:
+        """Whether a function made before the statement can see the names of an expression."""
+        return self.depth == 0
+
+    def _visit_scope(self, node: ast.expr) -> ast.expr:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+        return node
+
+    visit_Lambda = visit_ListComp = visit_SetComp = _visit_scope
+    visit_DictComp = visit_GeneratorExp = _visit_scope
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -445,8 +618,10 @@ class _Expressions(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         return self.function.nested(node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        return node
+
+
+def _binds(value: ast.expr) -> bool:
+    return contains([value], (ast.NamedExpr,))
 
 
 def _own_statements(stmts: Iterable[ast.AST]) -> Iterable[ast.AST]:
@@ -514,10 +689,26 @@ def _middle_exit(stmt: ast.While) -> ast.If | None:
     return None
 
 
+def _located(stmts: Sequence[ast.stmt], origin: ast.stmt) -> list[ast.stmt]:
+    """Statements that were made, with positions; those of the user's keep theirs."""
+    return [
+        ast.fix_missing_locations(
+            s if hasattr(s, "lineno") else ast.copy_location(s, origin)
+        )
+        for s in stmts
+    ]
+
+
+def _is_value_match(stmt: ast.Match) -> bool:
+    return all(_is_value_pattern(case.pattern) for case in stmt.cases)
+
+
 def _is_value_pattern(pattern: ast.pattern) -> bool:
     match pattern:
         case ast.MatchValue() | ast.MatchSingleton() | ast.MatchAs(pattern=None):
             return True
+        case ast.MatchAs(pattern=inner):
+            return _is_value_pattern(inner) and not changed([inner])
         case ast.MatchOr(patterns=patterns):
             return all(map(_is_value_pattern, patterns)) and not changed([pattern])
     return False
@@ -531,20 +722,57 @@ def _case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) -
     if bound:
         binding = assign(bound, name(subject))
         if case.guard is not None:
-            return ast.If(ast.Constant(True), [binding, ast.If(case.guard, body, otherwise)], [])
+            body = [ast.If(case.guard, body, copy.deepcopy(otherwise))]
         body = [binding, *body]
-    if case.guard is not None:
+    elif case.guard is not None:
         test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
     return ast.If(test or ast.Constant(True), body, otherwise)
 
 
 def _pattern_test(pattern: ast.pattern, subject: str) -> ast.expr | None:
+    """The test that a pattern stands for; None: it always matches."""
     match pattern:
         case ast.MatchValue(value=value):
             return ast.Compare(name(subject), [ast.Eq()], [value])
         case ast.MatchSingleton(value=value):
             return ast.Compare(name(subject), [ast.Is()], [ast.Constant(value)])
+        case ast.MatchAs(pattern=inner) if inner is not None:
+            return _pattern_test(inner, subject)
         case ast.MatchOr(patterns=patterns):
             tests = [test for p in patterns if (test := _pattern_test(p, subject)) is not None]
             return ast.BoolOp(ast.Or(), tests) if len(tests) == len(patterns) else None
     return None
+
+
+class _Mangle(ast.NodeTransformer):
+    """Gives private names of a class the form that Python gives them."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner.lstrip("_")
+
+    def mangled(self, identifier: str) -> str:
+        private = identifier.startswith("__") and not identifier.endswith("__") and self.owner
+        return f"_{self.owner}{identifier}" if private else identifier
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.mangled(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+        self.generic_visit(node)
+        node.attr = self.mangled(node.attr)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self.mangled(node.arg)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+
+def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
+    """A method of class `owner` with its private names as Python has them."""
+    new = _Mangle(owner).visit(copy.deepcopy(node))
+    assert isinstance(new, ast.FunctionDef)
+    return new

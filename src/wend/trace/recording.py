@@ -124,6 +124,14 @@ class Recording(Recorder):
     def set_world(self, token: Value) -> None:
         self._world = token
 
+    def effects(self) -> Value | None:
+        """The last effect, to go back to where a part is recorded again."""
+        return self._world
+
+    def restore_effects(self, last: Value | None) -> None:
+        """Forget the effects after `last`: their nodes are read by nobody."""
+        self._world = last or self.world_param
+
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
