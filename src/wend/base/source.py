@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 # Frames below this folder are wend's own; the user's line is the first one outside.
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def user_source() -> Source | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not code.co_filename.startswith(PACKAGE):
             return Source(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None

@@ -10,7 +10,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture.exits import RETURN_VALUE
+from wend.capture.names import RETURN_VALUE
 from wend.capture import unbound
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
@@ -108,7 +108,7 @@ class _Branch:
 
     def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """What a variable holds at the end of each arm, if it is part of the graph."""
-        if name == RETURN_VALUE:
+        if name == RETURN_VALUE or self.verb == "gives":
             pair = _filled(pair)
         if any(value is UNBOUND for value in pair):
             return None

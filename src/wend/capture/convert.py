@@ -13,13 +13,14 @@ from typing import Any
 from wend.base.errors import WendError, explain
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced
-from wend.capture.exits import PREFIX
+from wend.capture.names import PREFIX
+from wend.capture.guard import guarded
 from wend.capture.loops import for_, while_
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
 from wend.capture.places import touch_attribute, touch_contents, touch_variable
 from wend.capture.rewrite import RUNTIME, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
-from wend.capture.state import State, is_bound
+from wend.capture.state import State, is_unbound
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -37,11 +38,17 @@ def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def capture(fun: Any) -> Any:
+    """A function whose control flow can be recorded, and whose errors show the user's lines."""
+    found = captured(fun)
+    return found if found is fun else guarded(found)
+
+
+def captured(fun: Any) -> Any:
     """A function whose control flow can be recorded; anything else as it is."""
     if isinstance(fun, types.MethodType):
-        return types.MethodType(capture(fun.__func__), fun.__self__)
+        return types.MethodType(captured(fun.__func__), fun.__self__)
     if isinstance(fun, functools.partial):
-        return functools.partial(capture(fun.func), *fun.args, **fun.keywords)
+        return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
     if getattr(fun, "__wend_do_not_capture__", False) or fun.__code__ in _own:
@@ -59,13 +66,13 @@ def _capture_object(fun: Any) -> Any:
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
         return fun
-    return types.MethodType(capture(method), fun)
+    return types.MethodType(captured(method), fun)
 
 
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     exchanged = replaced(fun)
-    return exchanged if exchanged is not fun else capture(fun)
+    return exchanged if exchanged is not fun else captured(fun)
 
 
 # What rewritten code calls.
@@ -79,7 +86,7 @@ _RUNTIME = types.SimpleNamespace(
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
-    is_bound=is_bound,
+    is_unbound=is_unbound,
     not_=not_,
     or_=or_,
     touch_attribute=touch_attribute,

@@ -9,10 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wend.capture.names import contains
-
-PREFIX = "_wend_"
-RETURN_VALUE = f"{PREFIX}value"
+from wend.capture.names import RETURN_VALUE, RETURNED, contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,7 @@ class Flags:
 
     broken: str
     skipped: str
-    returned: str = f"{PREFIX}returned"
+    returned: str = RETURNED
     value: str = RETURN_VALUE
 
 

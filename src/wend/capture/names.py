@@ -10,6 +10,11 @@ from collections.abc import Iterable, Sequence
 
 Places = dict[str, None]  # an ordered set
 
+PREFIX = "_wend_"
+# What a `return` in a loop sets
+RETURNED = f"{PREFIX}returned"
+RETURN_VALUE = f"{PREFIX}value"
+
 # Methods that change the list, dict or set they are called on.
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
@@ -67,6 +72,14 @@ class Changes(ast.NodeVisitor):
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(_root(node.func.value))
         self.generic_visit(node)
+
+    def visit_For(self, node: ast.For | ast.While) -> None:
+        if contains(node.body, (ast.Return,)):
+            self.add(RETURNED)
+            self.add(RETURN_VALUE)
+        self.generic_visit(node)
+
+    visit_While = visit_For
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.add(node.name)

@@ -13,10 +13,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from wend.capture import exits
-from wend.capture.exits import PREFIX, Flags, assign, leaves, lower_body, name
-from wend.capture.names import changed, changes, contains, live_before, read
+from wend.capture.exits import Flags, assign, leaves, lower_body, name
+from wend.capture.names import PREFIX, changed, changes, contains, live_before, read
 
 RUNTIME = f"{PREFIX}_"
 _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
@@ -66,14 +67,16 @@ class _Function:
             if isinstance(inner, (ast.Global, ast.Nonlocal))
             for shared in inner.names
         }
+        bound = changes(node.body).bound
+        self.locals = {*self.params, *(p for p in bound if "." not in p)} - self.globals - self.outer
         self.flags: list[str] = []
         self.hoisted: list[ast.stmt] = []
 
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
         body = self.block(node.body, set(), is_tail=True)
-        bound = [p for p in changed(node.body) if "." not in p and p not in self.params]
-        local = [n for n in (*bound, *self.flags) if n not in self.globals | self.outer]
+        bound = [p for p in changes(node.body).bound if p in self.locals - {*self.params}]
+        local = [*bound, *self.flags]
         new = ast.FunctionDef(
             node.name,
             _without_annotations(node.args, self.expressions),
@@ -90,8 +93,14 @@ class _Function:
         return f"{PREFIX}{kind}{self.numbers[0]}"
 
     def flag(self, kind: str) -> str:
-        self.flags.append(self.new(kind))
-        return self.flags[-1]
+        """A new variable of the function."""
+        return self.variable(self.new(kind))
+
+    def variable(self, identifier: str) -> str:
+        if identifier not in self.locals:
+            self.locals.add(identifier)
+            self.flags.append(identifier)
+        return identifier
 
     # Statements
     def block(
@@ -131,9 +140,8 @@ class _Function:
         if isinstance(stmt, ast.Match) and _is_value_match(stmt):
             return self.block([*self.match_as_if(stmt), *rest], set(), is_tail=True)
         flags = Flags(self.flag("broken"), self.flag("skipped"))
-        for flag in (flags.returned, flags.value):
-            if flag not in self.flags:
-                self.flags.append(flag)
+        self.variable(flags.returned)
+        self.variable(flags.value)
         start = [assign(flag, False) for flag in (flags.broken, flags.skipped, flags.returned)]
         ending: ast.stmt = ast.Return(name(flags.value))
         if isinstance(stmt, (ast.For, ast.While)):
@@ -235,10 +243,11 @@ class _Function:
                         self.block(final, after),
                     )
                 ]
-        return [self.expressions.visit(stmt)]
+        return [self.expressions.visit(cloned(stmt))]
 
     def visit(self, expression: ast.expr) -> ast.expr:
-        new = self.expressions.visit(expression)
+        # A copy: what code changes and reads is asked of the code as it was written.
+        new = self.expressions.visit(cloned(expression))
         assert isinstance(new, ast.expr)
         return new
 
@@ -406,7 +415,11 @@ class _Function:
         self, function: str, body: Sequence[ast.stmt], origin: Sequence[ast.stmt]
     ) -> ast.FunctionDef:
         """A function of these statements that changes the variables of this one."""
-        names = [place for place in changed(origin) if "." not in place]
+        names = [
+            place
+            for place in changes(origin).bound
+            if place in self.locals or place in self.globals or place in self.outer
+        ]
         statements: list[ast.stmt] = [*self.declarations(names), *body]
         new = ast.FunctionDef(function, _no_arguments(), statements or [ast.Pass()], [], None)
         if hasattr(self.node, "type_params"):
@@ -436,15 +449,17 @@ class _Function:
             for p in found.places
             if "." not in p
             and p not in self.shared
+            and p in self.locals
             and (live is None or p in live or p in self.always_live or p in found.mutated)
         ]
         values = f"{PREFIX}values"
         body: list[ast.stmt] = self.declarations(kept)
-        for index, place in enumerate(kept):
-            given = ast.Subscript(name(values), ast.Constant(index), ast.Load())
-            # Bound first, so that there is something to delete.
-            gone = [assign(place, ast.Constant(None)), ast.Delete([ast.Name(place, ast.Del())])]
-            body.append(ast.If(runtime("is_bound", given), [assign(place, given)], gone))
+        if kept:
+            targets = ast.Tuple([name(place, store=True) for place in kept], ast.Store())
+            body.append(ast.Assign([targets], name(values)))
+        for place in kept:
+            gone = ast.Delete([ast.Name(place, ast.Del())])
+            body.append(ast.If(runtime("is_unbound", name(place)), [gone], []))
         arguments = ast.arguments([], [ast.arg(values)], None, [], [], None, [])
         setter = _definition(self.new("set"), arguments, body or [ast.Pass()])
         heap: list[ast.expr] = []
@@ -615,9 +630,6 @@ class _Expressions(ast.NodeTransformer):
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        return self.function.nested(node)
-
 
 
 def _binds(value: ast.expr) -> bool:
@@ -687,6 +699,18 @@ def _middle_exit(stmt: ast.While) -> ast.If | None:
     if isinstance(found, ast.If) and not found.orelse and len(found.body) == 1:
         return found if isinstance(found.body[0], ast.Break) else None
     return None
+
+
+def cloned(node: Any) -> Any:
+    """A copy of a syntax tree, faster than `copy.deepcopy`."""
+    if isinstance(node, list):
+        return [cloned(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    new = type(node)()
+    for field, value in node.__dict__.items():
+        new.__dict__[field] = cloned(value) if isinstance(value, (ast.AST, list)) else value
+    return new
 
 
 def _located(stmts: Sequence[ast.stmt], origin: ast.stmt) -> list[ast.stmt]:

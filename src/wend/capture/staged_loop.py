@@ -11,7 +11,7 @@ from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.capture import unbound
 from wend.capture.branches import labelled, placeholder
-from wend.capture.exits import RETURN_VALUE
+from wend.capture.names import RETURN_VALUE
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
 from wend.capture.truth import truth

@@ -24,8 +24,8 @@ from wend.trace.arguments import is_array_leaf
 Read = Callable[[], Any]
 
 
-def is_bound(value: object) -> bool:
-    return value is not UNBOUND
+def is_unbound(value: object) -> bool:
+    return value is UNBOUND
 
 
 class Reference:

@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.base.config import settings
 from wend.capture.convert import capture
+from wend.capture.guard import user_traceback
 from wend.base.errors import TypeMismatchError, explain
 from wend.base import trees
 from wend.eager.dispatch import Staged
@@ -87,7 +88,11 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         arguments = self._bind(args, kwargs)
-        concrete = self._find(arguments)
+        try:
+            concrete = self._find(arguments)
+        except Exception as error:
+            # The user's own lines only; those of wend that are left out are no help.
+            raise error.with_traceback(user_traceback(error.__traceback__))
         recording = current()
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays)
