@@ -1853,7 +1853,7 @@ def private_names(n):
     return Box(0).private(n)
 
 
-@on(*INTS)
+@on(*INTS, refused="the truth of")
 def property_read(n):
     return Box(n).double
 

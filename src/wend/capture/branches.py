@@ -11,7 +11,7 @@ from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.names import RETURN_VALUE
-from wend.capture import unbound
+from wend.capture import guard, unbound
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
 from wend.capture.truth import truth
@@ -69,7 +69,7 @@ class _Branch:
                 with logged() as log:
                     try:
                         self.state.set(self.start)
-                        with region.active():
+                        with region.active(), guard.region(self.where):
                             returned.append(arm())
                         ends.append(self.state.get())
                     finally:

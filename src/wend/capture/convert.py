@@ -14,17 +14,21 @@ from wend.base.errors import WendError, explain
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced
 from wend.capture.names import PREFIX
-from wend.capture.guard import guarded
+from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
 from wend.capture.places import touch_attribute, touch_contents, touch_variable
-from wend.capture.rewrite import RUNTIME, mangled, rewrite_function
+from wend.capture.rewrite import RUNTIME, THUNK, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
 _NOT_RUN_THROUGH = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+class CaptureError(WendError, TypeError):
+    """Something that cannot be captured."""
+
 
 _converted: dict[types.CodeType, types.CodeType | None] = {}
 _own: set[types.CodeType] = set()  # code that is captured already
@@ -39,8 +43,21 @@ def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def capture(fun: Any) -> Any:
     """A function whose control flow can be recorded, and whose errors show the user's lines."""
+    _check_kind(fun)
     found = captured(fun)
     return found if found is fun else guarded(found)
+
+
+def _check_kind(fun: Any) -> None:
+    """Refuse what runs piece by piece."""
+    what = inspect.unwrap(fun) if is_plain_function(fun) else fun
+    name = getattr(what, "__name__", "it")
+    if inspect.iscoroutinefunction(what) or inspect.isasyncgenfunction(what):
+        cure = "wend.function takes plain functions; await around the call, not in it."
+        raise CaptureError(explain(f"`{name}` is an async function.", cure=cure))
+    if inspect.isgeneratorfunction(what):
+        cure = "collect the values in a list (out.append(x)) and return them."
+        raise CaptureError(explain(f"`{name}` is a generator function: it has `yield`.", cure=cure))
 
 
 def captured(fun: Any) -> Any:
@@ -81,6 +98,8 @@ _RUNTIME = types.SimpleNamespace(
     and_=and_,
     assert_=assert_,
     call=call,
+    check_caught=check_caught,
+    check_raise=check_raise,
     compare=compare,
     for_=for_,
     if_=if_,
@@ -154,16 +173,21 @@ def _code_in(code: types.CodeType, name: str) -> types.CodeType:
 def _named_as_written(code: types.CodeType, original: types.CodeType) -> types.CodeType:
     """The code with names that tracebacks should show: the function's own."""
     constants = tuple(
-        _named_as_written(constant, original)
-        if isinstance(constant, types.CodeType) and constant.co_name.startswith(PREFIX)
-        else constant
+        _part_named(constant, original) if isinstance(constant, types.CodeType) else constant
         for constant in code.co_consts
     )
-    if not code.co_name.startswith(PREFIX):
-        return code.replace(co_consts=constants, co_qualname=original.co_qualname)
     return code.replace(
         co_consts=constants, co_name=original.co_name, co_qualname=original.co_qualname
     )
+
+
+def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeType:
+    """The code of a function inside: a part of the user's function, or one of the user's."""
+    if code.co_name.startswith(PREFIX) or THUNK in code.co_varnames:
+        part = _named_as_written(code, original)
+        PARTS.add(part)
+        return part
+    return _named_as_written(code, code)
 
 
 def _register(code: types.CodeType) -> None:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from contextlib import contextmanager, suppress
+from types import CodeType, TracebackType
 from typing import Any
 
 from wend.base.errors import WendError, explain
-from wend.base.source import PACKAGE
+from wend.base.source import PACKAGE, at, user_source
 from wend.capture import unbound
+from wend.trace.recording import current
+
+
+PARTS: set[CodeType | None] = set()  # the code of bodies, branches and operands
+
+
+class StagedRaiseError(WendError):
+    """An exception is raised, or caught, depending on traced values."""
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
@@ -71,9 +81,53 @@ def _is_own(entry: TracebackType) -> bool:
 
 
 def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without wend's own lines; as it is where it has no other."""
-    kept = [entry for entry in _entries(traceback) if not _is_own(entry)]
+    """A traceback with the user's lines only, each once."""
+    entries = [entry for entry in _entries(traceback) if not _is_own(entry)]
+    following = [*(entry.tb_frame.f_code for entry in entries), None][1:]
+    # A part of a function is called by the function itself, from a line further out.
+    kept = [entry for entry, next in zip(entries, following, strict=True) if next not in PARTS]
     found: TracebackType | None = None
     for entry in reversed(kept):
         found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return found
+
+
+def check_raise() -> None:
+    """Refuse a `raise` that only some runs would come to."""
+    recording = current()
+    if recording is not None and recording.is_region:
+        raise StagedRaiseError(
+            explain(
+                f"`raise`{at(user_source())} depends on a traced value: whether it happens is "
+                "not known while the function is recorded.",
+                cure="write `assert test, message`, which is checked when it runs, or return a "
+                "flag and raise outside.",
+            )
+        )
+
+
+def check_caught() -> None:
+    """Refuse to catch what only some runs would raise."""
+    error = sys.exc_info()[1]
+    where = getattr(error, "__wend_region__", None)
+    if where is not None:
+        raise StagedRaiseError(
+            explain(
+                f"`except`{at(user_source())} catches {type(error).__name__} from the {where}, "
+                "which only some runs come to.",
+                cure="put the `try` inside it, or test for the case with `if`.",
+            )
+        ) from error
+
+
+@contextmanager
+def region(where: str) -> Iterator[None]:
+    """Mark exceptions that leave a branch or a loop that is being recorded."""
+    try:
+        yield
+    except WendError:
+        raise
+    except Exception as error:
+        with suppress(AttributeError):
+            error.__wend_region__ = where  # type: ignore[attr-defined]
+        raise

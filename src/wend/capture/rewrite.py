@@ -20,7 +20,7 @@ from wend.capture.exits import Flags, assign, leaves, lower_body, name
 from wend.capture.names import PREFIX, changed, changes, contains, live_before, read
 
 RUNTIME = f"{PREFIX}_"
-_NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
+THUNK = f"{PREFIX}"
 
 
 def runtime(function: str, *arguments: ast.expr) -> ast.Call:
@@ -29,8 +29,8 @@ def runtime(function: str, *arguments: ast.expr) -> ast.Call:
 
 
 def thunk(value: ast.expr) -> ast.Lambda:
-    """`lambda: value`."""
-    return ast.Lambda(_NO_ARGUMENTS, value)
+    """`lambda: value`; the name of what it ignores tells it from lambdas of the user."""
+    return ast.Lambda(ast.arguments([], [], ast.arg(THUNK), [], [], None, []), value)
 
 
 def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -120,7 +120,7 @@ class _Function:
                 return out + self.returning(stmt, list(rest))
             live = live_before(rest, after) | self.always_live
             new = self.with_hoisted(stmt, lambda stmt=stmt, live=live: self.statement(stmt, live))
-            out += [ast.copy_location(one, stmt) for one in new]
+            out += [_at_head(one, stmt) for one in new]
         return out
 
     def with_hoisted(
@@ -171,7 +171,7 @@ class _Function:
         stmt = copy.copy(stmt)
         stmt.orelse = []
         loop = self.with_hoisted(stmt, lambda: self.statement(stmt, live, flags))
-        loop = [ast.copy_location(s, stmt) for s in loop]
+        loop = [_at_head(s, stmt) for s in loop]
         return [*start, *loop, *self.block(following, set(), is_tail=True)]
 
     def if_return(self, stmt: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
@@ -193,7 +193,7 @@ class _Function:
         setter, state = self.state(nodes, None)
         call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting, state)
         out += [setter, ast.Return(call)]
-        return [ast.copy_location(new, stmt) for new in out]
+        return [_at_head(new, stmt) for new in out]
 
     def outlives(self, place: str) -> bool:
         """Whether a place is still there when the function has ended."""
@@ -217,6 +217,9 @@ class _Function:
                 return [self.nested_class(stmt)]
             case ast.AsyncFunctionDef():
                 return [stmt]
+            case ast.Raise():
+                check = ast.Expr(runtime("check_raise"))
+                return [*_located([check], stmt), self.expressions.visit(cloned(stmt))]
             case ast.Assert(test=test, msg=message):
                 said = message or ast.Constant(None)
                 call = runtime("assert_", self.visit(test), thunk(self.visit(said)))
@@ -231,7 +234,10 @@ class _Function:
                 late = after | read([*handlers, *orelse, *final])
                 caught = [
                     ast.copy_location(
-                        ast.ExceptHandler(h.type, h.name, self.block(h.body, late)), h
+                        ast.ExceptHandler(
+                            h.type, h.name, [*self.checked(h), *self.block(h.body, late)]
+                        ),
+                        h,
                     )
                     for h in handlers
                 ]
@@ -264,6 +270,11 @@ class _Function:
             for inner in stmt.body
         ]
         return new
+
+    @staticmethod
+    def checked(handler: ast.ExceptHandler) -> list[ast.stmt]:
+        check = ast.Expr(runtime("check_caught"))
+        return _located([check], handler.body[0])
 
     # Branches
     def if_(self, stmt: ast.If, after: set[str]) -> list[ast.stmt]:
@@ -349,7 +360,7 @@ class _Function:
         setter, state = self.state([*first, test, *body], head | after | late)
         out.append(setter)
         call = runtime("while_", *map(name, names), state, ast.Constant(always))
-        return [ast.copy_location(new, stmt) for new in (*out, ast.Expr(call))]
+        return [_at_head(new, stmt) for new in (*out, ast.Expr(call))]
 
     def head(self, after: set[str], iteration: Sequence[ast.stmt]) -> set[str]:
         """The names that are live where an iteration starts."""
@@ -385,7 +396,7 @@ class _Function:
         call = runtime("for_", self.visit(stmt.iter), name(function), state, broken)
         out.append(ast.Expr(call))
         start = self.start_flags(flags, stmt) if flags else []
-        done = [*start, *(ast.copy_location(new, stmt) for new in out)]
+        done = [*start, *(_at_head(new, stmt) for new in out)]
         if flags is None:
             return done + self.block(stmt.orelse, after)
         return done + self.loop_else(stmt, flags, after)
@@ -710,6 +721,17 @@ def cloned(node: Any) -> Any:
     new = type(node)()
     for field, value in node.__dict__.items():
         new.__dict__[field] = cloned(value) if isinstance(value, (ast.AST, list)) else value
+    return new
+
+
+def _at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
+    """A statement that was made, at the first line of the one it stands for."""
+    if not hasattr(new, "lineno"):
+        ast.copy_location(new, stmt)
+        if stmt.end_lineno != stmt.lineno and not isinstance(new, ast.FunctionDef):
+            # One line only: the line of a call is the last one of what is called.
+            new.end_lineno = new.lineno
+            new.end_col_offset = new.col_offset + len(type(stmt).__name__)
     return new
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
-from wend.capture import unbound
+from wend.capture import guard, unbound
 from wend.capture.branches import labelled, placeholder
 from wend.capture.names import RETURN_VALUE
 from wend.capture.places import UNBOUND, logged
@@ -83,8 +83,9 @@ class StagedLoop:
         while True:
             with logged() as log:
                 try:
-                    predicate = self._trace_before(test)
-                    ends = self._trace_after(body)
+                    with guard.region(self.where):
+                        predicate = self._trace_before(test)
+                        ends = self._trace_after(body)
                 finally:
                     more = discovery.undone(log)
             if discovery.found_more(more):
