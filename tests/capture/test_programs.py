@@ -24,7 +24,8 @@ def check(text: str, static: tuple[int, ...]) -> None:
 
 
 STATICS = st.sampled_from([(), (0,), (1, 2), (0, 1, 2)])
-SETTINGS = settings(
+NORMAL = settings(
+    max_examples=100,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,
@@ -32,16 +33,14 @@ SETTINGS = settings(
 )
 
 
-@SETTINGS
-@settings(max_examples=100)
+@NORMAL
 @given(programs(depth=3), STATICS)
 def test_programs(text: str, static: tuple[int, ...]) -> None:
     check(text, static)
 
 
 @pytest.mark.slow
-@SETTINGS
-@settings(max_examples=2000)
+@settings(NORMAL, max_examples=2000)
 @given(programs(depth=4), STATICS)
 def test_many_programs(text: str, static: tuple[int, ...]) -> None:
     check(text, static)

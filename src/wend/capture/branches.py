@@ -126,6 +126,11 @@ class _Branch:
         )
 
     def _returned(self, returned: list[Any]) -> list[Any]:
+        if any(value is UNBOUND for value in returned):
+            # A `return` in a loop that no iteration comes to.
+            returned = _filled(returned)
+            if returned[0] is UNBOUND or returned[1] is UNBOUND:
+                return [None, None]
         leaves = [trees.flatten(value)[0] for value in returned]
         if any(leaves) and not all(is_carried(value) for value in returned):
             if is_same(*returned):

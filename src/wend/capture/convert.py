@@ -17,7 +17,7 @@ from wend.capture.names import PREFIX
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
-from wend.capture.places import touch_attribute, touch_contents, touch_variable
+from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
 from wend.capture.rewrite import RUNTIME, THUNK, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
@@ -108,6 +108,7 @@ _RUNTIME = types.SimpleNamespace(
     is_unbound=is_unbound,
     not_=not_,
     or_=or_,
+    returned=read,
     touch_attribute=touch_attribute,
     touch_contents=touch_contents,
     touch_variable=touch_variable,

@@ -15,6 +15,9 @@ PREFIX = "_wend_"
 RETURNED = f"{PREFIX}returned"
 RETURN_VALUE = f"{PREFIX}value"
 
+# Where a call of the rest of a function holds its statements, for they are part of what it does
+REST = f"{PREFIX}rest"
+
 # Methods that change the list, dict or set they are called on.
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
@@ -71,6 +74,8 @@ class Changes(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(_root(node.func.value))
+        for inner in getattr(node, REST, ()):
+            self.visit(inner)
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For | ast.While) -> None:
@@ -140,6 +145,8 @@ def read(nodes: Iterable[ast.AST]) -> set[str]:
                 found.add(inner.id)
             elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                 found.add(inner.target.id)
+            elif hasattr(inner, REST):
+                found |= live_before(getattr(inner, REST), set())
     return found
 
 

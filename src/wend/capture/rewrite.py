@@ -17,7 +17,7 @@ from typing import Any
 
 from wend.capture import exits
 from wend.capture.exits import Flags, assign, leaves, lower_body, name
-from wend.capture.names import PREFIX, changed, changes, contains, live_before, read
+from wend.capture.names import PREFIX, REST, changed, changes, contains, live_before, read
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
@@ -74,7 +74,7 @@ class _Function:
 
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
-        body = self.block(node.body, set(), is_tail=True)
+        body = self.block(self.without_exits_in_else(node.body), set(), is_tail=True)
         bound = [p for p in changes(node.body).bound if p in self.locals - {*self.params}]
         local = [*bound, *self.flags]
         new = ast.FunctionDef(
@@ -87,6 +87,36 @@ class _Function:
         if hasattr(node, "type_params"):
             new.type_params = []
         return ast.fix_missing_locations(ast.copy_location(new, node))
+
+    def without_exits_in_else(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Loops whose `else` leaves a loop around it, or the function, with an `if` in its place."""
+        return [new for stmt in stmts for new in self.without_exit_in_else(stmt)]
+
+    def without_exit_in_else(self, stmt: ast.stmt) -> list[ast.stmt]:
+        if not contains([stmt], (ast.For, ast.While)):
+            return [stmt]
+        stmt = copy.copy(stmt)
+        for field in ("body", "orelse", "finalbody"):
+            if hasattr(stmt, field):
+                setattr(stmt, field, self.without_exits_in_else(getattr(stmt, field)))
+        for field in ("handlers", "cases"):
+            if hasattr(stmt, field):
+                parts = [copy.copy(part) for part in getattr(stmt, field)]
+                for part in parts:
+                    part.body = self.without_exits_in_else(part.body)
+                setattr(stmt, field, parts)
+        if not isinstance(stmt, (ast.For, ast.While)) or not contains(
+            stmt.orelse, (ast.Break, ast.Continue, ast.Return)
+        ):
+            return [stmt]
+        otherwise, stmt.orelse = stmt.orelse, []
+        if not contains(stmt.body, (ast.Break,), in_loops=False):
+            return [stmt, *otherwise]
+        left = self.flag("left")
+        stmt.body = [_MarkBreaks(left).visit(cloned(inner)) for inner in stmt.body]
+        unless = ast.If(ast.UnaryOp(ast.Not(), name(left)), otherwise, [])
+        start, ending = _located([assign(left, False), unless], otherwise[0])
+        return [start, stmt, ending]
 
     def new(self, kind: str) -> str:
         self.numbers[0] += 1
@@ -143,7 +173,7 @@ class _Function:
         self.variable(flags.returned)
         self.variable(flags.value)
         start = [assign(flag, False) for flag in (flags.broken, flags.skipped, flags.returned)]
-        ending: ast.stmt = ast.Return(name(flags.value))
+        ending: ast.stmt = ast.Return(runtime("returned", thunk(name(flags.value))))
         if isinstance(stmt, (ast.For, ast.While)):
             return self.returning_loop(stmt, rest, flags, start)
         if not leaves([stmt]):
@@ -162,7 +192,7 @@ class _Function:
         elif stmt.orelse:
             following = [*stmt.orelse, *rest]
         if contains(stmt.body, (ast.Return,)):
-            ending: ast.stmt = ast.Return(name(flags.value))
+            ending: ast.stmt = ast.Return(runtime("returned", thunk(name(flags.value))))
             if not leaves([stmt]):
                 ending = ast.If(name(flags.returned), [ending], [])
             following = [*_located([ending], stmt), *following]
@@ -183,7 +213,9 @@ class _Function:
         if rest and len(going_on) == 2:
             tail = self.new("rest")
             out.append(self.function(tail, self.block(rest, set(), is_tail=True), rest))
-            rest = [ast.copy_location(ast.Return(ast.Call(name(tail), [], [])), rest[0])]
+            going_on_there = ast.Call(name(tail), [], [])
+            setattr(going_on_there, REST, rest)
+            rest = [ast.copy_location(ast.Return(going_on_there), rest[0])]
         arms = [arm if leaves(arm) else [*arm, *rest] for arm in arms]
         names = [self.new("then"), self.new("else")]
         for arm_name, arm in zip(names, arms, strict=True):
@@ -364,8 +396,9 @@ class _Function:
 
     def head(self, after: set[str], iteration: Sequence[ast.stmt]) -> set[str]:
         """The names that are live where an iteration starts."""
-        once = live_before(iteration, after)
-        return live_before(iteration, after | once) | self.always_live
+        # After the last one, or after the test, comes what follows the loop.
+        once = after | live_before(iteration, after)
+        return after | live_before(iteration, once) | self.always_live
 
     def for_(
         self, stmt: ast.For, after: set[str], flags: Flags | None = None
@@ -710,6 +743,21 @@ def _middle_exit(stmt: ast.While) -> ast.If | None:
     if isinstance(found, ast.If) and not found.orelse and len(found.body) == 1:
         return found if isinstance(found.body[0], ast.Break) else None
     return None
+
+
+class _MarkBreaks(ast.NodeTransformer):
+    """Sets a flag before each `break` of a loop."""
+
+    def __init__(self, flag: str) -> None:
+        self.flag = flag
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        return [*_located([assign(self.flag, True)], node), node]
+
+    def _leave(self, node: ast.stmt) -> ast.stmt:
+        return node
+
+    visit_For = visit_While = visit_FunctionDef = visit_ClassDef = _leave
 
 
 def cloned(node: Any) -> Any:

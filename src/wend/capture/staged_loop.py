@@ -112,7 +112,8 @@ class StagedLoop:
     def _trace_before(self, test: Thunk) -> Any:
         self.before = Recording("before", self.outer, is_region=True)
         values = list(self.start)
-        for k, value in zip(self.carried, self.types.params(self.before), strict=True):
+        self.entered = self.types.params(self.before)
+        for k, value in zip(self.carried, self.entered, strict=True):
             values[k] = value
         self.state.set(values)
         with self.before.active():
@@ -130,9 +131,8 @@ class StagedLoop:
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
         params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
         values = list(self.known)
-        for k, value in zip(
-            self.forwarded, trees.unflatten(self.forward_tree, params), strict=True
-        ):
+        self.params = trees.unflatten(self.forward_tree, params)
+        for k, value in zip(self.forwarded, self.params, strict=True):
             values[k] = value
         self.state.set(values)
         with self.after.active():
@@ -210,6 +210,7 @@ class StagedLoop:
             for value, t in zip(node.results, self.forward_types, strict=False)
         ]
         values = list(self.start)
+        unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
         for k, name in enumerate(self.state.names):
             if k not in self.forwarded and not is_same(values[k], self.ends[k]):
                 values[k] = UNBOUND
@@ -217,5 +218,14 @@ class StagedLoop:
         for k, value in zip(
             self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
         ):
-            values[k] = value
+            if k not in unchanged:
+                values[k] = value
         self.state.restore(values)
+
+    def _is_unchanged(self, k: int) -> bool:
+        """Whether every iteration hands a variable on as it is."""
+        if k not in self.carried:
+            return False
+        entered = self.entered[self.carried.index(k)]
+        handed_on = self.params[self.forwarded.index(k)]
+        return is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
