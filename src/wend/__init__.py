@@ -8,6 +8,9 @@ from wend import ir as ir
 from wend import numpy as numpy
 from wend.base.config import config as config
 from wend.base.errors import WendError as WendError
+from wend.capture.convert import do_not_capture as do_not_capture
+from wend.capture.convert import source as source
+from wend.capture.iterables import unroll as unroll
 from wend.function.concrete import ConcreteFunction as ConcreteFunction
 from wend.function.function import Function as Function
 from wend.function.function import function as function

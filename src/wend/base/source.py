@@ -9,8 +9,8 @@ from types import FrameType
 
 # Frames below this folder are wend's own; the user's line is the first one outside.
 # The demo's programs, in `cli`, are what a user would write.
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_PROGRAMS = os.path.join(_PACKAGE, "cli") + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PROGRAMS = os.path.join(PACKAGE, "cli") + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def user_source() -> Source | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not file.startswith(_PACKAGE) or file.startswith(_PROGRAMS):
+        if not file.startswith(PACKAGE) or file.startswith(PROGRAMS):
             return Source(file, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None

@@ -9,6 +9,8 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
+from wend.capture.convert import capture
+from wend.capture.guard import user_traceback
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, explain, listed
@@ -35,6 +37,7 @@ class Function:
         input_signature: Sequence[Any] | None = None,
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
+        capture: bool = True,
         backend: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -43,6 +46,7 @@ class Function:
         self.python_function = python_function
         self.name = name or str(getattr(python_function, "__name__", "function"))
         self.backend = backend
+        self.capture = capture
         self.signature = Signature(
             python_function,
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
@@ -84,7 +88,11 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         arguments = self._bind(args, kwargs)
-        concrete = self._find(arguments)
+        try:
+            concrete = self._find(arguments)
+        except Exception as error:
+            # The user's own lines only; those of wend that are left out are no help.
+            raise error.with_traceback(user_traceback(error.__traceback__))
         recording = current()
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays)
@@ -114,7 +122,7 @@ class Function:
             given = self.signature.bind(trees.unflatten(_, specs), {})
             arguments = given
         traced = trace_function(
-            self.python_function,
+            capture(self.python_function) if self.capture else self.python_function,
             arguments.types,
             arguments.call,
             self.name,
@@ -203,6 +211,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
+    capture: bool = True,
     capture_by_value: bool = False,
     reduce_retracing: str = "auto",
     backend: str | None = None,
@@ -215,6 +224,7 @@ def function(
         input_signature: `TensorSpec`s for the arguments, for exactly one trace.
         static_argnums: arguments, by position, whose values are part of the signature.
         static_argnames: the same, by name.
+        capture: let Python's own `while`, `for` and `if` be recorded.
         capture_by_value: not built yet.
         reduce_retracing: "auto"; other policies are not built yet.
         backend: what runs it: `"numpy"` or `"native"`; None: `wend.config`'s.
@@ -238,6 +248,7 @@ def function(
         "input_signature": input_signature,
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
+        "capture": capture,
         "backend": backend,
         "name": name,
     }

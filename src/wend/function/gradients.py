@@ -19,6 +19,7 @@ from wend.base.errors import (
     TypeMismatchError,
     explain,
 )
+from wend.capture.convert import capture
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import Function
@@ -164,7 +165,7 @@ class _Gradient:
         assert recording is not None
         arguments = self.arguments
         traced = trace_function(
-            self.fun,
+            capture(self.fun),
             arguments.types,
             arguments.call,
             self.name,

@@ -424,7 +424,7 @@ def _branch(
             results.append(branch(*operands))
         recordings.append(region)
     leaves, treedef = _same_structure(where, results, roles)
-    types = _agree(where, leaves, trees.paths(treedef, "result"), roles)
+    types = agree(where, leaves, trees.paths(treedef, "result"), roles)
     values = []
     for region, own in zip(recordings, leaves, strict=True):
         with region.active():
@@ -482,7 +482,7 @@ def _same_structure(
     return [[as_array(leaf) for leaf in own] for own in found], treedef
 
 
-def _agree(
+def agree(
     where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str], roles: Sequence[str]
 ) -> list[LeafType]:
     """The common type of each result; weak ones take the strong dtype of the others (D5)."""

@@ -44,7 +44,7 @@ class Recording(Recorder):
         self.is_open = True
         self.captured: dict[Value, Value] = {}  # a region's: outer value -> param
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
-        self._captures: list[Value] = []
+        self.captures: list[Value] = []
         self._array_params: dict[int, Value] = {}
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -121,7 +121,7 @@ class Recording(Recorder):
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
             self._array_params[key] = Value(type)
-            self._captures.append(self._array_params[key])
+            self.captures.append(self._array_params[key])
             self.bindings.append(binding)
         return self._array_params[key]
 
@@ -135,13 +135,21 @@ class Recording(Recorder):
     def set_world(self, token: Value) -> None:
         self._world = token
 
+    def effects(self) -> Value | None:
+        """The last effect, to go back to where a part is recorded again."""
+        return self._world
+
+    def restore_effects(self, last: Value | None) -> None:
+        """Forget the effects after `last`: their nodes are read by nobody."""
+        self._world = last or self.world_param
+
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
         self.is_open = False
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
-        captures = tuple(self._captures)
+        captures = tuple(self.captures)
         nodes = tuple(self.b.nodes)
         return Graph(self.b.name, (*params, *captures), nodes, tuple(results), captures)
 

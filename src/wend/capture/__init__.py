@@ -1,0 +1,1 @@
+"""Floor 9: Python control flow, rewritten so that it can be recorded."""

@@ -1,0 +1,237 @@
+"""`if` on what may be traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import CarryError, StructureError, explain
+from wend.base.source import at, user_source
+from wend.capture.names import RETURN_VALUE
+from wend.capture import guard, unbound
+from wend.capture.places import UNBOUND, logged
+from wend.capture.state import Discovery, State, is_carried, is_same
+from wend.capture.truth import truth
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import as_array, cast, tensor_type
+from wend.trace.control import agree, join_branches
+from wend.trace.recording import Recording, current
+
+Arm = Callable[[], Any]
+
+
+def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> None:
+    """`if test: then  else: other`; the arms change the state, of which `live` is read later."""
+    if isinstance(test, Staged):
+        _Branch(test, state, live).record(then, other)
+    else:
+        (then if test else other)()
+
+
+def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> Any:
+    """`if` whose arms end the function: gives what they return."""
+    if isinstance(test, Staged):
+        return _Branch(test, state, live).record(then, other)
+    return (then if test else other)()
+
+
+def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
+    """`then() if test else other()`, for a traced test."""
+    state = state or State()
+    return _Branch(test, state, state.names, "gives").record(then, other)
+
+
+class _Branch:
+    """An `if` that is being recorded."""
+
+    def __init__(
+        self, test: Any, state: State, live: Sequence[str], verb: str = "returns"
+    ) -> None:
+        outer = current()
+        if outer is None:
+            raise test.leaked()
+        self.outer, self.state, self.verb = outer, state.opened(), verb
+        self.variables_live = live
+        self.where = f"if{at(user_source())}"
+        self.test = truth(test)
+
+    def record(self, then: Arm, other: Arm) -> Any:
+        """Record both arms, and leave the state as whichever runs will leave it."""
+        discovery = Discovery(self.state)
+        while True:
+            self.start = self.state.get()
+            regions, returned, ends, more = [], [], [], []
+            for number, arm in enumerate((other, then)):
+                region = Recording(f"branch{number}", self.outer, is_region=True)
+                with logged() as log:
+                    try:
+                        self.state.set(self.start)
+                        with region.active(), guard.region(self.where):
+                            returned.append(arm())
+                        ends.append(self.state.get())
+                    finally:
+                        self.state.restore(self.start)
+                        more += discovery.undone(log)
+                regions.append(region)
+            if not discovery.found_more(more):
+                return self._finish(regions, returned, ends)
+
+    def _finish(
+        self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
+    ) -> Any:
+        after, rows, places = list(self.start), [], []
+        for k, name in enumerate(self.state.names):
+            pair = [ends[0][k], ends[1][k]]
+            if k < len(self.state.variables) and name not in self.variables_live:
+                after[k] = UNBOUND
+                continue
+            if all(is_same(value, self.start[k]) for value in pair):
+                continue
+            found = self._pair(name, pair)
+            if found is not None:
+                places.append(k)
+                rows.append(found)
+            elif is_same(*pair):
+                after[k] = pair[0]
+            else:
+                after[k] = UNBOUND
+                unbound.note(name, f"on one path of the {self.where}", "on both paths")
+        rows.append(self._returned(returned))
+        values = self._join(regions, rows, [self.state.names[k] for k in places])
+        for k, value in zip(places, values, strict=False):
+            after[k] = value
+        self.state.restore(after)
+        return values[-1]
+
+    def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
+        """What a variable holds at the end of each arm, if it is part of the graph."""
+        if name == RETURN_VALUE or self.verb == "gives":
+            pair = _filled(pair)
+        if any(value is UNBOUND for value in pair):
+            return None
+        if all(map(is_carried, pair)):
+            return pair
+        if is_same(*pair):
+            return None
+        raise StructureError(
+            explain(
+                f"{self.where}: `{name}` is {_described(pair[1])} if the test holds, "
+                f"else {_described(pair[0])}.",
+                cure="only arrays and numbers can depend on a traced test; "
+                "give it the same kind of value on both paths.",
+            )
+        )
+
+    def _returned(self, returned: list[Any]) -> list[Any]:
+        if any(value is UNBOUND for value in returned):
+            # A `return` in a loop that no iteration comes to.
+            returned = _filled(returned)
+            if returned[0] is UNBOUND or returned[1] is UNBOUND:
+                return [None, None]
+        leaves = [trees.flatten(value)[0] for value in returned]
+        if any(leaves) and not all(is_carried(value) for value in returned):
+            if is_same(*returned):
+                raise StructureError(
+                    explain(
+                        f"{self.where}: both paths give {_described(returned[0])}.",
+                        cure="only arrays and numbers can come out of a traced test.",
+                    )
+                )
+            subject = "the function returns" if self.verb == "returns" else "the value is"
+            raise StructureError(
+                explain(
+                    f"{self.where}: {subject} {_described(returned[1])} if the test "
+                    f"holds, else {_described(returned[0])}.",
+                    cure="return arrays of the same structure on both paths."
+                    if self.verb == "returns"
+                    else "only arrays and numbers can depend on a traced test.",
+                )
+            )
+        return returned
+
+    def _join(
+        self, regions: Sequence[Recording], rows: list[list[Any]], names: Sequence[str]
+    ) -> list[Any]:
+        labels = [*names, "what it returns" if self.verb == "returns" else "the value"]
+        both = [[row[k] for row in rows] for k in (0, 1)]
+        flat, treedefs = [], []
+        for own in both:
+            leaves, treedef = trees.flatten(own)
+            flat.append([as_array(leaf) for leaf in leaves])
+            treedefs.append(treedef)
+        if treedefs[0] != treedefs[1]:
+            raise self._structures_differ(rows, labels)
+        paths = labelled(treedefs[0], labels)
+        types = agree(self.where, flat, paths, ("the else path", "the if path"))
+        values = []
+        for region, own in zip(regions, flat, strict=True):
+            with region.active():
+                pairs = zip(own, types, strict=True)
+                values.append([region.lift(cast(leaf, t.type.dtype)) for leaf, t in pairs])
+        node = join_branches(self.outer, self.outer.lift(self.test), regions, values)
+        tracers = [
+            self.outer.wrap(value, weak=t.weak)
+            for value, t in zip(node.results, types, strict=False)
+        ]
+        result: list[Any] = trees.unflatten(treedefs[0], tracers)
+        return result
+
+    def _structures_differ(self, rows: list[list[Any]], labels: Sequence[str]) -> StructureError:
+        for (other, then), label in zip(rows, labels, strict=True):
+            difference = trees.first_difference(then, other, label)
+            if difference:
+                break
+        return StructureError(
+            explain(
+                f"{self.where}: `{label}` has another structure on each path.",
+                f"if the test holds: {_structure(then)}, else: {_structure(other)}",
+                difference,
+                cure="give it the same structure on both paths: the same keys and lengths.",
+            )
+        )
+
+
+def labelled(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
+    """The leaves of a list of variables, as a user would write them: `x`, `d['k'][0]`."""
+    found = []
+    for accessor in treedef.accessors():
+        position, rest = accessor[0].entry, accessor[1:]
+        found.append(f"`{labels[position]}{rest.codify('') if len(rest) else ''}`")
+    return found
+
+
+def _structure(value: Any) -> str:
+    _, treedef = trees.flatten(value)
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.replace(", NoneIsLeaf", "")
+
+
+def _filled(pair: list[Any]) -> list[Any]:
+    """A return value that only one path has: the other's is never read, so zeros will do."""
+    for k in (0, 1):
+        missing = pair[k] is UNBOUND or pair[k] is None or pair[k] is False
+        if missing and is_carried(pair[1 - k]):
+            pair = list(pair)
+            pair[k] = trees.tree_map(placeholder, pair[1 - k])
+    return pair
+
+
+def placeholder(like: Any) -> Any:
+    """Zeros of a leaf's type, where a value is needed that nobody reads."""
+    type = tensor_type(like)
+    if not type.is_static:
+        raise CarryError(f"a value of type {type} must be bound before the loop")
+    zeros = np.zeros(type.dims, type.dtype)  # type: ignore[arg-type]
+    return zeros if zeros.ndim else zeros[()]
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "None"
+    if is_carried(value):
+        leaves = trees.flatten(value)[0]
+        return str(tensor_type(leaves[0])) if len(leaves) == 1 else f"a {type(value).__name__}"
+    return f"{value!r:.40}"

@@ -1,0 +1,167 @@
+"""What a call in captured code calls: user functions captured too, some builtins exchanged."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sysconfig
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wend.capture.iterables import Together, TracedRange
+from wend.eager.dispatch import Staged, any_staged
+from wend.numpy import creating, reducing, shaping
+from wend.numpy import elementwise as ew
+from wend.trace import effects
+
+_WEND = str(Path(__file__).parent.parent)
+_LIBRARY = tuple(
+    {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+
+
+def is_library(file: str) -> bool:
+    """Whether code in this file is left alone: wend, the standard library, installed packages."""
+    return file.startswith((_WEND, *_LIBRARY)) or "site-packages" in file
+
+
+def _staged_len(x: Any) -> Any:
+    return shaping.shape(x)[0]
+
+
+def _staged_float(x: Any) -> Any:
+    return shaping.astype(x, np.float64)
+
+
+def _staged_int(x: Any) -> Any:
+    return shaping.astype(x, np.int64)
+
+
+def _staged_bool(x: Any) -> Any:
+    return shaping.astype(x, np.bool_)
+
+
+def _staged_round(x: Any, digits: int | None = None) -> Any:
+    if digits is None:
+        return shaping.astype(ew.rint(x), np.int64)
+    return ew.rint(x * 10**digits) / 10**digits
+
+
+def _extreme(pick: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*xs: Any) -> Any:
+        if len(xs) == 1:
+            return reduce(xs[0]) if isinstance(xs[0], Staged) else functools.reduce(pick, xs[0])
+        return functools.reduce(pick, xs)
+
+    return run
+
+
+def _staged_sum(xs: Any, start: Any = 0) -> Any:
+    for x in xs:
+        start = start + x
+    return start
+
+
+def _staged_isinstance(x: Any, kinds: Any) -> bool:
+    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(x, Staged):
+        return isinstance(x, kinds)
+    kind = x.type.dtype.kind
+    like = {"f": float, "i": int, "u": int, "b": bool, "c": complex}[kind]
+    number = like if x.weak else x.type.dtype.type
+    return isinstance(x, kinds) or any(
+        issubclass(number, want) or (want is np.ndarray and not x.weak) for want in wanted
+    )
+
+
+# Builtins and functions that cannot take a traced array, and what they become if given one.
+EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
+    builtins.len: _staged_len,
+    builtins.float: _staged_float,
+    builtins.int: _staged_int,
+    builtins.bool: _staged_bool,
+    builtins.round: _staged_round,
+    builtins.abs: ew.absolute,
+    builtins.min: _extreme(ew.minimum, reducing.min),
+    builtins.max: _extreme(ew.maximum, reducing.max),
+    builtins.sum: _staged_sum,
+    builtins.pow: ew.power,
+    builtins.print: effects.print,
+    builtins.range: TracedRange,
+    np.array: creating.array,
+    np.asarray: creating.asarray,
+    np.full: lambda shape, value, dtype=None: shaping.broadcast_to(
+        value if dtype is None else shaping.astype(value, dtype), shape
+    ),
+    math.sqrt: ew.sqrt,
+    math.exp: ew.exp,
+    math.expm1: ew.expm1,
+    math.log: lambda x, base=None: ew.log(x) if base is None else ew.log(x) / ew.log(base),
+    math.log1p: ew.log1p,
+    math.log2: ew.log2,
+    math.log10: ew.log10,
+    math.sin: ew.sin,
+    math.cos: ew.cos,
+    math.tan: ew.tan,
+    math.asin: ew.asin,
+    math.acos: ew.acos,
+    math.atan: ew.atan,
+    math.atan2: ew.atan2,
+    math.sinh: ew.sinh,
+    math.cosh: ew.cosh,
+    math.tanh: ew.tanh,
+    math.asinh: ew.asinh,
+    math.acosh: ew.acosh,
+    math.atanh: ew.atanh,
+    math.floor: lambda x: _staged_int(ew.floor(x)),
+    math.ceil: lambda x: _staged_int(ew.ceil(x)),
+    math.trunc: lambda x: _staged_int(ew.trunc(x)),
+    math.fabs: ew.absolute,
+    math.hypot: ew.hypot,
+    math.pow: ew.power,
+    math.isnan: ew.isnan,
+    math.isinf: ew.isinf,
+    math.isfinite: ew.isfinite,
+}
+
+
+def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return (staged if any_staged(args) else original)(*args, **kwargs)
+
+    return run
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    return Together(iterable, numbered_from=start)
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if any(isinstance(part, (Staged, np.ndarray)) for part in iterables):
+        return Together(*iterables)
+    return builtins.zip(*iterables, strict=strict)
+
+
+_REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
+    original: _exchange(original, staged) for original, staged in EXCHANGED.items()
+}
+_REPLACED[builtins.enumerate] = _enumerate
+_REPLACED[builtins.zip] = _zip
+_REPLACED[builtins.isinstance] = _staged_isinstance
+
+
+def replaced(fun: Any) -> Any:
+    """What stands for a builtin, or the thing itself."""
+    try:
+        return _REPLACED.get(fun, fun)
+    except TypeError:  # no hash
+        return fun
+
+
+def is_plain_function(fun: Any) -> bool:
+    return isinstance(fun, types.FunctionType)

@@ -1,0 +1,222 @@
+"""Makes the captured form of a function; cached per code object."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from wend.base.errors import WendError, explain
+from wend.capture.branches import if_, if_return
+from wend.capture.calls import is_library, is_plain_function, replaced
+from wend.capture.names import PREFIX
+from wend.capture.guard import PARTS, check_caught, check_raise, guarded
+from wend.capture.loops import for_, while_
+from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
+from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
+from wend.capture.rewrite import RUNTIME, THUNK, mangled, rewrite_function
+from wend.capture.source import FunctionNode, function_node
+from wend.capture.state import State, is_unbound
+
+_FACTORY = f"{PREFIX}factory"
+_FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
+_NOT_RUN_THROUGH = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+class CaptureError(WendError, TypeError):
+    """Something that cannot be captured."""
+
+
+_converted: dict[types.CodeType, types.CodeType | None] = {}
+_own: set[types.CodeType] = set()  # code that is captured already
+_sources: dict[types.CodeType, ast.FunctionDef] = {}
+
+
+def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave a function as it is when captured code calls it."""
+    fun.__wend_do_not_capture__ = True  # type: ignore[attr-defined]
+    return fun
+
+
+def capture(fun: Any) -> Any:
+    """A function whose control flow can be recorded, and whose errors show the user's lines."""
+    _check_kind(fun)
+    found = captured(fun)
+    return found if found is fun else guarded(found)
+
+
+def _check_kind(fun: Any) -> None:
+    """Refuse what runs piece by piece."""
+    what = inspect.unwrap(fun) if is_plain_function(fun) else fun
+    name = getattr(what, "__name__", "it")
+    if inspect.iscoroutinefunction(what) or inspect.isasyncgenfunction(what):
+        cure = "wend.function takes plain functions; await around the call, not in it."
+        raise CaptureError(explain(f"`{name}` is an async function.", cure=cure))
+    if inspect.isgeneratorfunction(what):
+        cure = "collect the values in a list (out.append(x)) and return them."
+        raise CaptureError(explain(f"`{name}` is a generator function: it has `yield`.", cure=cure))
+
+
+def captured(fun: Any) -> Any:
+    """A function whose control flow can be recorded; anything else as it is."""
+    if isinstance(fun, types.MethodType):
+        return types.MethodType(captured(fun.__func__), fun.__self__)
+    if isinstance(fun, functools.partial):
+        return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
+    if not is_plain_function(fun):
+        return _capture_object(fun)
+    if getattr(fun, "__wend_do_not_capture__", False) or fun.__code__ in _own:
+        return fun
+    if is_library(fun.__code__.co_filename):
+        return fun
+    code = _captured_code(fun)
+    return fun if code is None else _rebuilt(fun, code)
+
+
+def _capture_object(fun: Any) -> Any:
+    """An object with a `__call__` in Python, as that method; builtins and classes as they are."""
+    method = getattr(type(fun), "__call__", None)
+    if isinstance(fun, type) or not is_plain_function(method):
+        return fun
+    if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
+        return fun
+    return types.MethodType(captured(method), fun)
+
+
+def call(fun: Any) -> Any:
+    """What a call in captured code calls in place of `fun`."""
+    exchanged = replaced(fun)
+    return exchanged if exchanged is not fun else captured(fun)
+
+
+# What rewritten code calls.
+_RUNTIME = types.SimpleNamespace(
+    State=State,
+    and_=and_,
+    assert_=assert_,
+    call=call,
+    check_caught=check_caught,
+    check_raise=check_raise,
+    compare=compare,
+    for_=for_,
+    if_=if_,
+    if_expression=if_expression,
+    if_return=if_return,
+    is_unbound=is_unbound,
+    not_=not_,
+    or_=or_,
+    returned=read,
+    touch_attribute=touch_attribute,
+    touch_contents=touch_contents,
+    touch_variable=touch_variable,
+    while_=while_,
+)
+
+
+def _captured_code(fun: types.FunctionType) -> types.CodeType | None:
+    code = fun.__code__
+    if code not in _converted:
+        _converted[code] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
+    return _converted[code]
+
+
+def _compile(fun: types.FunctionType) -> types.CodeType | None:
+    node = function_node(fun.__code__)
+    if node is None:
+        return None
+    definition = _as_definition(node, fun)
+    rewritten = rewrite_function(definition)
+    written_name, rewritten.name = rewritten.name, _FUNCTION
+    given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
+    body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
+    factory = ast.FunctionDef(
+        _FACTORY, ast.arguments([], given, None, [], [], None, []), body, [], None
+    )
+    if hasattr(node, "type_params"):
+        factory.type_params = []
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
+    outer = _code_in(compiled, _FACTORY)
+    code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__)
+    _register(code)
+    rewritten.name = written_name
+    _sources[fun.__code__] = rewritten
+    return code
+
+
+def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
+    node = copy.deepcopy(node)
+    if isinstance(node, ast.Lambda):
+        returned = ast.copy_location(ast.Return(node.body), node.body)
+        new = ast.FunctionDef(f"{PREFIX}lambda", node.args, [returned], [], None)
+        if hasattr(ast.FunctionDef, "type_params") or "type_params" in ast.FunctionDef._fields:
+            new.type_params = []
+        node = ast.copy_location(new, node)
+    parts = fun.__qualname__.split(".")
+    if len(parts) > 1 and parts[-2] != "<locals>":
+        node = mangled(node, parts[-2])
+    # The values of defaults come from the function itself.
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
+    return ast.fix_missing_locations(node)
+
+
+def _code_in(code: types.CodeType, name: str) -> types.CodeType:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name == name:
+            return constant
+    raise WendError(explain(f"captured code of {name} is missing"))
+
+
+def _named_as_written(code: types.CodeType, original: types.CodeType) -> types.CodeType:
+    """The code with names that tracebacks should show: the function's own."""
+    constants = tuple(
+        _part_named(constant, original) if isinstance(constant, types.CodeType) else constant
+        for constant in code.co_consts
+    )
+    return code.replace(
+        co_consts=constants, co_name=original.co_name, co_qualname=original.co_qualname
+    )
+
+
+def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeType:
+    """The code of a function inside: a part of the user's function, or one of the user's."""
+    if code.co_name.startswith(PREFIX) or THUNK in code.co_varnames:
+        part = _named_as_written(code, original)
+        PARTS.add(part)
+        return part
+    return _named_as_written(code, code)
+
+
+def _register(code: types.CodeType) -> None:
+    _own.add(code)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _register(constant)
+
+
+def _rebuilt(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+    """The function on its captured code, with its own globals, closure and defaults."""
+    cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+    cells[RUNTIME] = types.CellType(_RUNTIME)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    new = types.FunctionType(code, fun.__globals__, fun.__name__, fun.__defaults__, closure)
+    new.__kwdefaults__ = fun.__kwdefaults__
+    new.__qualname__, new.__module__ = fun.__qualname__, fun.__module__
+    return new
+
+
+def source(fun: Callable[..., Any]) -> str:
+    """The rewritten code of a captured function, as text.
+
+    Args:
+        fun: a function, plain or decorated.
+    """
+    plain = inspect.unwrap(fun)
+    plain = getattr(plain, "__func__", plain)
+    capture(plain)
+    found = _sources.get(plain.__code__)
+    return inspect.getsource(plain) if found is None else ast.unparse(found)

@@ -1,0 +1,128 @@
+"""Turns `break`, `continue` and `return` inside loops into flags, and loop `else` into an `if`.
+
+After this, every statement of a loop's body runs or is skipped by an `if`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from wend.capture.names import RETURN_VALUE, RETURNED, contains
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The names of the flags of one loop; `returned` and `value` are the function's."""
+
+    broken: str
+    skipped: str
+    returned: str = RETURNED
+    value: str = RETURN_VALUE
+
+
+def name(identifier: str, *, store: bool = False) -> ast.Name:
+    """A name to read, or to bind."""
+    return ast.Name(identifier, ast.Store() if store else ast.Load())
+
+
+def assign(identifier: str, value: ast.expr | bool) -> ast.Assign:
+    """`identifier = value`."""
+    expression = ast.Constant(value) if isinstance(value, bool) else value
+    return ast.Assign([name(identifier, store=True)], expression)
+
+
+def leaves(stmts: Sequence[ast.stmt]) -> bool:
+    """Whether control never runs off the end of these statements."""
+    return any(map(_leaves, stmts))
+
+
+def _leaves(stmt: ast.stmt) -> bool:
+    match stmt:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return leaves(body) and leaves(orelse)
+        case ast.With(body=body):
+            return leaves(body)
+        case ast.While(test=ast.Constant(value=value), body=body):
+            return bool(value) and not contains(body, (ast.Break,), in_loops=False)
+    return False
+
+
+def lower_body(stmts: Sequence[ast.stmt], flags: Flags) -> list[ast.stmt]:
+    """A loop's body with its exits as flags."""
+    lowered: list[ast.stmt] = []
+    for position, stmt in enumerate(stmts):
+        rest = stmts[position + 1 :]
+        if isinstance(stmt, (ast.Break, ast.Continue, ast.Return)):
+            return lowered + [ast.copy_location(s, stmt) for s in _exit(stmt, flags)]
+        if not _has_exit(stmt):
+            lowered.append(stmt)
+            continue
+        if isinstance(stmt, ast.If) and leaves(stmt.body) and not _has_exit_in(stmt.orelse):
+            # if c: …; break   else: …   rest   ->   if c: …; flag   else: …; rest
+            both = ast.If(
+                stmt.test,
+                lower_body(stmt.body, flags),
+                [*stmt.orelse, *lower_body(rest, flags)],
+            )
+            return [*lowered, ast.copy_location(both, stmt)]
+        lowered.append(_lower_inside(stmt, flags))
+        if rest:
+            left = ast.BoolOp(ast.Or(), [name(flags.broken), name(flags.skipped)])
+            guard = ast.If(ast.UnaryOp(ast.Not(), left), lower_body(rest, flags), [])
+            lowered.append(ast.copy_location(guard, rest[0]))
+        return lowered
+    return lowered
+
+
+def _exit(stmt: ast.stmt, flags: Flags) -> Iterator[ast.stmt]:
+    if isinstance(stmt, ast.Continue):
+        yield assign(flags.skipped, True)
+        return
+    if isinstance(stmt, ast.Return):
+        yield assign(flags.value, stmt.value or ast.Constant(None))
+        yield assign(flags.returned, True)
+    yield assign(flags.broken, True)
+
+
+def _has_exit(stmt: ast.stmt) -> bool:
+    """Whether a statement may leave the iteration of the loop it stands in."""
+    exits = contains([stmt], (ast.Break, ast.Continue), in_loops=False) and not isinstance(
+        stmt, (ast.For, ast.While)
+    )
+    return exits or contains([stmt], (ast.Return,))
+
+
+def _has_exit_in(stmts: Sequence[ast.stmt]) -> bool:
+    return any(map(_has_exit, stmts))
+
+
+def _lower_inside(stmt: ast.stmt, flags: Flags) -> ast.stmt:
+    """A statement that holds others, with their exits as flags."""
+    match stmt:
+        case ast.If(test=test, body=body, orelse=orelse):
+            new: ast.stmt = ast.If(test, lower_body(body, flags), lower_body(orelse, flags))
+        case ast.With(items=items, body=body):
+            new = ast.With(items, lower_body(body, flags))
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+            caught = [
+                ast.copy_location(ast.ExceptHandler(h.type, h.name, lower_body(h.body, flags)), h)
+                for h in handlers
+            ]
+            new = ast.Try(lower_body(body, flags), caught, lower_body(orelse, flags), final)
+        case ast.Match(subject=subject, cases=cases):
+            new = ast.Match(
+                subject,
+                [ast.match_case(c.pattern, c.guard, lower_body(c.body, flags)) for c in cases],
+            )
+        case ast.For() | ast.While():
+            # A return in an inner loop leaves this one as well.
+            seen = ast.If(name(flags.returned), [assign(flags.broken, True)], [])
+            block = ast.If(ast.Constant(True), [stmt, ast.copy_location(seen, stmt)], [])
+            return ast.copy_location(block, stmt)
+        case _:
+            raise SyntaxError(f"an exit from a loop inside {type(stmt).__name__}")
+    return ast.copy_location(new, stmt)

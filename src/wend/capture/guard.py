@@ -1,0 +1,133 @@
+"""What a user sees when captured code fails: their own lines, and wend's reasons."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import CodeType, TracebackType
+from typing import Any
+
+from wend.base.errors import WendError, explain
+from wend.base.source import PACKAGE, at, user_source
+from wend.capture import unbound
+from wend.trace.recording import current
+
+
+PARTS: set[CodeType | None] = set()  # the code of bodies, branches and operands
+
+
+class StagedRaiseError(WendError):
+    """An exception is raised, or caught, depending on traced values."""
+
+
+class RecursionWithoutEnd(WendError, RecursionError):
+    """A function calls itself while it is recorded, without end."""
+
+
+def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A captured function whose errors are those of the user's code."""
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        unbound.start()
+        try:
+            return fun(*args, **kwargs)
+        except NameError as error:
+            found = unbound.explained(error)
+            if found is None:
+                raise
+            raise found.with_traceback(error.__traceback__) from None
+        except RecursionError as error:
+            raise _without_end(error) from None
+
+    return run
+
+
+def _without_end(error: RecursionError) -> RecursionError:
+    """The error for a function that never stops calling itself, by its name."""
+    if isinstance(error, RecursionWithoutEnd):
+        return error
+    calls = Counter(
+        (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
+        for tb in _entries(error.__traceback__)
+        if not _is_own(tb)
+    )
+    if not calls:
+        return error
+    (name, _), count = calls.most_common(1)[0]
+    if count < 2:
+        return error
+    return RecursionWithoutEnd(
+        explain(
+            f"`{name}` calls itself without end while it is recorded.",
+            "both sides of a branch on a traced value are recorded, the one that goes on too.",
+            cure="write it as a loop, or let the test that ends it be on Python ints "
+            "(static_argnums).",
+        )
+    )
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_own(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback with the user's lines only, each once."""
+    entries = [entry for entry in _entries(traceback) if not _is_own(entry)]
+    following = [*(entry.tb_frame.f_code for entry in entries), None][1:]
+    # A part of a function is called by the function itself, from a line further out.
+    kept = [entry for entry, next in zip(entries, following, strict=True) if next not in PARTS]
+    found: TracebackType | None = None
+    for entry in reversed(kept):
+        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return found
+
+
+def check_raise() -> None:
+    """Refuse a `raise` that only some runs would come to."""
+    recording = current()
+    if recording is not None and recording.is_region:
+        raise StagedRaiseError(
+            explain(
+                f"`raise`{at(user_source())} depends on a traced value: whether it happens is "
+                "not known while the function is recorded.",
+                cure="write `assert test, message`, which is checked when it runs, or return a "
+                "flag and raise outside.",
+            )
+        )
+
+
+def check_caught() -> None:
+    """Refuse to catch what only some runs would raise."""
+    error = sys.exc_info()[1]
+    where = getattr(error, "__wend_region__", None)
+    if where is not None:
+        raise StagedRaiseError(
+            explain(
+                f"`except`{at(user_source())} catches {type(error).__name__} from the {where}, "
+                "which only some runs come to.",
+                cure="put the `try` inside it, or test for the case with `if`.",
+            )
+        ) from error
+
+
+@contextmanager
+def region(where: str) -> Iterator[None]:
+    """Mark exceptions that leave a branch or a loop that is being recorded."""
+    try:
+        yield
+    except WendError:
+        raise
+    except Exception as error:
+        with suppress(AttributeError):
+            error.__wend_region__ = where  # type: ignore[attr-defined]
+        raise

@@ -1,0 +1,235 @@
+"""`while` and `for` on what may be traced: one `While` node, or a Python loop (D6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from wend.base.errors import ConcreteValueError, WendError
+from wend.base.source import at, user_source
+from wend.capture.branches import if_
+from wend.capture.iterables import Stepped, stepped
+from wend.capture.operators import and_, not_
+from wend.capture.places import Log, Place, logged
+from wend.capture.staged_loop import StagedLoop
+from wend.capture.state import State, holds_staged
+from wend.eager.dispatch import Staged
+from wend.trace.recording import Recording, current
+
+UNROLLED_AT_MOST = 64
+
+Thunk = Callable[[], Any]
+
+
+def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
+    """`while test(): body()`; `always`: the test only fails once the body has run, or in `test`."""
+    outer = current()
+    if outer is None:
+        while test():
+            body()
+        return
+    attempt = _Attempt(outer, state, "while")
+    with logged(attempt.log):
+        found = test()
+    if not isinstance(found, Staged) and not found:
+        return
+    always = always or not isinstance(found, Staged)
+    if attempt.is_needed_at_start or isinstance(found, Staged):
+        attempt.back_to_start()
+        if attempt.succeeds(test, body, always=always):
+            return
+        attempt.back_to_start()
+        found = test()
+    while True:
+        if isinstance(found, Staged):
+            if attempt.failure is None and attempt.succeeds_from_start(test, body, always=True):
+                return
+            raise attempt.failure or truth_error(found)
+        if not found:
+            return
+        with logged(attempt.log):
+            body()
+        if attempt.is_needed_now() and attempt.succeeds_from_start(test, body, always=True):
+            return
+        found = test()
+
+
+def truth_error(found: Any) -> Exception:
+    """The error for a traced test of a loop that could not be staged."""
+    try:
+        bool(found)
+    except ConcreteValueError as error:
+        return error
+    raise AssertionError
+
+
+def for_(
+    iterable: Iterable[Any],
+    body: Callable[[Any], Any],
+    state: State,
+    broken: Thunk | None,
+) -> None:
+    """`for target in iterable: body(target)`; `broken` tells whether a `break` has happened."""
+    outer = current()
+    steps = stepped(iterable) if outer is not None else None
+    if outer is None or steps is None:
+        _python_for(iterable, body, state, broken)
+        return
+    if isinstance(steps.count, int) and steps.count == 0:
+        return
+    _For(outer, steps, body, state, broken).run(iterable)
+
+
+class _For:
+    """A `for` over something whose items can be had by position."""
+
+    def __init__(
+        self,
+        outer: Recording,
+        steps: Stepped,
+        body: Callable[[Any], Any],
+        state: State,
+        broken: Thunk | None,
+    ) -> None:
+        self.steps, self.body, self.state, self.broken = steps, body, state, broken
+        self.position = _Position()
+        self.attempt = _Attempt(outer, state, "for", self.position)
+        self.is_known = isinstance(steps.count, int)
+
+    def test(self) -> Any:
+        going = self.position.now < self.steps.count
+        broken = self.broken
+        return going if broken is None else and_(going, lambda: not_(broken()))
+
+    def step(self) -> None:
+        item = self.steps.item(self.position.now)
+        self.position.now = self.position.now + 1
+        self.body(item)
+
+    def run(self, iterable: Iterable[Any]) -> None:
+        attempt = self.attempt
+        if attempt.is_needed_at_start or self.steps.is_staged:
+            if attempt.succeeds(self.test, self.step, always=self.is_known):
+                return
+            self._check_failure()
+            attempt.back_to_start()
+        _python_for(iterable, self._run_body, self.state, self.broken, self._staged_after_all)
+
+    def _run_body(self, item: Any) -> None:
+        with logged(self.attempt.log):
+            self.body(item)
+
+    def _staged_after_all(self) -> bool:
+        if not self.attempt.is_needed_now():
+            return False
+        if self.attempt.succeeds_from_start(self.test, self.step, always=self.is_known):
+            return True
+        self._check_failure()
+        return False
+
+    def _check_failure(self) -> None:
+        """A short loop of known length can run in Python."""
+        failure = self.attempt.failure
+        assert failure is not None
+        if self.is_known and self.steps.count <= UNROLLED_AT_MOST:
+            return
+        if self.is_known:
+            failure.add_note(
+                f"the loop has {self.steps.count} trips; wend.unroll(...) around what it iterates "
+                "over runs it in Python"
+            )
+        raise failure
+
+
+class _Position(Place):
+    """Where a staged `for` is: how many items it has taken."""
+
+    def __init__(self) -> None:
+        super().__init__("the position of the loop", ("position", id(self)))
+        self.now: Any = 0
+
+    def read(self) -> Any:
+        return self.now
+
+    def write(self, value: Any) -> None:
+        self.now = value
+
+
+def _python_for(
+    iterable: Iterable[Any],
+    body: Callable[[Any], Any],
+    state: State,
+    broken: Thunk | None,
+    is_done: Thunk = lambda: False,
+) -> None:
+    for item in iterable:
+        stop = broken() if broken is not None else False
+        if isinstance(stop, Staged):
+            # Whether an item is still taken is only known when it runs.
+            if_(not_(stop), lambda taken=item: body(taken), lambda: None, state.variables, state)
+            continue
+        if stop:
+            return
+        body(item)
+        if is_done():
+            return
+
+
+class _Attempt:
+    """Tries to record a loop as one node; what was changed by then can be taken back."""
+
+    def __init__(
+        self, outer: Recording, state: State, kind: str, *places: Place
+    ) -> None:
+        self.outer, self.state = outer, state.opened()
+        state.extend(places, quietly=True)
+        self.log: Log = {}
+        self.where = f"{kind}{at(user_source())}"
+        self.start = state.get()
+        self.effects = outer.effects()
+        self.failure: Exception | None = None
+        self.is_needed_at_start = any(map(holds_staged, self.start))
+
+    def back_to_start(self) -> None:
+        """Let everything be as it was before the loop."""
+        more = self.state.get()[len(self.start) :]
+        self.state.restore([*self.start, *more])
+        for place, old in self.log.values():
+            if place.key not in self.state.keys:
+                place.write(old)
+        self.outer.restore_effects(self.effects)
+
+    def is_needed_now(self) -> bool:
+        """Whether a loop that runs in Python has come to hold traced values."""
+        return self.failure is None and any(map(holds_staged, self.state.get()))
+
+    def succeeds_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
+        """Record it with its first iterations, or go on from where it is."""
+        now, effects = self.state.get(), self.outer.effects()
+        beyond = [(place, place.read()) for place, _ in self.log.values()]
+        self.back_to_start()
+        if self.succeeds(test, body, always=always):
+            return True
+        self.state.restore([*now, *self.state.get()[len(now) :]])
+        for place, value in beyond:
+            place.write(value)
+        self.outer.restore_effects(effects)
+        return False
+
+    def succeeds(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
+        """Record it from here; else say in `failure` why not."""
+        start = self.state.get()
+        loop = StagedLoop(self.outer, self.state, self.where, always=always)
+        try:
+            loop.trace(test, body)
+        except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
+            self.failure = error
+            if isinstance(error, WendError):
+                error.__traceback__ = None
+            return False
+        finally:
+            self.state.restore([*start, *loop.start[len(start) :]])
+        loop.finish()
+        return True
+
+

@@ -1,0 +1,200 @@
+"""What statements do to names: which they change, which they read, which are live where.
+
+A *place* is what control flow may have to carry: a name (`x`), or an attribute of one (`self.h`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+Places = dict[str, None]  # an ordered set
+
+PREFIX = "_wend_"
+# What a `return` in a loop sets
+RETURNED = f"{PREFIX}returned"
+RETURN_VALUE = f"{PREFIX}value"
+
+# Where a call of the rest of a function holds its statements, for they are part of what it does
+REST = f"{PREFIX}rest"
+
+# Methods that change the list, dict or set they are called on.
+MUTATORS = frozenset(
+    {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
+)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def place_of(node: ast.expr) -> str | None:
+    """The place that an expression names, or None."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = place_of(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
+def _root(node: ast.expr) -> str | None:
+    """The place whose contents a store into `node` changes: `d` for `d["k"][0] = v`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return place_of(node)
+
+
+class Changes(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.places: Places = {}
+        self.bound: Places = {}
+        self.mutated: Places = {}
+
+    def add(self, place: str | None) -> None:
+        if place is not None:
+            self.places[place] = self.bound[place] = None
+
+    def mutate(self, place: str | None) -> None:
+        if place is not None:
+            self.places[place] = self.mutated[place] = None
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, (ast.Store, ast.Del)):
+            self.add(node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if isinstance(node.ctx, (ast.Store, ast.Del)):
+            self.add(place_of(node))
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.ctx, (ast.Store, ast.Del)):
+            self.mutate(_root(node))
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+            self.mutate(_root(node.func.value))
+        for inner in getattr(node, REST, ()):
+            self.visit(inner)
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For | ast.While) -> None:
+        if contains(node.body, (ast.Return,)):
+            self.add(RETURNED)
+            self.add(RETURN_VALUE)
+        self.generic_visit(node)
+
+    visit_While = visit_For
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.add(node.name)
+        for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(default)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.add(node.name)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def _visit_comprehension(self, node: ast.AST) -> None:
+        # Its own targets are its own; a walrus in it binds outside.
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                self.add(inner.target.id)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+        self.add(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        self.add(node.name)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.add(node.name)
+        self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            self.add((alias.asname or alias.name).split(".")[0])
+
+    visit_ImportFrom = visit_Import
+
+
+def changes(nodes: Iterable[ast.AST]) -> Changes:
+    """What some statements or expressions may change: places bound, and contents mutated."""
+    visitor = Changes()
+    for node in nodes:
+        visitor.visit(node)
+    return visitor
+
+
+def changed(nodes: Iterable[ast.AST]) -> Places:
+    """The places that some statements or expressions may change, in order."""
+    return changes(nodes).places
+
+
+def read(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that some code may read, those of functions defined in it included."""
+    found = set()
+    for node in nodes:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+                found.add(inner.id)
+            elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+                found.add(inner.target.id)
+            elif hasattr(inner, REST):
+                found |= live_before(getattr(inner, REST), set())
+    return found
+
+
+def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: bool = True) -> bool:
+    """Whether such a statement belongs to these, functions defined in them left out."""
+    for node in nodes:
+        if isinstance(node, kinds):
+            return True
+        if isinstance(node, _SCOPES) or (not in_loops and isinstance(node, (ast.For, ast.While))):
+            continue
+        if contains(ast.iter_child_nodes(node), kinds, in_loops=in_loops):
+            return True
+    return False
+
+
+def live_before(stmts: Sequence[ast.stmt], after: set[str]) -> set[str]:
+    """The names whose values may be read by these statements, or later if they are in `after`."""
+    live = set(after)
+    for stmt in reversed(stmts):
+        live = _live_before_one(stmt, live)
+    return live
+
+
+def _live_before_one(stmt: ast.stmt, after: set[str]) -> set[str]:
+    match stmt:
+        case ast.Assign(targets=targets, value=value):
+            killed = {t.id for t in targets if isinstance(t, ast.Name)}
+            killed |= {
+                item.id
+                for t in targets
+                if isinstance(t, (ast.Tuple, ast.List))
+                for item in t.elts
+                if isinstance(item, ast.Name)
+            }
+            return (after - killed) | read([value, *(t for t in targets)])
+        case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+            return (after - {name}) | read([value])
+        case ast.If(test=test, body=body, orelse=orelse):
+            return read([test]) | live_before(body, after) | live_before(orelse, after)
+        case ast.While(test=test, body=body, orelse=orelse):
+            end = live_before(orelse, after)
+            head = end | read([test])
+            return head | live_before(body, head | live_before(body, head))
+        case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+            bound = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+            end = live_before(orelse, after)
+            once = live_before(body, end) - bound
+            return read([iterable, target]) | end | once | (live_before(body, end | once) - bound)
+        case ast.FunctionDef(name=name):
+            return (after - {name}) | read([stmt])
+    return after | read([stmt])

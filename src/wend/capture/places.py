@@ -1,0 +1,209 @@
+"""Places outside the variables of a function that captured code may change.
+
+Each is one attribute of an object, the contents of a container, a variable of an enclosing
+function, or a global. Captured code tells of every such change before it makes it, so that loops
+and branches know what their bodies change, also through the functions they call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import CellType, FunctionType
+from typing import Any
+
+from wend.base import trees
+
+
+class Unbound:
+    """What a variable holds that is not bound."""
+
+    def __repr__(self) -> str:
+        return "<unbound>"
+
+
+UNBOUND = Unbound()
+
+
+class Place(ABC):
+    """Somewhere that a value can be read from and written to; equal keys, equal places."""
+
+    def __init__(self, label: str, key: Hashable) -> None:
+        self.label, self.key = label, key
+
+    @abstractmethod
+    def read(self) -> Any:
+        """What it holds; `UNBOUND` if nothing."""
+
+    @abstractmethod
+    def write(self, value: Any) -> None:
+        """Let it hold a value, or nothing."""
+
+
+class Attribute(Place):
+    """An attribute of an object."""
+
+    def __init__(self, label: str, owner: Any, name: str) -> None:
+        super().__init__(label, ("attribute", id(owner), name))
+        self.owner, self.name = owner, name
+
+    def read(self) -> Any:
+        return getattr(self.owner, self.name, UNBOUND)
+
+    def write(self, value: Any) -> None:
+        if value is not UNBOUND:
+            setattr(self.owner, self.name, value)
+        elif self.read() is not UNBOUND:
+            delattr(self.owner, self.name)
+
+
+class Contents(Place):
+    """What a list, dict or set holds, at any depth."""
+
+    def __init__(self, label: str, container: Any) -> None:
+        super().__init__(label, ("contents", id(container)))
+        self.container = container
+
+    def read(self) -> Any:
+        return copied(self.container)
+
+    def write(self, value: Any) -> None:
+        fill(self.container, value)
+
+
+class Cell(Place):
+    """A variable of an enclosing function."""
+
+    def __init__(self, label: str, cell: CellType) -> None:
+        super().__init__(label, ("cell", id(cell)))
+        self.cell = cell
+
+    def read(self) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def write(self, value: Any) -> None:
+        if value is not UNBOUND:
+            self.cell.cell_contents = value
+        elif self.read() is not UNBOUND:
+            del self.cell.cell_contents
+
+
+class Global(Place):
+    """A variable of a module."""
+
+    def __init__(self, label: str, variables: dict[str, Any]) -> None:
+        super().__init__(label, ("global", id(variables), label))
+        self.variables = variables
+
+    def read(self) -> Any:
+        return self.variables.get(self.label, UNBOUND)
+
+    def write(self, value: Any) -> None:
+        if value is not UNBOUND:
+            self.variables[self.label] = value
+        else:
+            self.variables.pop(self.label, None)
+
+
+def read(thunk: Callable[[], Any]) -> Any:
+    """What a thunk gives; `UNBOUND` if it reads something that is not bound."""
+    try:
+        return thunk()
+    except (NameError, AttributeError):
+        return UNBOUND
+
+
+# Containers
+def is_container(value: Any) -> bool:
+    """Whether a value can change in place, and is part of pytrees."""
+    return type(value) in (list, dict, set)
+
+
+def copied(value: Any) -> Any:
+    """A pytree's containers anew, its leaves the same."""
+    if isinstance(value, set):
+        return set(value)
+    if isinstance(value, (list, dict, tuple)):
+        return trees.tree_map(lambda leaf: leaf, value)
+    return value
+
+
+def fill(container: Any, value: Any) -> None:
+    """Give a container other contents; containers in it stay the objects they are."""
+    if isinstance(container, set):
+        container.clear()
+        container.update(value)
+    elif isinstance(container, dict):
+        merged = {key: _merged(container.get(key), item) for key, item in value.items()}
+        if list(merged) != list(container):
+            # The order of keys as it was, new ones last.
+            merged = {key: merged[key] for key in (*container, *merged) if key in merged}
+        container.clear()
+        container.update(merged)
+    else:
+        old = [*container, *[None] * (len(value) - len(container))]
+        container[:] = [_merged(mine, item) for mine, item in zip(old, value, strict=False)]
+
+
+def _merged(mine: Any, item: Any) -> Any:
+    if is_container(mine) and type(mine) is type(item):
+        fill(mine, item)
+        return mine
+    return copied(item)
+
+
+# The log
+Log = dict[Hashable, tuple[Place, Any]]  # what was changed, and what it held before
+
+_logs: ContextVar[tuple[Log, ...]] = ContextVar("wend_changes", default=())
+
+
+@contextmanager
+def logged(log: Log | None = None) -> Iterator[Log]:
+    """Note what captured code changes in this block."""
+    log = {} if log is None else log
+    token = _logs.set((*_logs.get(), log))
+    try:
+        yield log
+    finally:
+        _logs.reset(token)
+
+
+def touch(place: Place) -> None:
+    """Say that a place is about to change."""
+    for log in _logs.get():
+        if place.key not in log:
+            log[place.key] = place, place.read()
+
+
+def touch_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
+    """Say that the attribute of an object is about to change."""
+    if _logs.get():
+        found = read(owner)
+        if found is not UNBOUND:
+            touch(Attribute(label, found, name))
+
+
+def touch_contents(container: Callable[[], Any], label: str) -> None:
+    """Say that the contents of a container are about to change, if it is one."""
+    if _logs.get():
+        found = read(container)
+        if is_container(found):
+            touch(Contents(label, found))
+
+
+def touch_variable(reads: FunctionType, label: str) -> None:
+    """Say that a variable of several functions, which `reads` reads, is about to change."""
+    if _logs.get():
+        touch(variable(reads, label))
+
+
+def variable(reads: FunctionType, label: str) -> Place:
+    """The variable that a function reads."""
+    cells = dict(zip(reads.__code__.co_freevars, reads.__closure__ or (), strict=True))
+    return Cell(label, cells[label]) if label in cells else Global(label, reads.__globals__)

@@ -1,0 +1,231 @@
+"""A loop of captured code that is being recorded as one `While` node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import CarryError, StructureError, explain
+from wend.capture import guard, unbound
+from wend.capture.branches import labelled, placeholder
+from wend.capture.names import RETURN_VALUE
+from wend.capture.places import UNBOUND, logged
+from wend.capture.state import Discovery, State, is_carried, is_same
+from wend.capture.truth import truth
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import as_array, cast
+from wend.trace.arguments import LeafType, leaf_type
+from wend.trace.control import LoopTypes, join_loop
+from wend.trace.recording import Recording
+from wend.trace.tracer import Tracer
+
+Thunk = Callable[[], Any]
+
+
+class CarriedTypes(LoopTypes):
+    """The types of the variables that a loop carries, with the user's names in messages."""
+
+    def __init__(self, where: str, labels: Sequence[str], values: Sequence[Any]) -> None:
+        super().__init__(where, list(values))
+        self.labels = labels
+        self.paths = labelled(self.treedef, labels)
+
+    def leaves_of(self, result: Any) -> list[Any]:
+        leaves, treedef = trees.flatten(result)
+        if treedef == self.treedef:
+            return [as_array(leaf) for leaf in leaves]
+        for label, old, new in zip(self.labels, self.init, result, strict=True):
+            difference = trees.first_difference(old, new, label)
+            if difference:
+                break
+        raise StructureError(
+            explain(
+                f"{self.where}: `{label}` changes its structure in the loop.",
+                difference,
+                cure="keep the same keys and lengths in every iteration, "
+                "or wend.unroll(...) what the loop iterates over.",
+            )
+        )
+
+    def _check_leaf(self, old: LeafType, new: LeafType, theirs: LeafType, path: str) -> None:
+        try:
+            super()._check_leaf(old, new, theirs, path)
+        except CarryError:
+            what = (
+                f"{self.where}: {path} enters the loop as {old.type}, "
+                f"an iteration leaves it as {theirs.type}."
+            )
+            if old.type.shape == theirs.type.shape:
+                cure = (
+                    f"start it as {theirs.type.dtype}, or cast it back in the loop with "
+                    f".astype({old.type.dtype.name!r})."
+                )
+            else:
+                cure = "let it have the same shape before the loop and after each iteration."
+            raise CarryError(explain(what, cure=cure)) from None
+
+
+class StagedLoop:
+    """A loop that is being recorded: `test` runs in `before`, `body` in `after`."""
+
+    def __init__(self, outer: Recording, state: State, where: str, *, always: bool) -> None:
+        self.outer, self.state, self.where, self.always = outer, state, where, always
+        self.start = state.get()
+        self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
+
+    def trace(self, test: Thunk, body: Thunk) -> None:
+        """Trace both regions until the carry's types are settled."""
+        self._take_types()
+        discovery = Discovery(self.state)
+        while True:
+            with logged() as log:
+                try:
+                    with guard.region(self.where):
+                        predicate = self._trace_before(test)
+                        ends = self._trace_after(body)
+                finally:
+                    more = discovery.undone(log)
+            if discovery.found_more(more):
+                self._take_more()
+                continue
+            if self._fill_unbound(ends):
+                continue
+            if not self.types.settle(self._next_leaves(ends)):
+                break
+        self.predicate, self.ends = predicate, ends
+
+    def _take_more(self) -> None:
+        """Carry what has turned out to change."""
+        known = len(self.start)
+        self.start += self.state.get()[known:]
+        self.carried += [k for k in range(known, len(self.start)) if is_carried(self.start[k])]
+        self._take_types()
+
+    def _take_types(self) -> None:
+        names = self.state.names
+        values = [self.start[k] for k in self.carried]
+        self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
+
+    def _trace_before(self, test: Thunk) -> Any:
+        self.before = Recording("before", self.outer, is_region=True)
+        values = list(self.start)
+        self.entered = self.types.params(self.before)
+        for k, value in zip(self.carried, self.entered, strict=True):
+            values[k] = value
+        self.state.set(values)
+        with self.before.active():
+            found = test()
+            predicate = truth(found) if isinstance(found, Staged) else np.bool_(bool(found))
+        self.known = self.state.get()
+        self.forwarded = [k for k, value in enumerate(self.known) if is_carried(value)]
+        self._check_plain(self.known)
+        return predicate
+
+    def _trace_after(self, body: Thunk) -> list[Any]:
+        self.after = Recording("after", self.outer, is_region=True)
+        leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
+        self.forward_leaves = [as_array(leaf) for leaf in leaves]
+        self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
+        params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
+        values = list(self.known)
+        self.params = trees.unflatten(self.forward_tree, params)
+        for k, value in zip(self.forwarded, self.params, strict=True):
+            values[k] = value
+        self.state.set(values)
+        with self.after.active():
+            body()
+        ends = self.state.get()
+        self._check_plain(ends)
+        return ends
+
+    def _fill_unbound(self, ends: Sequence[Any]) -> bool:
+        """Carry what is first bound in the loop and surely bound after it; say whether any was."""
+        names = self.state.names
+        new = [
+            k
+            for k, value in enumerate(ends)
+            if k not in self.carried
+            and k not in self.forwarded
+            and is_carried(value)
+            and (self.start[k] is UNBOUND or self.start[k] is None)
+            and (self.always or names[k] == RETURN_VALUE)
+        ]
+        for k in new:
+            self.start[k] = trees.tree_map(placeholder, ends[k])
+            self.carried.append(k)
+        self.carried.sort()
+        if new:
+            self._take_types()
+        return bool(new)
+
+    def _check_plain(self, values: Sequence[Any]) -> None:
+        """What is no array must stay what it is."""
+        names = self.state.names
+        for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
+            if k in self.carried or old is UNBOUND or is_same(old, new):
+                continue
+            if old is None and names[k] == RETURN_VALUE:
+                continue
+            raise StructureError(
+                explain(
+                    f"{self.where}: `{names[k]}` changes in the loop from "
+                    f"{old!r:.40} to {new!r:.40}.",
+                    cure="only arrays and numbers can change in a staged loop; start it as one.",
+                )
+            )
+
+    def _next_leaves(self, ends: Sequence[Any]) -> list[Any]:
+        names = self.state.names
+        for k in self.carried:
+            if ends[k] is UNBOUND:
+                raise CarryError(
+                    explain(
+                        f"{self.where}: `{names[k]}` is deleted in the loop, "
+                        "but the next iteration may read it.",
+                        cure=f"leave out `del {names[k]}`, or give it a value again.",
+                    )
+                )
+        return self.types.leaves_of([ends[k] for k in self.carried])
+
+    def finish(self) -> None:
+        """Record the node, and leave the state as the loop will leave it."""
+        outer, before, after = self.outer, self.before, self.after
+        with before.active():
+            test = before.lift(self.predicate)
+            forwarded = [
+                before.lift(cast(leaf, t.type.dtype))
+                for leaf, t in zip(self.forward_leaves, self.forward_types, strict=True)
+            ]
+        results = self._next_leaves(self.ends)
+        with after.active():
+            pairs = zip(results, self.types.types, strict=True)
+            following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
+        start = self.types.start(outer)
+        node = join_loop(outer, start, before, [test, *forwarded], after, following)
+        tracers = [
+            Tracer(value, outer, weak=t.weak)
+            for value, t in zip(node.results, self.forward_types, strict=False)
+        ]
+        values = list(self.start)
+        unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
+        for k, name in enumerate(self.state.names):
+            if k not in self.forwarded and not is_same(values[k], self.ends[k]):
+                values[k] = UNBOUND
+                unbound.note(name, f"inside the {self.where}", "before the loop")
+        for k, value in zip(
+            self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
+        ):
+            if k not in unchanged:
+                values[k] = value
+        self.state.restore(values)
+
+    def _is_unchanged(self, k: int) -> bool:
+        """Whether every iteration hands a variable on as it is."""
+        if k not in self.carried:
+            return False
+        entered = self.entered[self.carried.index(k)]
+        handed_on = self.params[self.forwarded.index(k)]
+        return is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])

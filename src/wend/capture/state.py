@@ -1,0 +1,186 @@
+"""What a piece of captured control flow may change: variables, attributes, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from wend.base import trees
+from wend.capture.places import (
+    UNBOUND,
+    Attribute,
+    Contents,
+    Log,
+    Place,
+    copied,
+    is_container,
+    read,
+    touch,
+    variable,
+)
+from wend.eager.dispatch import Staged
+from wend.trace.arguments import is_array_leaf
+
+Read = Callable[[], Any]
+
+
+def is_unbound(value: object) -> bool:
+    return value is UNBOUND
+
+
+class Reference:
+    """Stands for a container whose contents are a place of their own: which one, not what in it."""
+
+    def __init__(self, container: Any) -> None:
+        self.container = container
+
+    def __repr__(self) -> str:
+        return repr(self.container)
+
+
+class State:
+    """The variables and other places that control flow may change, by position.
+
+    Args:
+        names: the variables.
+        reads: how to read each.
+        setter: takes their values, and sets them all.
+        heap: `("variable" | "attribute" | "contents", label, what reads the variable or the
+            object, the attribute's name)`.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        reads: Sequence[Read] = (),
+        setter: Callable[[Sequence[Any]], None] = lambda values: None,
+        heap: Sequence[tuple[str, str, Any, str | None]] = (),
+    ) -> None:
+        self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
+        self.places: list[Place] = []
+        self.keys: set[Hashable] = set()
+
+    def opened(self) -> State:
+        """This state, with the objects that its attributes and containers belong to now."""
+        for kind, label, thunk, attribute in self.heap:
+            if kind == "variable":
+                self.extend([variable(thunk, label)])
+                continue
+            owner = read(thunk)
+            if kind == "attribute" and owner is not UNBOUND:
+                self.extend([Attribute(label, owner, attribute or "")])
+            elif is_container(owner):
+                self.extend([Contents(label, owner)])
+        return self
+
+    def extend(self, places: Sequence[Place], *, quietly: bool = False) -> None:
+        """Take more places in; `quietly`: they belong to nobody else."""
+        for place in places:
+            if place.key not in self.keys:
+                if not quietly:
+                    touch(place)
+                self.keys.add(place.key)
+                self.places.append(place)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.variables, *(place.label for place in self.places)]
+
+    def get(self) -> list[Any]:
+        """The values now; `UNBOUND` for what is not bound."""
+        found = [*map(read, self.reads), *(place.read() for place in self.places)]
+        return [self._referred(value) for value in found]
+
+    def _referred(self, value: Any) -> Any:
+        own = is_container(value) and ("contents", id(value)) in self.keys
+        return Reference(value) if own else value
+
+    def set(self, values: Sequence[Any]) -> None:
+        """Give every place its value; containers are copied, so that changes in place stay here."""
+        self.restore([copied(value) for value in values])
+
+    def restore(self, values: Sequence[Any]) -> None:
+        """Give every place its value, the very objects."""
+        found = [v.container if isinstance(v, Reference) else v for v in values]
+        count = len(self.variables)
+        self.setter(found[:count])
+        for place, value in zip(self.places, found[count:], strict=True):
+            place.write(value)
+
+
+class Discovery:
+    """Finds what a body changes beyond its state, by tracing it again until nothing new shows.
+
+    An object that is made anew in each trace belongs to the body; one that two traces change
+    comes from outside.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.seen: dict[Hashable, Place] = {}  # holds the objects, so that their ids stay theirs
+        self.may_trace_again = True
+
+    def undone(self, log: Log) -> list[Place]:
+        """Undo what a trace changed beyond the state, and say which places it was."""
+        found = []
+        for place, old in log.values():
+            if place.key in self.state.keys:
+                continue
+            new = place.read()
+            place.write(old)
+            if not is_same(old, new):
+                found.append(place)
+        return found
+
+    def found_more(self, places: Sequence[Place]) -> bool:
+        """Take in places that traces changed beyond the state; say whether to trace again."""
+        confirmed = [place for place in places if place.key in self.seen]
+        fresh = [place for place in places if place.key not in self.seen]
+        for place in fresh:
+            self.seen[place.key] = place
+        self.state.extend(confirmed)
+        again = bool(confirmed) or (bool(fresh) and self.may_trace_again)
+        # What shows up after this was made by the body, unless the state has grown.
+        self.may_trace_again = bool(confirmed)
+        return again
+
+
+def is_carried(value: Any) -> bool:
+    """Whether a value can be part of a graph: a pytree of arrays and numbers, and not empty."""
+    if value is UNBOUND or isinstance(value, Reference):
+        return False
+    leaves, _ = trees.flatten(value)
+    return bool(leaves) and all(is_array_leaf(leaf) for leaf in leaves)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether nothing changed: the same object, or containers of the same leaves."""
+    if a is b:
+        return True
+    if a is UNBOUND or b is UNBOUND or type(a) is not type(b):
+        return False
+    if isinstance(a, Reference):
+        return a.container is b.container
+    mine, tree = trees.flatten(a)
+    theirs, other = trees.flatten(b)
+    return bool(tree == other) and all(map(_same_leaf, mine, theirs))
+
+
+def _same_leaf(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Staged) or isinstance(b, Staged):
+        return bool(getattr(a, "value", None) is getattr(b, "value", b))
+    if is_array_leaf(a) or type(a) is not type(b):
+        return type(a) in (bool, int, float, complex) and type(a) is type(b) and bool(a == b)
+    if isinstance(a, Reference):
+        return a.container is b.container
+    try:
+        return bool(a == b)
+    except Exception:  # noqa: BLE001  # whatever a user's __eq__ raises, they are not known equal
+        return False
+
+
+def holds_staged(value: Any) -> bool:
+    """Whether a traced array is among the leaves."""
+    return value is not UNBOUND and any(isinstance(x, Staged) for x in trees.flatten(value)[0])

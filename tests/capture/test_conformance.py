@@ -1,0 +1,75 @@
+"""Captured functions do what plain Python does, whichever way their arguments come."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+from tests.capture.snippets import SNIPPETS, Snippet
+from wend.base import trees
+from wend.capture.convert import capture
+
+
+def _outcome(fun: Any, args: tuple[Any, ...]) -> tuple[str, Any]:
+    try:
+        return "value", fun(*copy.deepcopy(args))
+    except Exception as error:
+        return "error", error
+
+
+def _ways(snippet: Snippet, args: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    """The same function with its arguments plain, traced, or some of each."""
+    yield "plain", capture(snippet.fun)
+    yield "traced", wend.function(snippet.fun)
+    takes_any_number = snippet.fun.__code__.co_flags & inspect.CO_VARARGS
+    if not takes_any_number and not any(isinstance(arg, np.ndarray) for arg in args):
+        numbers = range(len(args))
+        yield "static", wend.function(snippet.fun, static_argnums=tuple(numbers))
+        for k in numbers if len(args) > 1 else ():
+            yield f"static {k}", wend.function(snippet.fun, static_argnums=(k,))
+
+
+CASES = [
+    pytest.param(snippet, args, id=f"{snippet.fun.__name__}-{number}")
+    for snippet in SNIPPETS
+    for number, args in enumerate(snippet.arguments)
+]
+
+
+def test_the_table_is_long() -> None:
+    assert len(SNIPPETS) >= 150
+    assert len({snippet.fun.__name__ for snippet in SNIPPETS}) == len(SNIPPETS)
+
+
+@pytest.mark.parametrize(("snippet", "args"), CASES)
+def test_snippet(snippet: Snippet, args: tuple[Any, ...]) -> None:
+    kind, expected = _outcome(snippet.fun, args)
+    for way, fun in _ways(snippet, args):
+        found_kind, found = _outcome(fun, args)
+        is_traced = way not in ("plain", "static")
+        if is_traced and snippet.refused is not None and found_kind == "error":
+            assert snippet.refused in str(found), way
+            continue
+        if kind == "error":
+            assert found_kind == "error", (way, found)
+            assert isinstance(found, type(expected)) or (
+                isinstance(expected, NameError) and isinstance(found, NameError)
+            ), (way, found)
+            continue
+        if found_kind == "error":
+            raise AssertionError(f"{way}: {found}") from found
+        _check_equal(found, expected, way)
+
+
+def _check_equal(found: Any, expected: Any, way: str) -> None:
+    mine, tree = trees.flatten(found)
+    theirs, other = trees.flatten(expected)
+    assert tree == other, (way, found, expected)
+    for a, b in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, err_msg=f"{way}: {found} {expected}")
