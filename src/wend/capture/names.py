@@ -38,10 +38,13 @@ def _root(node: ast.expr) -> str | None:
 class _Changes(ast.NodeVisitor):
     def __init__(self) -> None:
         self.places: Places = {}
+        self.bound: Places = {}  # of those, the names that are bound anew, not changed in place
 
-    def add(self, place: str | None) -> None:
+    def add(self, place: str | None, *, is_bound: bool = True) -> None:
         if place is not None:
             self.places[place] = None
+            if is_bound:
+                self.bound[place] = None
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -54,12 +57,12 @@ class _Changes(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.add(_root(node))
+            self.add(_root(node), is_bound=False)
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            self.add(_root(node.func.value))
+            self.add(_root(node.func.value), is_bound=False)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -105,6 +108,14 @@ def changed(nodes: Iterable[ast.AST]) -> Places:
     for node in nodes:
         visitor.visit(node)
     return visitor.places
+
+
+def bound(nodes: Iterable[ast.AST]) -> Places:
+    """The names that some statements bind: those are local to their function."""
+    visitor = _Changes()
+    for node in nodes:
+        visitor.visit(node)
+    return visitor.bound
 
 
 def read(nodes: Iterable[ast.AST]) -> set[str]:
