@@ -134,6 +134,7 @@ class _Gradient:
         numbers = argnums if isinstance(argnums, Sequence) else (argnums,)
         self.numbers = [self._position(number, len(args)) for number in numbers]
         self.fun = fun.python_function if isinstance(fun, Function) else fun
+        self.captures = not isinstance(fun, Function) or fun.capture
         chosen = set(self.numbers)
         args = [self._floating(a, k) if k in chosen else a for k, a in enumerate(args)]
         self.arguments = _signature_of(fun).bind(args, kwargs)
@@ -165,7 +166,7 @@ class _Gradient:
         assert recording is not None
         arguments = self.arguments
         traced = trace_function(
-            capture(self.fun),
+            capture(self.fun) if self.captures else self.fun,
             arguments.types,
             arguments.call,
             self.name,
@@ -173,6 +174,14 @@ class _Gradient:
         )
         seed = self._check_value(traced.result_tree, traced.result_types)
         wrt = self._differentiated()
+        for k in wrt:
+            if k in traced.written:
+                raise NotDifferentiableError(
+                    explain(
+                        f"grad of {self.name}: argument {arguments.names()[k]} is changed in place.",
+                        cure="change a copy of it: x = x.copy().",
+                    )
+                )
         graph, connected = joint(run_passes(traced.graph, TIDY), list(wrt), seed)
         node = traced.call_graph(recording, graph, arguments.arrays).results
         count = len(traced.result_types)
@@ -291,6 +300,13 @@ class _Pullback:
         self.outputs = outputs
         self.seeded = tuple(k for k in outputs if is_differentiable(types[k].type))
         self.wrt = tuple(k for k, t in enumerate(self.arguments.types) if is_differentiable(t.type))
+        if self.concrete.traced.written:
+            raise NotDifferentiableError(
+                explain(
+                    f"vjp of {self.function.name}: it changes an argument in place.",
+                    cure="change a copy of it: x = x.copy().",
+                )
+            )
         self.forms = self.concrete.vjp(self.wrt, self.seeded)
 
     def start(self) -> Any:

@@ -114,7 +114,7 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     left: list[Any] = []
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
-            slices.append(_known_bounds(entry))
+            slices.append(known_bounds(entry))
             left.append(_WHOLE)
         elif isinstance(entry, int) and isinstance(dims[axis], int):
             size = dims[axis]
@@ -132,7 +132,8 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     return x, left
 
 
-def _known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
+def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
+    """The bounds of a slice, which must be known before the run."""
     bounds = (entry.start, entry.stop, entry.step)
     if any(isinstance(bound, Staged) for bound in bounds):
         raise IndexError(

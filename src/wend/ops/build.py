@@ -41,6 +41,7 @@ from wend.ops import (
     shaping,
     sorting,
     special,
+    updating,
 )
 from wend.ops.shapes import size_of
 
@@ -53,6 +54,7 @@ FAMILIES = (
     contracting,
     sorting,
     linalg,
+    updating,
     lists,
     maybe,
     effects,
@@ -331,6 +333,14 @@ class Build(Builder):
 
     def scatter_add(self, into: Value, x: Value, *indices: Value) -> Value:
         return self.emit(indexing.scatter_add, into, x, *indices)
+
+    def set_slice(self, into: Value, x: Value, *, slices: shaping.Slices) -> Value:
+        """`into` with a part replaced."""
+        return self.emit(updating.set_slice, into, x, slices=slices)
+
+    def scatter_set(self, into: Value, x: Value, *indices: Value) -> Value:
+        """`into` with the elements at positions replaced."""
+        return self.emit(updating.scatter_set, into, x, *indices)
 
     def take_along(self, x: Value, indices: Value, *, axis: int) -> Value:
         return self.emit(indexing.take_along, x, indices, axis=axis)

@@ -245,6 +245,11 @@ def _infer_slice(x: Type, *, slices: Slices) -> TensorType:
     return x.with_shape(tuple(dims))
 
 
+def sliced_type(x: TensorType, slices: Slices) -> TensorType:
+    """The type of `x` cut by slices."""
+    return _infer_slice(x, slices=slices)
+
+
 def _kernel_slice(x: Any, *, slices: Slices) -> Any:
     return np.asarray(x)[tuple(slice(*bounds) for bounds in slices)]
 

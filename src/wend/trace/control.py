@@ -24,6 +24,7 @@ from wend.numpy import elementwise as ew
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.immediate import run_now
 from wend.trace.recording import Recording, current
+from wend.trace.tracer import Tracer
 
 CondFun = Callable[[Any], Any]
 BodyFun = Callable[[Any], Any]
@@ -236,48 +237,57 @@ class _Loop:
 
     def __init__(self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes) -> None:
         self.cond_fun, self.body_fun, self.types = cond_fun, body_fun, types
+        self.boxes: list[Tracer] = []
 
     def record(self, limit: Any, return_trips: bool) -> Any:
         outer = current()
         assert outer is not None
+        self.counts = limit is not None or return_trips
         while True:
             before, predicate = self._trace_cond(outer)
             after, results = self._trace_body(outer)
-            if not self.types.settle(results):
+            if not boxes_to_open(self.boxes, before, after) and not self.types.settle(results):
                 break
-        trips = None
-        if limit is not None or return_trips:
-            trips = before.param(_COUNT), after.param(_COUNT)
+        count = len(self.types.types)
+        forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
         with before.active():
-            if limit is not None and trips is not None:
-                predicate = ew.logical_and(ew.less(trips[0], limit), predicate)
+            if limit is not None:
+                predicate = ew.logical_and(ew.less(forwarded[-1], limit), predicate)
             test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
         with after.active():
             pairs = zip(results, self.types.types, strict=True)
             following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
-            if trips is not None:
-                following.append(after.lift(trips[1] + 1))
+            if self.counts:
+                following.append(after.lift(after.wrap(after.b.params[count]) + 1))
         start = self.types.start(outer)
-        if trips is not None:
+        if self.counts:
             start.append(outer.b.integer(0))
-        node = join_loop(outer, start, before, [test, *before.b.params], after, following)
-        count = len(self.types.types)
+        kept = [test, *(tracer.value for tracer in forwarded)]
+        node = join_loop(outer, start, before, kept, after, following, self.boxes)
         carry = self.types.rebuild(outer, node.results[:count])
         return (carry, outer.wrap(node.results[count])) if return_trips else carry
 
+    def _open(self, name: str, role: str, outer: Recording) -> tuple[Recording, Any]:
+        """A region with params for the carry, the count of trips and arrays changed in place."""
+        where = f"{role} of {self.types.where}"
+        region = Recording(name, outer, is_region=True, role=where)
+        carry = self.types.params(region)
+        if self.counts:
+            region.param(_COUNT)
+        region.open_for(self.boxes)
+        return region, carry
+
     def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
-        role = f"cond_fun of {self.types.where}"
-        before = Recording("before", outer, is_region=True, role=role)
+        before, carry = self._open("before", "cond_fun", outer)
         with before.active():
-            predicate = self.cond_fun(self.types.params(before))
+            predicate = self.cond_fun(carry)
             check_predicate(predicate, self.types.where)
         return before, predicate
 
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
-        role = f"the body of {self.types.where}"
-        after = Recording("after", outer, is_region=True, role=role)
+        after, carry = self._open("after", "the body", outer)
         with after.active():
-            result = self.body_fun(self.types.params(after))
+            result = self.body_fun(carry)
         return after, self.types.leaves_of(result)
 
 
@@ -291,23 +301,42 @@ def join_loop(
     before_results: Sequence[Value],
     after: Recording,
     after_results: Sequence[Value],
+    boxes: Sequence[Tracer] = (),
 ) -> Node:
-    """Close the two regions of a loop over the same invariants, and record its node."""
+    """Close the two regions of a loop over the same invariants, and record its node.
+
+    `boxes` are the outer arrays that the loop changes in place; both regions were opened for
+    them, after the params of the carry.
+    """
     has_world = before.world_param is not None or after.world_param is not None
+    inside = [[region.lift(box) for box in boxes] for region in (before, after)]
+    start = [outer.lift(box) for box in boxes]
     invariants = list(dict.fromkeys([*before.captured, *after.captured]))
     world = [outer.world()] if has_world else []
     for region in (before, after):
         if has_world:
             region.world()
+    before_results = [*before_results, *inside[0]]
     node = outer.b.while_(
-        [*carry, *world],
+        [*carry, *start, *world],
         invariants,
         before.finish_region(before_results, invariants, has_world=has_world),
-        after.finish_region(after_results, invariants, has_world=has_world),
+        after.finish_region([*after_results, *inside[1]], invariants, has_world=has_world),
     )
     if has_world:
         outer.set_world(node.results[-1])
+    first = len(before_results) - 1 - len(boxes)
+    for box, value in zip(boxes, node.results[first:], strict=False):
+        outer.assign(box, value)
     return node
+
+
+def boxes_to_open(boxes: list[Tracer], *regions: Recording) -> bool:
+    """Add outer arrays that regions change in place to `boxes`; say whether any were new."""
+    known = {id(box) for box in boxes}
+    new = {id(b): b for region in regions for b in region.changed_boxes() if id(b) not in known}
+    boxes += new.values()
+    return bool(new)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -445,16 +474,21 @@ def join_branches(
 ) -> Node:
     """Close branches over the same operands, and record their node."""
     has_world = any(region.world_param is not None for region in regions)
+    boxes: list[Tracer] = []
+    boxes_to_open(boxes, *regions)
+    changed = [[region.lift(box) for box in boxes] for region in regions]
     operands = list(dict.fromkeys(value for region in regions for value in region.captured))
     graphs: list[Graph] = []
-    for region, values in zip(regions, results, strict=True):
+    for region, values, inside in zip(regions, results, changed, strict=True):
         if has_world:
             region.world()
-        graphs.append(region.finish_region(values, operands, has_world=has_world))
+        graphs.append(region.finish_region([*values, *inside], operands, has_world=has_world))
     world = [outer.world()] if has_world else []
     node = outer.b.if_(selector, [*world, *operands], graphs)
     if has_world:
         outer.set_world(node.results[-1])
+    for box, value in zip(boxes, node.results[len(results[0]) :], strict=False):
+        outer.assign(box, value)
     return node
 
 

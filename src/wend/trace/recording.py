@@ -19,6 +19,7 @@ from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Value
 from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, TensorType, Type
+from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.tracer import Tracer
 
@@ -46,6 +47,7 @@ class Recording(Recorder):
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[int, Value] = {}
+        self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -65,7 +67,10 @@ class Recording(Recorder):
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
             return ()
-        return tuple(map(self.wrap, self.b.emit_node(op, values, **attrs).results))
+        results = tuple(map(self.wrap, self.b.emit_node(op, values, **attrs).results))
+        if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
+            results[0].look_at(operands[0])
+        return results
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """A value of this recording as a traced array."""
@@ -89,6 +94,9 @@ class Recording(Recorder):
         return self.b.constant(x)
 
     def _lift_tracer(self, tracer: Tracer) -> Value:
+        tracer.check_current()
+        if id(tracer) in self._boxes:
+            return self._boxes[id(tracer)][1]
         if tracer.recording is self:
             return tracer.value
         if not self._encloses(tracer.recording):
@@ -124,6 +132,25 @@ class Recording(Recorder):
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
         return self._array_params[key]
+
+    # Arrays changed in place (D7): a traced array is a box, and a region has its own contents
+    def assign(self, box: Tracer, value: Value) -> None:
+        """Put another value into a traced array, here and in what is recorded inside."""
+        if box.recording is self:
+            box.value = value
+        elif self._encloses(box.recording):
+            self._boxes[id(box)] = (box, value)
+        else:
+            raise box.leaked()
+
+    def changed_boxes(self) -> list[Tracer]:
+        """The outer arrays that this region changes, or was opened for."""
+        return [box for box, _ in self._boxes.values()]
+
+    def open_for(self, boxes: Sequence[Tracer]) -> None:
+        """Make params for outer arrays that the region changes in place."""
+        for box in boxes:
+            self._boxes[id(box)] = (box, self.b.param(box.value.type))
 
     # Effects
     def world(self) -> Value:
@@ -166,6 +193,19 @@ class Recording(Recorder):
         entered = [self.captured.get(outer) or Value(outer.type) for outer in invariants]
         params = (*self.b.params, *world, *entered)
         return Graph(self.b.name, params, tuple(self.b.nodes), tuple(results))
+
+
+# Operations whose result NumPy would let share memory with the first operand.
+VIEWS = frozenset(
+    {
+        shaping.slice_,
+        shaping.reshape,
+        shaping.transpose,
+        shaping.broadcast_to,
+        elementwise.real,
+        elementwise.imag,
+    }
+)
 
 
 def current() -> Recording | None:

@@ -13,7 +13,7 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
 from wend.ops import shaping as shaping_ops
-from wend.trace.control import LoopTypes, check_leaves, join_loop
+from wend.trace.control import LoopTypes, boxes_to_open, check_leaves, join_loop
 from wend.trace.immediate import run_now
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -104,13 +104,15 @@ class _Scan:
     def record(self) -> tuple[Any, Any]:
         outer = self.outer
         lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
+        boxes: list[Tracer] = []
         while True:
-            after, index, results, ys, ys_tree = self._trace_body(lists)
-            if not self.types.settle(results):
+            after, index, results, ys, ys_tree = self._trace_body(lists, boxes)
+            if not boxes_to_open(boxes, after) and not self.types.settle(results):
                 break
         before = Recording("before", outer, is_region=True)
         step = before.param(_INDEX)
         carried = [before.param(t.type).value for t in self.types.types]
+        before.open_for(boxes)
         with before.active():
             goes_on = before.lift(step < Tracer(self.count, outer))
         with after.active():
@@ -122,10 +124,11 @@ class _Scan:
                 ),
             ]
             made = [after.lift(y) for y in ys]
+        # The lists come before the arrays changed in place, whose params are there already.
         stacks = [ListType(value.type) for value in made]
-        waiting = [before.b.param(stack) for stack in stacks]
+        waiting = [_insert(before, Value(stack), len(boxes)) for stack in stacks]
         grown = [
-            after.b.list_push(after.b.param(stack), value)
+            after.b.list_push(_insert(after, Value(stack), len(boxes)), value)
             for stack, value in zip(stacks, made, strict=True)
         ]
         starts = [
@@ -140,6 +143,7 @@ class _Scan:
             [goes_on, step.value, *carried, *waiting],
             after,
             [*following, *grown],
+            boxes,
         )
         first = 1 + len(carried)
         carry = self.types.rebuild(outer, node.results[1:first])
@@ -150,12 +154,13 @@ class _Scan:
         return carry, trees.unflatten(ys_tree, stacked)
 
     def _trace_body(
-        self, lists: Sequence[Value]
+        self, lists: Sequence[Value], boxes: Sequence[Tracer]
     ) -> tuple[Recording, Tracer, list[Any], list[Any], trees.TreeDef]:
         outer = self.outer
         after = Recording("after", outer, is_region=True, role=f"f of {self.where}")
         index = after.param(_INDEX)
         carry = self.types.params(after)
+        after.open_for(boxes)
         with after.active():
             last = Tracer(self.count, outer) - 1
             place = after.lift(last - index if self.reverse else index)
@@ -190,6 +195,12 @@ class _Scan:
             whole = ((None, None, None),) * len(like.type.dims)
             stacked = b.emit(shaping_ops.slice_, stacked, slices=((None, None, -1), *whole))
         return outer.wrap(stacked)
+
+
+def _insert(region: Recording, param: Value, before_last: int) -> Value:
+    """Put a param in front of the last ones."""
+    region.b.params.insert(len(region.b.params) - before_last, param)
+    return param
 
 
 _INDEX = TensorType(INT64, ())

@@ -29,6 +29,8 @@ class Traced:
         result_types: the types of the leaves of that.
         bindings: what the captures stand for: arrays, or traced arrays of an outer trace.
         has_world: whether it has effects.
+        written: the array leaves of the arguments that it changes in place; their new contents
+            come after its other results.
     """
 
     graph: Graph
@@ -36,6 +38,7 @@ class Traced:
     result_types: tuple[LeafType, ...]
     bindings: tuple[Any, ...]
     has_world: bool
+    written: tuple[int, ...] = ()
 
     def is_closed(self) -> bool:
         """Whether it captures arrays only, nothing of an outer trace."""
@@ -44,7 +47,11 @@ class Traced:
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
         arguments = self.arguments(leaves)
-        return self.rebuild(owned(execute(arguments), arguments))
+        results = execute(arguments)
+        found = self.rebuild(owned(results, arguments))
+        for k, value in zip(self.written, results[len(self.result_types) :], strict=False):
+            np.copyto(leaves[k], value)
+        return found
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -76,9 +83,26 @@ class Traced:
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         node = outer.b.call(graph, [*(outer.lift(leaf) for leaf in leaves), *world, *bindings])
+        first = len(self.result_types)
+        for k, value in zip(self.written, node.results[first:], strict=False):
+            _write(outer, leaves[k], value)
         if self.has_world:
-            outer.set_world(node.results[len(self.result_types)])
+            outer.set_world(node.results[first + len(self.written)])
         return node
+
+
+def _write(outer: Recording, leaf: Any, value: Value) -> None:
+    """Change an array in place that a called function has changed."""
+    if not isinstance(leaf, Tracer):
+        raise TypeMismatchError(
+            explain(
+                "a function that changes its argument in place was given an array that is a "
+                "constant of this trace.",
+                cure="pass an array that is an argument of the traced function, or a copy made "
+                "from one.",
+            )
+        )
+    leaf.replace(outer.wrap(value))
 
 
 def owned(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -129,13 +153,23 @@ def trace_function(
         found, result_tree = trees.flatten(result)
         _check_results(name, found, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in found]
+        written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
+        changed = [leaves[k].value for k in written]
+        for box in recording.changed_boxes():
+            raise TypeMismatchError(
+                explain(
+                    f"{name} changes {box!r} in place, which belongs to the function around it.",
+                    cure="pass it as an argument.",
+                )
+            )
     result_types = tuple(
         LeafType(_tensor(value), isinstance(leaf, Tracer) and leaf.weak)
         for value, leaf in zip(values, found, strict=True)
     )
-    graph = recording.finish_function(values)
+    graph = recording.finish_function([*values, *changed])
     has_world = recording.world_param is not None
-    return Traced(graph, result_tree, result_types, tuple(recording.bindings), has_world)
+    bindings = tuple(recording.bindings)
+    return Traced(graph, result_tree, result_types, bindings, has_world, tuple(written))
 
 
 def _tensor(value: Value) -> TensorType:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ConcreteValueError, LeakedValueError, explain
-from wend.base.source import at
-from wend.eager.dispatch import Recorder, Staged
-from wend.eager.promotion import PYTHON_SCALARS
+from wend.base.errors import (
+    ConcreteValueError,
+    LeakedValueError,
+    ShapeError,
+    TypeMismatchError,
+    explain,
+)
+from wend.base.source import Source, at, user_source
+from wend.eager.dispatch import Recorder, Staged, recorder
+from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.numpy import contracting, indexing, reducing, shaping
+from wend.numpy import contracting, indexing, reducing, shaping, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 
@@ -56,7 +63,7 @@ class Tracer(Staged):
     graph.
     """
 
-    __slots__ = ("recording", "value", "weak")
+    __slots__ = ("__weakref__", "_base", "_stale", "_taken", "_views", "recording", "value", "weak")
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
 
@@ -64,6 +71,10 @@ class Tracer(Staged):
         self.value = value
         self.recording = recording
         self.weak = weak
+        self._base: Tracer | None = None  # the array that this is a view of
+        self._taken: tuple[Tracer, Any] | None = None  # of which array it is a part, by which key
+        self._views: list[weakref.ref[Tracer]] = []
+        self._stale: Source | None = None  # where the base was changed after this was taken
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
@@ -134,13 +145,98 @@ class Tracer(Staged):
         """Not possible while recording: see the error."""
         raise self._no_number(".tolist()", "iterate over it, or keep it as an array.")
 
+    # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise TypeError(
-            explain(
-                f"{self!r} cannot be changed in place.",
-                cure="make a new array: wnp.where, wnp.concatenate or wnp.stack.",
+        self.replace(updating.set_at(self, key, value))
+
+    @property
+    def at(self) -> updating.At:
+        """`x.at[key].set(v)`, `.add`, `.mul`, `.min`, `.max`: a new array, as in JAX."""
+        return updating.At(self)
+
+    def replace(self, new: Tracer) -> None:
+        """Take the value of another traced array, for everyone who holds this one (D7)."""
+        recording: Any = recorder.get()
+        if recording is None:
+            raise self.leaked()
+        if self._taken is not None:
+            whole, key = self._taken
+            whole[key] = new
+            self._stale = None
+        elif self._base is not None:
+            raise TypeError(
+                explain(
+                    f"{self!r} is a view: changing it would change {self._base!r} in NumPy.",
+                    cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
+                )
             )
-        )
+        recording.assign(self, recording.lift(new))
+        where = user_source()
+        for view in (ref() for ref in self._views):
+            if view is not None:
+                view._stale = where
+        self._views = []
+
+    def _in_place(self, function: Callable[..., Any], other: Any) -> Any:
+        """`x += y`: numbers are replaced, arrays changed in place and keep dtype and shape."""
+        if not _is_operand(other) or self.type.shape == ():
+            return NotImplemented
+        result = function(self, other)
+        found, mine = tensor_type(result), self.type
+        if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
+            raise TypeMismatchError(
+                f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
+            )
+        if found.shape != mine.shape:
+            raise ShapeError(f"non-broadcastable output operand: {found} does not fit {mine}")
+        self.replace(shaping.astype(result, mine.dtype))
+        return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._in_place(ew.add, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._in_place(ew.subtract, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._in_place(ew.multiply, other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._in_place(ew.divide, other)
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self._in_place(ew.floor_divide, other)
+
+    def __imod__(self, other: Any) -> Any:
+        return self._in_place(ew.remainder, other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._in_place(ew.power, other)
+
+    def __iand__(self, other: Any) -> Any:
+        return self._in_place(ew.bitwise_and, other)
+
+    def __ior__(self, other: Any) -> Any:
+        return self._in_place(ew.bitwise_or, other)
+
+    def __ixor__(self, other: Any) -> Any:
+        return self._in_place(ew.bitwise_xor, other)
+
+    def look_at(self, base: Tracer) -> None:
+        """Note that this is a view of another array."""
+        self._base = base if base._base is None else base._base
+        self._base._views.append(weakref.ref(self))
+
+    def check_current(self) -> None:
+        """Refuse a view whose array has been changed since: NumPy's would show the change."""
+        if self._stale is not None:
+            raise TypeError(
+                explain(
+                    f"{self!r} is a view of an array that was changed{at(self._stale)}, "
+                    "so it would have changed too.",
+                    cure="take a .copy() of the part before, or take the part again after.",
+                )
+            )
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -209,7 +305,10 @@ class Tracer(Staged):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        return indexing.getitem(self, key)
+        part = indexing.getitem(self, key)
+        if part._base is not None and part is not self:
+            part._taken = self, key  # changing the part changes this
+        return part
 
     def __contains__(self, item: Any) -> Any:
         return bool(reducing.any(ew.equal(self, item)))
@@ -239,7 +338,8 @@ class Tracer(Staged):
         return _kept_weak(ew.negative(self), self.weak)
 
     def __pos__(self) -> Any:
-        return _kept_weak(ew.positive(self), self.weak)
+        result = ew.positive(self)
+        return self.copy() if result is self else _kept_weak(result, self.weak)
 
     def __abs__(self) -> Any:
         return _kept_weak(ew.absolute(self), self.weak)
@@ -249,7 +349,8 @@ class Tracer(Staged):
 
     # Methods of arrays
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        return shaping.astype(self, dtype)
+        result = shaping.astype(self, dtype)
+        return result.copy() if result is self else result
 
     def reshape(self, *shape: Any) -> Any:
         return shaping.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -258,7 +359,7 @@ class Tracer(Staged):
         return shaping.ravel(self)
 
     def flatten(self) -> Any:
-        return shaping.ravel(self)
+        return shaping.ravel(self).copy()
 
     def transpose(self, *axes: Any) -> Any:
         given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
@@ -271,7 +372,10 @@ class Tracer(Staged):
         return shaping.squeeze(self, axis)
 
     def copy(self) -> Any:
-        return self
+        recording: Any = recorder.get()
+        if recording is None:
+            raise self.leaked()
+        return recording.wrap(recording.lift(self), weak=self.weak)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         return reducing.sum(self, axis, dtype, keepdims=keepdims)

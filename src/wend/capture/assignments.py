@@ -1,0 +1,67 @@
+"""Assignments into arrays that Python knows, of values that are traced.
+
+`out = np.zeros(3); out[0] = x` with a traced x: the array becomes a traced one first. A traced
+array changes itself (D7).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.eager.dispatch import Staged, any_staged
+from wend.trace.recording import current
+
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.iadd,
+    "Sub": operator.isub,
+    "Mult": operator.imul,
+    "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv,
+    "Mod": operator.imod,
+    "Pow": operator.ipow,
+    "MatMult": operator.imatmul,
+    "BitAnd": operator.iand,
+    "BitOr": operator.ior,
+    "BitXor": operator.ixor,
+    "LShift": operator.ilshift,
+    "RShift": operator.irshift,
+}
+
+
+def _traced_if(array: Any, *met: Any) -> Any:
+    """A NumPy array as a traced one, if it meets traced things."""
+    if not isinstance(array, np.ndarray) or not array.ndim or not any_staged(met):
+        return array
+    recording = current()
+    assert recording is not None
+    return recording.wrap(recording.lift(array))
+
+
+def set_item(target: Any, key: Any, value: Any) -> Any:
+    """`target[key] = value`; gives what the target's name should hold after it."""
+    entries = key if isinstance(key, tuple) else (key,)
+    target = _traced_if(target, value, *entries)
+    target[key] = value
+    return target
+
+
+def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
+    """`target[key] += value`, and its kin."""
+    entries = key if isinstance(key, tuple) else (key,)
+    target = _traced_if(target, value, *entries)
+    target[key] = _IN_PLACE[name](target[key], value)
+    return target
+
+
+def in_place(target: Any, name: str, value: Any) -> Any:
+    """`target += value`, and its kin."""
+    return _IN_PLACE[name](_traced_if(target, value), value)
+
+
+def is_array(x: Any) -> bool:
+    """Whether a variable holds an array, which an assignment may change in place."""
+    return isinstance(x, Staged) and x.type.shape != ()

@@ -1,0 +1,139 @@
+"""`x[key] = value` and `x.at[key]` on staged arrays: a new array with some elements changed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError
+from wend.eager.dispatch import Staged, apply
+from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
+from wend.numpy import elementwise as ew
+from wend.numpy import indexing, shaping
+from wend.ops import indexing as indexing_ops
+from wend.ops import updating as ops
+
+
+def set_at(x: Any, key: Any, value: Any) -> Any:
+    """A copy of `x` with `x[key] = value`.
+
+    Raises:
+        TypeMismatchError: the value's dtype cannot be cast to the array's.
+        ShapeError: the value does not broadcast to `x[key]`.
+    """
+    bounds = _static_slices(x, key)
+    if bounds is not None:
+        value = _fitted(value, x, indexing.getitem(x, key))
+        return apply(ops.set_slice, x, value, slices=bounds)
+    places, found = _places(x, key)
+    value = _flat(_fitted(value, x, found))
+    flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
+    return _like(flat, x)
+
+
+def add_at(x: Any, key: Any, value: Any) -> Any:
+    """A copy of `x` with `value` added at `key`; positions named twice add up."""
+    places, found = _places(x, key)
+    value = _flat(_fitted(value, x, found))
+    flat = apply(indexing_ops.scatter_add, shaping.reshape(x, (-1,)), value, places)
+    return _like(flat, x)
+
+
+def _like(flat: Any, x: Any) -> Any:
+    return shaping.reshape(flat, tensor_type(x).dims)
+
+
+def _static_slices(x: Any, key: Any) -> Any:
+    """The key as slices of all axes, if it is nothing but slices and an ellipsis."""
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if not all(entry is Ellipsis or isinstance(entry, slice) for entry in entries):
+        return None
+    rank = shaping.rank_of(x)
+    if Ellipsis not in entries:
+        entries.append(Ellipsis)
+    place = entries.index(Ellipsis)
+    missing = rank - len(entries) + 1
+    if missing < 0:
+        raise IndexError(f"too many indices for array: array is {rank}-dimensional")
+    entries[place : place + 1] = [slice(None)] * missing
+    return tuple(map(indexing.known_bounds, entries))
+
+
+def _places(x: Any, key: Any) -> tuple[Any, Any]:
+    """The positions in the flattened array that a key names: as a vector, and as they are."""
+    known = tensor_type(x)
+    if not known.is_static:
+        raise NotImplementedError("setting elements of an array of unknown size by position")
+    numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
+    found = indexing.getitem(numbers, key) if _is_staged_key(key) else numbers[key]
+    return _flat(found), found
+
+
+def _flat(x: Any) -> Any:
+    return shaping.reshape(x, (-1,)) if isinstance(x, Staged) else np.ravel(x)
+
+
+def _is_staged_key(key: Any) -> bool:
+    entries = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(entry, Staged) for entry in entries)
+
+
+def _fitted(value: Any, x: Any, like: Any) -> Any:
+    """The value with the array's dtype, spread over what is set."""
+    value, dtype = as_array(value), tensor_type(x).dtype
+    given = tensor_type(value).dtype
+    if not is_weak(value) and given.kind == "c" and dtype.kind != "c":
+        raise TypeMismatchError(f"cannot put {tensor_type(value)} into {tensor_type(x)}")
+    value = cast(value, dtype)
+    shape = tensor_type(like).dims
+    while shaping.rank_of(value) > len(shape) and tensor_type(value).dims[0] == 1:
+        value = shaping.squeeze(value, 0)
+    found = tensor_type(value).dims
+    if common_shape([found, shape]) != shape and all(isinstance(d, int) for d in (*found, *shape)):
+        raise ShapeError(f"could not broadcast input array from shape {found} into shape {shape}")
+    return broadcast(value, like)[0]
+
+
+class At:
+    """`x.at`: updates that give a new array, as in JAX."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> AtKey:
+        return AtKey(self._x, key)
+
+
+class AtKey:
+    """`x.at[key]`: what can be done to those elements. `x` itself stays as it is."""
+
+    def __init__(self, x: Any, key: Any) -> None:
+        self._x, self._key = x, key
+
+    def get(self) -> Any:
+        """`x[key]`."""
+        return self._x[self._key]
+
+    def set(self, value: Any) -> Any:
+        """The elements replaced."""
+        return set_at(self._x, self._key, value)
+
+    def add(self, value: Any) -> Any:
+        """`value` added; a position that is named twice gets both."""
+        return add_at(self._x, self._key, value)
+
+    def multiply(self, value: Any) -> Any:
+        """The elements multiplied; positions must differ."""
+        return self.set(ew.multiply(self.get(), value))
+
+    mul = multiply
+
+    def min(self, value: Any) -> Any:
+        """The smaller of element and value; positions must differ."""
+        return self.set(ew.minimum(self.get(), value))
+
+    def max(self, value: Any) -> Any:
+        """The larger of element and value; positions must differ."""
+        return self.set(ew.maximum(self.get(), value))

@@ -1,0 +1,77 @@
+"""Arrays with some elements replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.ir.op import Linear, Op
+from wend.ir.types import TensorType, Type
+from wend.ops.indexing import gathered_type
+from wend.ops.shaping import Slices, sliced_type
+from wend.ops.shapes import tensor_of
+
+
+def _check_fits(into: TensorType, wanted: TensorType, x: TensorType) -> TensorType:
+    if x.rank != wanted.rank or x.dtype != wanted.dtype:
+        raise ShapeError(f"puts {wanted} into {into}, found {x}")
+    return into
+
+
+# A part cut by static slices
+def _infer_set_slice(into: Type, x: Type, *, slices: Slices) -> TensorType:
+    into, x = tensor_of(into), tensor_of(x)
+    return _check_fits(into, sliced_type(into, slices), x)
+
+
+def _kernel_set_slice(into: Any, x: Any, *, slices: Slices) -> Any:
+    out = np.array(into)
+    out[tuple(slice(*bounds) for bounds in slices)] = x
+    return out
+
+
+def _transpose_set_slice(b: Any, node: Any, ct: Any, index: int) -> Any:
+    slices = node.attrs["slices"]
+    if index == 1:
+        return b.slice(ct, slices=slices)
+    return b.set_slice(ct, b.zeros_like(node.operands[1]), slices=slices)
+
+
+set_slice = Op("set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice))
+
+
+# Elements at positions; of those that are named twice the last one stays
+def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
+    into, x = tensor_of(into), tensor_of(x)
+    return _check_fits(into, gathered_type(into, indices), x)
+
+
+def _kernel_scatter_set(into: Any, x: Any, *indices: Any) -> Any:
+    out = np.array(into)
+    out[indices] = x
+    return out
+
+
+def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
+    _, x, *indices = node.operands
+    if index == 0:
+        return b.scatter_set(ct, b.zeros_like(x), *indices)
+    if len(indices) != 1 or len(x.type.dims) != 1 or x.type.dims == (1,):
+        return b.gather(ct, *indices)
+    # Where a position is named twice only the last value is in the result.
+    (size,) = x.type.dims
+    count = b.iota(size if isinstance(size, int) else b.size_of(x, 0))
+    order = b.refine(count, count.type.with_shape(x.type.dims))
+    first = b.cast(b.zeros_like(ct), np.int64)
+    last = b.gather(b.scatter_set(first, order, *indices), *indices)
+    return b.select(b.eq(last, order), b.gather(ct, *indices), b.zeros_like(x))
+
+
+scatter_set = Op(
+    "scatter_set",
+    _infer_scatter_set,
+    _kernel_scatter_set,
+    Linear(_transpose_scatter_set, operands=(0, 1)),
+)
