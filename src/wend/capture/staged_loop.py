@@ -18,7 +18,7 @@ from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.control import LoopTypes, join_loop
+from wend.trace.control import LoopTypes, boxes_to_open, join_loop
 from wend.trace.recording import Recording
 from wend.trace.tracer import Tracer
 
@@ -75,6 +75,7 @@ class StagedLoop:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.start = state.get()
         self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
+        self.boxes: list[Tracer] = []  # outer arrays that the loop changes in place
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types are settled."""
@@ -91,7 +92,7 @@ class StagedLoop:
             if discovery.found_more(more):
                 self._take_more()
                 continue
-            if self._fill_unbound(ends):
+            if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
                 continue
             if not self.types.settle(self._next_leaves(ends)):
                 break
@@ -113,6 +114,7 @@ class StagedLoop:
         self.before = Recording("before", self.outer, is_region=True)
         values = list(self.start)
         self.entered = self.types.params(self.before)
+        self.before.open_for(self.boxes)
         for k, value in zip(self.carried, self.entered, strict=True):
             values[k] = value
         self.state.set(values)
@@ -130,6 +132,7 @@ class StagedLoop:
         self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
         params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
+        self.after.open_for(self.boxes)
         values = list(self.known)
         self.params = trees.unflatten(self.forward_tree, params)
         for k, value in zip(self.forwarded, self.params, strict=True):
@@ -204,7 +207,8 @@ class StagedLoop:
             pairs = zip(results, self.types.types, strict=True)
             following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
         start = self.types.start(outer)
-        node = join_loop(outer, start, before, [test, *forwarded], after, following)
+        regions = before, [test, *forwarded], after, following
+        node = join_loop(outer, start, *regions, self.boxes)
         tracers = [
             Tracer(value, outer, weak=t.weak)
             for value, t in zip(node.results, self.forward_types, strict=False)
@@ -218,7 +222,9 @@ class StagedLoop:
         for k, value in zip(
             self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
         ):
-            if k not in unchanged:
+            if self._is_in_place(k):
+                values[k].replace(value)  # for everyone who holds the array
+            elif k not in unchanged:
                 values[k] = value
         self.state.restore(values)
 
@@ -228,4 +234,19 @@ class StagedLoop:
             return False
         entered = self.entered[self.carried.index(k)]
         handed_on = self.params[self.forwarded.index(k)]
-        return is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
+        same = is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
+        return same and not any(map(_is_written, trees.flatten((entered, handed_on))[0]))
+
+    def _is_in_place(self, k: int) -> bool:
+        """Whether a variable stays the same array, whose elements change."""
+        if k not in self.carried or not isinstance(self.start[k], Tracer):
+            return False
+        entered = self.entered[self.carried.index(k)]
+        handed_on = self.params[self.forwarded.index(k)]
+        same = self.known[k] is entered and self.ends[k] is handed_on
+        return same and (_is_written(entered) or _is_written(handed_on))
+
+
+def _is_written(leaf: Any) -> bool:
+    """Whether a param of a region has been changed in place."""
+    return isinstance(leaf, Tracer) and leaf.value.node is not None
