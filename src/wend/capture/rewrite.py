@@ -21,6 +21,7 @@ from wend.capture.names import PREFIX, REST, changed, changes, contains, live_be
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
+LOWERED = f"{PREFIX}lowered"  # marks statements whose exits are flags
 
 
 def runtime(function: str, *arguments: ast.expr) -> ast.Call:
@@ -146,7 +147,7 @@ class _Function:
         out: list[ast.stmt] = []
         for position, stmt in enumerate(stmts):
             rest = stmts[position + 1 :]
-            if is_tail and contains([stmt], (ast.Return,)) and not isinstance(stmt, ast.Return):
+            if is_tail and _may_return(stmt):
                 return out + self.returning(stmt, list(rest))
             live = live_before(rest, after) | self.always_live
             new = self.with_hoisted(stmt, lambda stmt=stmt, live=live: self.statement(stmt, live))
@@ -179,6 +180,8 @@ class _Function:
         if not leaves([stmt]):
             ending = ast.If(name(flags.returned), [ending], [])
         lowered = [*start, *lower_body([stmt], flags), ending]
+        for new in lowered[len(start) : -1]:
+            setattr(new, LOWERED, True)
         return self.block([*_located(lowered, stmt), *rest], set(), is_tail=True)
 
     def returning_loop(
@@ -770,6 +773,13 @@ def cloned(node: Any) -> Any:
     for field, value in node.__dict__.items():
         new.__dict__[field] = cloned(value) if isinstance(value, (ast.AST, list)) else value
     return new
+
+
+def _may_return(stmt: ast.stmt) -> bool:
+    """Whether a statement holds a `return` that is no flag yet."""
+    if isinstance(stmt, ast.Return) or hasattr(stmt, LOWERED):
+        return False
+    return contains([stmt], (ast.Return,))
 
 
 def _at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
