@@ -10,8 +10,8 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture.names import RETURN_VALUE
 from wend.capture import guard, unbound
+from wend.capture.names import RETURN_VALUE
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
 from wend.capture.truth import truth
@@ -47,9 +47,7 @@ def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
 class _Branch:
     """An `if` that is being recorded."""
 
-    def __init__(
-        self, test: Any, state: State, live: Sequence[str], verb: str = "returns"
-    ) -> None:
+    def __init__(self, test: Any, state: State, live: Sequence[str], verb: str = "returns") -> None:
         outer = current()
         if outer is None:
             raise test.leaked()
@@ -224,7 +222,7 @@ def placeholder(like: Any) -> Any:
     type = tensor_type(like)
     if not type.is_static:
         raise CarryError(f"a value of type {type} must be bound before the loop")
-    zeros = np.zeros(type.dims, type.dtype)  # type: ignore[arg-type]
+    zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
     return zeros if zeros.ndim else zeros[()]
 
 

@@ -164,4 +164,5 @@ def replaced(fun: Any) -> Any:
 
 
 def is_plain_function(fun: Any) -> bool:
+    """Whether it is a function written in Python."""
     return isinstance(fun, types.FunctionType)

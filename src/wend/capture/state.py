@@ -25,6 +25,7 @@ Read = Callable[[], Any]
 
 
 def is_unbound(value: object) -> bool:
+    """Whether a variable was not bound."""
     return value is UNBOUND
 
 
