@@ -224,10 +224,11 @@ class _Attempt:
             loop.trace(test, body)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
+            self.state.put_back()
+            self.state.restore([*start, *loop.start[len(start) :]])
             if isinstance(error, WendError):
                 error.__traceback__ = None
             return False
-        finally:
-            self.state.restore([*start, *loop.start[len(start) :]])
+        self.state.restore(loop.entry)
         loop.finish()
         return True

@@ -10,7 +10,7 @@ import numpy as np
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import is_supported
-from wend.ir.types import TensorType
+from wend.ir.types import ListType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,10 @@ def is_array_leaf(x: Any) -> bool:
 
 
 def leaf_type(x: Any) -> LeafType:
-    """The type of an array leaf."""
+    """The type of an array leaf, or of a traced list."""
+    of_list = getattr(getattr(x, "value", None), "type", None)
+    if isinstance(x, Staged) and isinstance(of_list, ListType):
+        return LeafType(of_list)  # type: ignore[arg-type]
     return LeafType(tensor_type(x), is_weak(x))
 
 
