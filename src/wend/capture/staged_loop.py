@@ -19,11 +19,10 @@ from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
-from wend.ir.types import ListType
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.control import LoopTypes, join_loop
 from wend.trace.recording import Recording
-from wend.trace.tensor_list import TensorList
+from wend.trace.tensor_list import TensorList, is_list
 from wend.trace.tracer import Tracer
 
 Thunk = Callable[[], Any]
@@ -56,7 +55,7 @@ class CarriedTypes(LoopTypes):
 
     def settle(self, results: Sequence[Any]) -> bool:
         types, paths = self.types, self.paths
-        arrays = [k for k, type in enumerate(types) if not isinstance(type.type, ListType)]
+        arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
         self.types = [types[k] for k in arrays]
         self.paths = [paths[k] for k in arrays]
         try:

@@ -164,9 +164,17 @@ def is_list(x: Any) -> bool:
     return isinstance(x, Tracer) and isinstance(x.value.type, ListType)
 
 
+def _flatten(value: Any) -> tuple[Any, Any, None]:
+    return tuple(value.lists), (value.treedef, value.types), None
+
+
+def _unflatten(kept: Any, lists: Any) -> Any:
+    return TensorList(list(lists), *kept)
+
+
 optree.register_pytree_node(
-    TensorList,
-    lambda self: (tuple(self.lists), (self.treedef, self.types), None),
-    lambda kept, lists: TensorList(lists, *kept),
-    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # no other name for it
+    TensorList,  # type: ignore[arg-type]  # it has the methods that are needed
+    _flatten,
+    _unflatten,
+    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # the only way to it
 )
