@@ -43,7 +43,9 @@ class Writer:
     def test(self, depth: int = 2) -> str:
         kind = self.pick("compare", "compare", "chain", "and", "or", "not", "float", "walrus")
         if depth == 0 or kind == "compare":
-            return f"{self.pick(*NAMES)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 3)}"
+            return (
+                f"{self.pick(*NAMES)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 3)}"
+            )
         if kind == "float":
             return f"{self.pick(*FLOATS)} > {self.pick(0.5, 2.0)}"
         if kind == "chain":

@@ -2361,8 +2361,11 @@ def print_is_left(n):
 
 @on(*INTS)
 def semicolons(n):
-    i = 0; s = 0  # noqa: E702
-    while i < n: s += i; i += 1  # noqa: E701, E702
+    i = 0
+    s = 0  # noqa: E702
+    while i < n:
+        s += i
+        i += 1  # noqa: E701, E702
     return s
 
 

@@ -10,15 +10,18 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture.names import RETURN_VALUE
 from wend.capture import guard, unbound
+from wend.capture.growing import lists_have_grown
+from wend.capture.names import RETURN_VALUE
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
 from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
+from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.control import agree, join_branches
 from wend.trace.recording import Recording, current
+from wend.trace.tensor_list import is_list
 
 Arm = Callable[[], Any]
 
@@ -44,25 +47,29 @@ def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
     return _Branch(test, state, state.names, "gives").record(then, other)
 
 
+# How messages call the arms, in the order of their regions.
+_ARMS = ("the else path", "the if path")
+
+
 class _Branch:
     """An `if` that is being recorded."""
 
-    def __init__(
-        self, test: Any, state: State, live: Sequence[str], verb: str = "returns"
-    ) -> None:
+    def __init__(self, test: Any, state: State, live: Sequence[str], verb: str = "returns") -> None:
         outer = current()
         if outer is None:
             raise test.leaked()
         self.outer, self.state, self.verb = outer, state.opened(), verb
         self.variables_live = live
         self.where = f"if{at(user_source())}"
+        self.entry: list[Any] | None = None
         self.test = truth(test)
 
     def record(self, then: Arm, other: Arm) -> Any:
         """Record both arms, and leave the state as whichever runs will leave it."""
         discovery = Discovery(self.state)
         while True:
-            self.start = self.state.get()
+            self.start = self.entry or self.state.get()
+            self.entry = None
             regions, returned, ends, more = [], [], [], []
             for number, arm in enumerate((other, then)):
                 region = Recording(f"branch{number}", self.outer, is_region=True)
@@ -76,6 +83,10 @@ class _Branch:
                         self.state.restore(self.start)
                         more += discovery.undone(log)
                 regions.append(region)
+            grown = len(ends[0]) == len(ends[1]) and lists_have_grown(self.state, self.start, *ends)
+            if grown:
+                self.entry = self.start
+                continue
             if not discovery.found_more(more):
                 return self._finish(regions, returned, ends)
 
@@ -165,12 +176,12 @@ class _Branch:
         if treedefs[0] != treedefs[1]:
             raise self._structures_differ(rows, labels)
         paths = labelled(treedefs[0], labels)
-        types = agree(self.where, flat, paths, ("the else path", "the if path"))
+        types = self._agreed(flat, paths)
         values = []
         for region, own in zip(regions, flat, strict=True):
             with region.active():
                 pairs = zip(own, types, strict=True)
-                values.append([region.lift(cast(leaf, t.type.dtype)) for leaf, t in pairs])
+                values.append([region.lift(as_type(leaf, t)) for leaf, t in pairs])
         node = join_branches(self.outer, self.outer.lift(self.test), regions, values)
         tracers = [
             self.outer.wrap(value, weak=t.weak)
@@ -178,6 +189,13 @@ class _Branch:
         ]
         result: list[Any] = trees.unflatten(treedefs[0], tracers)
         return result
+
+    def _agreed(self, flat: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
+        lists = {k for k, leaf in enumerate(flat[0]) if is_list(leaf)}
+        arrays = [k for k in range(len(paths)) if k not in lists]
+        options = [[own[k] for k in arrays] for own in flat]
+        agreed = iter(agree(self.where, options, [paths[k] for k in arrays], _ARMS))
+        return [leaf_type(flat[0][k]) if k in lists else next(agreed) for k in range(len(paths))]
 
     def _structures_differ(self, rows: list[list[Any]], labels: Sequence[str]) -> StructureError:
         for (other, then), label in zip(rows, labels, strict=True):
@@ -192,6 +210,11 @@ class _Branch:
                 cure="give it the same structure on both paths: the same keys and lengths.",
             )
         )
+
+
+def as_type(leaf: Any, type: LeafType) -> Any:
+    """A leaf with the dtype that was agreed on; traced lists as they are."""
+    return leaf if is_list(leaf) else cast(leaf, type.type.dtype)
 
 
 def labelled(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
@@ -224,7 +247,7 @@ def placeholder(like: Any) -> Any:
     type = tensor_type(like)
     if not type.is_static:
         raise CarryError(f"a value of type {type} must be bound before the loop")
-    zeros = np.zeros(type.dims, type.dtype)  # type: ignore[arg-type]
+    zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
     return zeros if zeros.ndim else zeros[()]
 
 

@@ -18,6 +18,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
+from wend.trace.tensor_list import TensorList
 
 _WEND = str(Path(__file__).parent.parent)
 _LIBRARY = tuple(
@@ -31,7 +32,22 @@ def is_library(file: str) -> bool:
 
 
 def _staged_len(x: Any) -> Any:
+    if isinstance(x, TensorList):
+        return x.length()
     return shaping.shape(x)[0]
+
+
+def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a list of arrays, which may be a traced list."""
+
+    def run(xs: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(xs, TensorList):
+            return function(xs, *args, **kwargs)
+        if function is shaping.stack:
+            return xs.stack(*args, **kwargs)
+        return function(xs.stack(), *args, **kwargs)
+
+    return run
 
 
 def _staged_float(x: Any) -> Any:
@@ -62,6 +78,8 @@ def _extreme(pick: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[.
 
 
 def _staged_sum(xs: Any, start: Any = 0) -> Any:
+    if isinstance(xs, TensorList):
+        return reducing.sum(xs.stack(), 0) + start
     for x in xs:
         start = start + x
     return start
@@ -93,8 +111,12 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.pow: ew.power,
     builtins.print: effects.print,
     builtins.range: TracedRange,
-    np.array: creating.array,
-    np.asarray: creating.asarray,
+    np.array: _stacked(creating.array),
+    np.asarray: _stacked(creating.asarray),
+    np.stack: _stacked(shaping.stack),
+    creating.array: _stacked(creating.array),
+    creating.asarray: _stacked(creating.asarray),
+    shaping.stack: _stacked(shaping.stack),
     np.full: lambda shape, value, dtype=None: shaping.broadcast_to(
         value if dtype is None else shaping.astype(value, dtype), shape
     ),
@@ -132,7 +154,8 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
 
 def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        return (staged if any_staged(args) else original)(*args, **kwargs)
+        is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
+        return (staged if is_staged else original)(*args, **kwargs)
 
     return run
 
@@ -164,4 +187,5 @@ def replaced(fun: Any) -> Any:
 
 
 def is_plain_function(fun: Any) -> bool:
+    """Whether it is a function written in Python."""
     return isinstance(fun, types.FunctionType)

@@ -13,18 +13,19 @@ from typing import Any
 from wend.base.errors import WendError, explain
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced
-from wend.capture.names import PREFIX
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
+from wend.capture.names import PREFIX
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
-from wend.capture.rewrite import RUNTIME, THUNK, mangled, rewrite_function
+from wend.capture.rewrite import RUNTIME, THUNK, definition, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
 _NOT_RUN_THROUGH = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
 
 class CaptureError(WendError, TypeError):
     """Something that cannot be captured."""
@@ -78,7 +79,7 @@ def captured(fun: Any) -> Any:
 
 def _capture_object(fun: Any) -> Any:
     """An object with a `__call__` in Python, as that method; builtins and classes as they are."""
-    method = getattr(type(fun), "__call__", None)
+    method = getattr(type(fun), "__call__", None)  # noqa: B004  # the function itself is wanted
     if isinstance(fun, type) or not is_plain_function(method):
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
@@ -127,16 +128,11 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     node = function_node(fun.__code__)
     if node is None:
         return None
-    definition = _as_definition(node, fun)
-    rewritten = rewrite_function(definition)
+    rewritten = rewrite_function(_as_definition(node, fun))
     written_name, rewritten.name = rewritten.name, _FUNCTION
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
-    factory = ast.FunctionDef(
-        _FACTORY, ast.arguments([], given, None, [], [], None, []), body, [], None
-    )
-    if hasattr(node, "type_params"):
-        factory.type_params = []
+    factory = definition(_FACTORY, ast.arguments([], given, None, [], [], None, []), body)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
@@ -151,10 +147,7 @@ def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionD
     node = copy.deepcopy(node)
     if isinstance(node, ast.Lambda):
         returned = ast.copy_location(ast.Return(node.body), node.body)
-        new = ast.FunctionDef(f"{PREFIX}lambda", node.args, [returned], [], None)
-        if hasattr(ast.FunctionDef, "type_params") or "type_params" in ast.FunctionDef._fields:
-            new.type_params = []
-        node = ast.copy_location(new, node)
+        node = ast.copy_location(definition(f"{PREFIX}lambda", node.args, [returned]), node)
     parts = fun.__qualname__.split(".")
     if len(parts) > 1 and parts[-2] != "<locals>":
         node = mangled(node, parts[-2])

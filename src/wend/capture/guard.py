@@ -15,7 +15,6 @@ from wend.base.source import PACKAGE, at, user_source
 from wend.capture import unbound
 from wend.trace.recording import current
 
-
 PARTS: set[CodeType | None] = set()  # the code of bodies, branches and operands
 
 

@@ -1,4 +1,4 @@
-"""What a `for` can go through as one node: ranges and the rows of arrays, also numbered or zipped."""
+"""What a `for` can go through as one node: ranges, rows of arrays, also numbered or zipped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class TracedRange:
     """`range` with a traced bound."""
 
     def __init__(self, *bounds: Any) -> None:
-        self.start, self.stop, self.step = 0, None, 1
+        self.start: Any = 0
+        self.stop: Any = None
+        self.step: Any = 1
         if len(bounds) == 1:
             (self.stop,) = bounds
         else:
@@ -74,7 +76,7 @@ class Together:
     def __iter__(self) -> Any:
         if self.numbered_from is not None:
             return iter(builtins.enumerate(self.parts[0], self.numbered_from))
-        return iter(builtins.zip(*self.parts))
+        return iter(builtins.zip(*self.parts, strict=False))
 
 
 def stepped(iterable: Any) -> Stepped | None:

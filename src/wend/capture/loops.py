@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -166,7 +167,8 @@ def _python_for(
         stop = broken() if broken is not None else False
         if isinstance(stop, Staged):
             # Whether an item is still taken is only known when it runs.
-            if_(not_(stop), lambda taken=item: body(taken), lambda: None, state.variables, state)
+            take = functools.partial(body, item)
+            if_(not_(stop), take, lambda: None, state.variables, state)
             continue
         if stop:
             return
@@ -178,9 +180,7 @@ def _python_for(
 class _Attempt:
     """Tries to record a loop as one node; what was changed by then can be taken back."""
 
-    def __init__(
-        self, outer: Recording, state: State, kind: str, *places: Place
-    ) -> None:
+    def __init__(self, outer: Recording, state: State, kind: str, *places: Place) -> None:
         self.outer, self.state = outer, state.opened()
         state.extend(places, quietly=True)
         self.log: Log = {}
@@ -224,12 +224,11 @@ class _Attempt:
             loop.trace(test, body)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
+            self.state.put_back()
+            self.state.restore([*start, *loop.start[len(start) :]])
             if isinstance(error, WendError):
                 error.__traceback__ = None
             return False
-        finally:
-            self.state.restore([*start, *loop.start[len(start) :]])
+        self.state.restore(loop.entry)
         loop.finish()
         return True
-
-

@@ -44,6 +44,8 @@ def _root(node: ast.expr) -> str | None:
 
 
 class Changes(ast.NodeVisitor):
+    """Collects the places that are bound, and those whose contents are mutated."""
+
     def __init__(self) -> None:
         self.places: Places = {}
         self.bound: Places = {}
@@ -78,13 +80,14 @@ class Changes(ast.NodeVisitor):
             self.visit(inner)
         self.generic_visit(node)
 
-    def visit_For(self, node: ast.For | ast.While) -> None:
-        if contains(node.body, (ast.Return,)):
+    def _visit_block(self, node: ast.stmt) -> None:
+        # A `return` in it sets flags.
+        if contains([node], (ast.Return,)):
             self.add(RETURNED)
             self.add(RETURN_VALUE)
         self.generic_visit(node)
 
-    visit_While = visit_For
+    visit_For = visit_While = visit_With = visit_Try = visit_Match = _visit_block
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.add(node.name)

@@ -70,7 +70,6 @@ def assert_(test: Any, message: Thunk) -> None:
         said = message()
         text = "" if said is None else str(said).replace("{", "{{").replace("}", "}}")
         effects.assert_(truth(test), text)
-    elif __debug__:
-        if not test:
-            said = message()
-            raise AssertionError(*([] if said is None else [said]))
+    elif __debug__ and not test:
+        said = message()
+        raise AssertionError(*([] if said is None else [said]))

@@ -15,6 +15,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from wend.base import trees
+from wend.trace.tensor_list import TensorList
 
 
 class Unbound:
@@ -62,9 +63,10 @@ class Attribute(Place):
 class Contents(Place):
     """What a list, dict or set holds, at any depth."""
 
-    def __init__(self, label: str, container: Any) -> None:
+    def __init__(self, label: str, container: Any, binding: Place | None = None) -> None:
         super().__init__(label, ("contents", id(container)))
         self.container = container
+        self.binding = binding  # the variable that it was reached by
 
     def read(self) -> Any:
         return copied(self.container)
@@ -121,21 +123,23 @@ def read(thunk: Callable[[], Any]) -> Any:
 # Containers
 def is_container(value: Any) -> bool:
     """Whether a value can change in place, and is part of pytrees."""
-    return type(value) in (list, dict, set)
+    return type(value) in (list, dict, set, TensorList)
 
 
 def copied(value: Any) -> Any:
     """A pytree's containers anew, its leaves the same."""
     if isinstance(value, set):
         return set(value)
-    if isinstance(value, (list, dict, tuple)):
+    if isinstance(value, (list, dict, tuple, TensorList)):
         return trees.tree_map(lambda leaf: leaf, value)
     return value
 
 
 def fill(container: Any, value: Any) -> None:
     """Give a container other contents; containers in it stay the objects they are."""
-    if isinstance(container, set):
+    if isinstance(container, TensorList):
+        container.become(value)
+    elif isinstance(container, set):
         container.clear()
         container.update(value)
     elif isinstance(container, dict):
@@ -194,13 +198,18 @@ def touch_contents(container: Callable[[], Any], label: str) -> None:
     if _logs.get():
         found = read(container)
         if is_container(found):
-            touch(Contents(label, found))
+            touch(Contents(label, found, bound_by(container, label)))
 
 
 def touch_variable(reads: FunctionType, label: str) -> None:
     """Say that a variable of several functions, which `reads` reads, is about to change."""
     if _logs.get():
         touch(variable(reads, label))
+
+
+def bound_by(reads: Any, label: str) -> Place | None:
+    """The variable that `reads` reads, if it is one."""
+    return variable(reads, label) if "." not in label else None
 
 
 def variable(reads: FunctionType, label: str) -> Place:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +23,7 @@ from wend.capture.names import PREFIX, REST, changed, changes, contains, live_be
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
+LOWERED = f"{PREFIX}lowered"  # marks statements whose exits are flags
 
 
 def runtime(function: str, *arguments: ast.expr) -> ast.Call:
@@ -31,6 +34,11 @@ def runtime(function: str, *arguments: ast.expr) -> ast.Call:
 def thunk(value: ast.expr) -> ast.Lambda:
     """`lambda: value`; the name of what it ignores tells it from lambdas of the user."""
     return ast.Lambda(ast.arguments([], [], ast.arg(THUNK), [], [], None, []), value)
+
+
+def strings(items: Iterable[str]) -> ast.expr:
+    """A tuple of strings."""
+    return ast.Tuple([ast.Constant(item) for item in items], ast.Load())
 
 
 def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -68,7 +76,8 @@ class _Function:
             for shared in inner.names
         }
         bound = changes(node.body).bound
-        self.locals = {*self.params, *(p for p in bound if "." not in p)} - self.globals - self.outer
+        self.locals = {*self.params, *(p for p in bound if "." not in p)}
+        self.locals -= self.globals | self.outer
         self.flags: list[str] = []
         self.hoisted: list[ast.stmt] = []
 
@@ -77,19 +86,12 @@ class _Function:
         body = self.block(self.without_exits_in_else(node.body), set(), is_tail=True)
         bound = [p for p in changes(node.body).bound if p in self.locals - {*self.params}]
         local = [*bound, *self.flags]
-        new = ast.FunctionDef(
-            node.name,
-            _without_annotations(node.args, self.expressions),
-            [*_binding(local), *body] or [ast.Pass()],
-            [],
-            None,
-        )
-        if hasattr(node, "type_params"):
-            new.type_params = []
+        arguments = _without_annotations(node.args, self.expressions)
+        new = definition(node.name, arguments, [*_binding(local), *body] or [ast.Pass()])
         return ast.fix_missing_locations(ast.copy_location(new, node))
 
     def without_exits_in_else(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Loops whose `else` leaves a loop around it, or the function, with an `if` in its place."""
+        """Loops whose `else` leaves more than it, with an `if` in its place."""
         return [new for stmt in stmts for new in self.without_exit_in_else(stmt)]
 
     def without_exit_in_else(self, stmt: ast.stmt) -> list[ast.stmt]:
@@ -146,16 +148,14 @@ class _Function:
         out: list[ast.stmt] = []
         for position, stmt in enumerate(stmts):
             rest = stmts[position + 1 :]
-            if is_tail and contains([stmt], (ast.Return,)) and not isinstance(stmt, ast.Return):
+            if is_tail and _may_return(stmt):
                 return out + self.returning(stmt, list(rest))
             live = live_before(rest, after) | self.always_live
-            new = self.with_hoisted(stmt, lambda stmt=stmt, live=live: self.statement(stmt, live))
+            new = self.with_hoisted(stmt, functools.partial(self.statement, stmt, live))
             out += [_at_head(one, stmt) for one in new]
         return out
 
-    def with_hoisted(
-        self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]
-    ) -> list[ast.stmt]:
+    def with_hoisted(self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
         """A statement rewritten, after the functions that its expressions need."""
         outer, self.hoisted = self.hoisted, []
         new = rewrite()
@@ -172,13 +172,17 @@ class _Function:
         flags = Flags(self.flag("broken"), self.flag("skipped"))
         self.variable(flags.returned)
         self.variable(flags.value)
-        start = [assign(flag, False) for flag in (flags.broken, flags.skipped, flags.returned)]
+        start: list[ast.stmt] = [
+            assign(flag, False) for flag in (flags.broken, flags.skipped, flags.returned)
+        ]
         ending: ast.stmt = ast.Return(runtime("returned", thunk(name(flags.value))))
         if isinstance(stmt, (ast.For, ast.While)):
             return self.returning_loop(stmt, rest, flags, start)
         if not leaves([stmt]):
             ending = ast.If(name(flags.returned), [ending], [])
         lowered = [*start, *lower_body([stmt], flags), ending]
+        for new in lowered[len(start) : -1]:
+            setattr(new, LOWERED, True)
         return self.block([*_located(lowered, stmt), *rest], set(), is_tail=True)
 
     def returning_loop(
@@ -221,7 +225,7 @@ class _Function:
         for arm_name, arm in zip(names, arms, strict=True):
             out.append(self.function(arm_name, self.block(arm, set(), is_tail=True), arm))
         nodes = [*stmt.body, *stmt.orelse, *following]
-        lasting = ast.Constant(tuple(place for place in changed(nodes) if self.outlives(place)))
+        lasting = strings(place for place in changed(nodes) if self.outlives(place))
         setter, state = self.state(nodes, None)
         call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting, state)
         out += [setter, ast.Return(call)]
@@ -318,7 +322,7 @@ class _Function:
             arms.append(self.new(kind))
             out.append(self.function(arms[-1], self.block(body, after), body))
         nodes = [*stmt.body, *stmt.orelse]
-        live = ast.Constant(tuple(self.kept(changed(nodes), after)))
+        live = strings(self.kept(changed(nodes), after))
         setter, state = self.state(nodes, None)
         call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, state)
         return [*out, setter, ast.Expr(call)]
@@ -400,9 +404,7 @@ class _Function:
         once = after | live_before(iteration, after)
         return after | live_before(iteration, once) | self.always_live
 
-    def for_(
-        self, stmt: ast.For, after: set[str], flags: Flags | None = None
-    ) -> list[ast.stmt]:
+    def for_(self, stmt: ast.For, after: set[str], flags: Flags | None = None) -> list[ast.stmt]:
         flags = flags or self.loop_flags(stmt)
         item = self.new("item")
         body: list[ast.stmt] = [
@@ -465,10 +467,7 @@ class _Function:
             if place in self.locals or place in self.globals or place in self.outer
         ]
         statements: list[ast.stmt] = [*self.declarations(names), *body]
-        new = ast.FunctionDef(function, _no_arguments(), statements or [ast.Pass()], [], None)
-        if hasattr(self.node, "type_params"):
-            new.type_params = []
-        return new
+        return definition(function, _no_arguments(), statements or [ast.Pass()])
 
     def declarations(self, names: Sequence[str]) -> list[ast.stmt]:
         declared: list[ast.stmt] = []
@@ -480,7 +479,9 @@ class _Function:
             declared.append(ast.Nonlocal(inside))
         return declared
 
-    def state(self, nodes: Sequence[ast.AST], live: set[str] | None) -> tuple[ast.FunctionDef, ast.expr]:
+    def state(
+        self, nodes: Sequence[ast.AST], live: set[str] | None
+    ) -> tuple[ast.FunctionDef, ast.expr]:
         """The setter of what some code may change, to define first, and its state.
 
         Args:
@@ -505,7 +506,7 @@ class _Function:
             gone = ast.Delete([ast.Name(place, ast.Del())])
             body.append(ast.If(runtime("is_unbound", name(place)), [gone], []))
         arguments = ast.arguments([], [ast.arg(values)], None, [], [], None, [])
-        setter = _definition(self.new("set"), arguments, body or [ast.Pass()])
+        setter = definition(self.new("set"), arguments, body or [ast.Pass()])
         heap: list[ast.expr] = []
         for place in found.places:
             base, _, attribute = place.rpartition(".")
@@ -517,7 +518,7 @@ class _Function:
                 heap.append(_heap_entry("contents", place, place))
         state = runtime(
             "State",
-            ast.Constant(tuple(kept)),
+            strings(kept),
             ast.Tuple([thunk(name(place)) for place in kept], ast.Load()),
             name(setter.name),
             ast.Tuple(heap, ast.Load()),
@@ -548,17 +549,19 @@ class _Function:
         return [ast.copy_location(ast.Expr(call), stmt) for call in out]
 
 
-def _definition(
-    function: str, arguments: ast.arguments, body: list[ast.stmt]
-) -> ast.FunctionDef:
-    new = ast.FunctionDef(function, arguments, body, [], None)
-    if "type_params" in ast.FunctionDef._fields:
-        new.type_params = []
-    return new
+def definition(function: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    """A function; Python 3.12 gives functions one field more."""
+    extra: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
+    return ast.FunctionDef(function, arguments, body, [], None, **extra)
 
 
 def _heap_entry(kind: str, label: str, base: str, attribute: str | None = None) -> ast.expr:
-    parts = [ast.Constant(kind), ast.Constant(label), thunk(_expression(base)), ast.Constant(attribute)]
+    parts = [
+        ast.Constant(kind),
+        ast.Constant(label),
+        thunk(_expression(base)),
+        ast.Constant(attribute),
+    ]
     return ast.Tuple(parts, ast.Load())
 
 
@@ -592,12 +595,17 @@ class _Expressions(ast.NodeTransformer):
             following = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
             ast.copy_location(following, node)
             right, state = self.hoist(following)
-            return runtime(function, self.visit(first), right, state)
-        values = [self.visit(value) for value in node.values]
+            return runtime(function, self.rewritten(first), right, state)
+        values = [self.rewritten(value) for value in node.values]
         result = values[-1]
         for value in reversed(values[:-1]):
             result = ast.copy_location(runtime(function, value, thunk(result)), node)
         return result
+
+    def rewritten(self, node: ast.expr) -> ast.expr:
+        new = self.visit(node)
+        assert isinstance(new, ast.expr)
+        return new
 
     def hoist(self, *values: ast.expr) -> tuple[ast.expr, ...]:
         """Functions that give values that bind names, and the state of these names."""
@@ -630,7 +638,7 @@ class _Expressions(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         if self.can_hoist and any(map(_binds, node.comparators[1:])):
-            return self.visit(self.unchained(node))
+            return self.rewritten(self.unchained(node))
         self.generic_visit(node)
         operators = [ast.Constant(type(op).__name__) for op in node.ops]
         links = [
@@ -673,7 +681,6 @@ class _Expressions(ast.NodeTransformer):
             return node
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
-
 
 
 def _binds(value: ast.expr) -> bool:
@@ -732,11 +739,7 @@ def _middle_exit(stmt: ast.While) -> ast.If | None:
     """The `if c: break` of a `while True` that is left there and nowhere else."""
     if not (isinstance(stmt.test, ast.Constant) and stmt.test.value) or stmt.orelse:
         return None
-    exits_found = [
-        s
-        for s in stmt.body
-        if exits._has_exit(s)
-    ]
+    exits_found = [s for s in stmt.body if exits._has_exit(s)]
     if len(exits_found) != 1:
         return None
     (found,) = exits_found
@@ -772,6 +775,13 @@ def cloned(node: Any) -> Any:
     return new
 
 
+def _may_return(stmt: ast.stmt) -> bool:
+    """Whether a statement holds a `return` that is no flag yet."""
+    if isinstance(stmt, ast.Return) or hasattr(stmt, LOWERED):
+        return False
+    return contains([stmt], (ast.Return,))
+
+
 def _at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
     """A statement that was made, at the first line of the one it stands for."""
     if not hasattr(new, "lineno"):
@@ -786,9 +796,7 @@ def _at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
 def _located(stmts: Sequence[ast.stmt], origin: ast.stmt) -> list[ast.stmt]:
     """Statements that were made, with positions; those of the user's keep theirs."""
     return [
-        ast.fix_missing_locations(
-            s if hasattr(s, "lineno") else ast.copy_location(s, origin)
-        )
+        ast.fix_missing_locations(s if hasattr(s, "lineno") else ast.copy_location(s, origin))
         for s in stmts
     ]
 
@@ -801,7 +809,7 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
     match pattern:
         case ast.MatchValue() | ast.MatchSingleton() | ast.MatchAs(pattern=None):
             return True
-        case ast.MatchAs(pattern=inner):
+        case ast.MatchAs(pattern=ast.pattern() as inner):
             return _is_value_pattern(inner) and not changed([inner])
         case ast.MatchOr(patterns=patterns):
             return all(map(_is_value_pattern, patterns)) and not changed([pattern])

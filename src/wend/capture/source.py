@@ -8,7 +8,8 @@ from types import CodeType
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
-_trees: dict[str, tuple[int, ast.Module]] = {}
+# For each file: its lines, as linecache holds them, and its functions by where they start.
+_indexes: dict[str, tuple[list[str], dict[int, list[FunctionNode]]]] = {}
 
 
 def function_node(code: CodeType) -> FunctionNode | None:
@@ -16,36 +17,39 @@ def function_node(code: CodeType) -> FunctionNode | None:
 
     Several may start on one line (lambdas): the positions of the bytecode tell them apart.
     """
-    tree = _file_tree(code.co_filename)
-    if tree is None:
-        return None
-    found = [node for node in ast.walk(tree) if _starts_at(node, code)]
+    starting = _functions_of(code.co_filename).get(code.co_firstlineno, [])
+    found = [node for node in starting if _is_named(node, code)]
     if len(found) > 1:
         exact = [node for node in found if _holds(node, code)]
-        found = exact if exact else found
-    return found[-1] if found else None  # type: ignore[return-value]
+        found = exact or found
+    return found[-1] if found else None
 
 
-def _file_tree(file: str) -> ast.Module | None:
-    text = "".join(linecache.getlines(file))
-    if not text:
-        return None
-    key = hash(text)
-    if file not in _trees or _trees[file][0] != key:
-        try:
-            _trees[file] = key, ast.parse(text, file)
-        except SyntaxError:
-            return None
-    return _trees[file][1]
+def _functions_of(file: str) -> dict[int, list[FunctionNode]]:
+    """The functions of a file by their first lines; read again where the file has changed."""
+    lines = linecache.getlines(file)
+    if file not in _indexes or _indexes[file][0] is not lines:
+        _indexes[file] = lines, _index("".join(lines), file)
+    return _indexes[file][1]
 
 
-def _starts_at(node: ast.AST, code: CodeType) -> bool:
-    if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
-        return False
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return first == code.co_firstlineno
+def _index(text: str, file: str) -> dict[int, list[FunctionNode]]:
+    found: dict[int, list[FunctionNode]] = {}
+    try:
+        tree = ast.parse(text, file)
+    except SyntaxError:
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            found.setdefault(node.lineno, []).append(node)
+        elif isinstance(node, ast.FunctionDef):
+            lines = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+            found.setdefault(min(lines), []).append(node)
+    return found
+
+
+def _is_named(node: FunctionNode, code: CodeType) -> bool:
+    return code.co_name == ("<lambda>" if isinstance(node, ast.Lambda) else node.name)
 
 
 def _holds(node: ast.AST, code: CodeType) -> bool:

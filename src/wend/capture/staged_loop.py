@@ -10,16 +10,19 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.capture import guard, unbound
-from wend.capture.branches import labelled, placeholder
+from wend.capture.branches import as_type, labelled, placeholder
+from wend.capture.growing import lists_have_grown
 from wend.capture.names import RETURN_VALUE
 from wend.capture.places import UNBOUND, logged
-from wend.capture.state import Discovery, State, is_carried, is_same
+from wend.capture.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import as_array, cast
+from wend.eager.promotion import as_array
+from wend.ir.graph import Value
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.control import LoopTypes, boxes_to_open, join_loop
 from wend.trace.recording import Recording
+from wend.trace.tensor_list import TensorList, is_list
 from wend.trace.tracer import Tracer
 
 Thunk = Callable[[], Any]
@@ -50,6 +53,25 @@ class CarriedTypes(LoopTypes):
             )
         )
 
+    def settle(self, results: Sequence[Any]) -> bool:
+        types, paths = self.types, self.paths
+        arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
+        self.types = [types[k] for k in arrays]
+        self.paths = [paths[k] for k in arrays]
+        try:
+            changed = super().settle([results[k] for k in arrays])
+        finally:
+            self.paths = paths
+        settled = list(types)
+        for k, type in zip(arrays, self.types, strict=True):
+            settled[k] = type
+        self.types = settled
+        return changed
+
+    def start(self, outer: Recording) -> list[Value]:
+        pairs = zip(self.leaves, self.types, strict=True)
+        return [outer.lift(as_type(leaf, type)) for leaf, type in pairs]
+
     def _check_leaf(self, old: LeafType, new: LeafType, theirs: LeafType, path: str) -> None:
         try:
             super()._check_leaf(old, new, theirs, path)
@@ -73,7 +95,8 @@ class StagedLoop:
 
     def __init__(self, outer: Recording, state: State, where: str, *, always: bool) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
-        self.start = state.get()
+        self.entry = state.get()
+        self.start = list(self.entry)
         self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
         self.boxes: list[Tracer] = []  # outer arrays that the loop changes in place
 
@@ -92,6 +115,9 @@ class StagedLoop:
             if discovery.found_more(more):
                 self._take_more()
                 continue
+            if lists_have_grown(self.state, self.entry, self.entry, ends):
+                self._restart()
+                continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
                 continue
             if not self.types.settle(self._next_leaves(ends)):
@@ -101,8 +127,16 @@ class StagedLoop:
     def _take_more(self) -> None:
         """Carry what has turned out to change."""
         known = len(self.start)
-        self.start += self.state.get()[known:]
+        more = self.state.get()[known:]
+        self.entry += more
+        self.start += more
         self.carried += [k for k in range(known, len(self.start)) if is_carried(self.start[k])]
+        self._take_types()
+
+    def _restart(self) -> None:
+        """Begin anew from how the loop is entered."""
+        self.start = list(self.entry)
+        self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
         self._take_types()
 
     def _take_types(self) -> None:
@@ -172,6 +206,13 @@ class StagedLoop:
                 continue
             if old is None and names[k] == RETURN_VALUE:
                 continue
+            is_traced_list = isinstance(new, TensorList) or isinstance(
+                getattr(new, "container", None), TensorList
+            )
+            if isinstance(old, Reference) and is_traced_list:
+                continue  # a list that an inner loop appends to
+            if type(old) is type(new) is list and len(old) != len(new) and is_carried(new):
+                continue  # a list that this loop appends to
             raise StructureError(
                 explain(
                     f"{self.where}: `{names[k]}` changes in the loop from "
@@ -199,13 +240,13 @@ class StagedLoop:
         with before.active():
             test = before.lift(self.predicate)
             forwarded = [
-                before.lift(cast(leaf, t.type.dtype))
+                before.lift(as_type(leaf, t))
                 for leaf, t in zip(self.forward_leaves, self.forward_types, strict=True)
             ]
         results = self._next_leaves(self.ends)
         with after.active():
             pairs = zip(results, self.types.types, strict=True)
-            following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
+            following = [after.lift(as_type(result, t)) for result, t in pairs]
         start = self.types.start(outer)
         regions = before, [test, *forwarded], after, following
         node = join_loop(outer, start, *regions, self.boxes)

@@ -12,6 +12,7 @@ from wend.capture.places import (
     Contents,
     Log,
     Place,
+    bound_by,
     copied,
     is_container,
     read,
@@ -25,6 +26,7 @@ Read = Callable[[], Any]
 
 
 def is_unbound(value: object) -> bool:
+    """Whether a variable was not bound."""
     return value is UNBOUND
 
 
@@ -59,6 +61,7 @@ class State:
         self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
         self.places: list[Place] = []
         self.keys: set[Hashable] = set()
+        self.replaced: list[tuple[int, Place]] = []  # lists that were taken for traced ones
 
     def opened(self) -> State:
         """This state, with the objects that its attributes and containers belong to now."""
@@ -70,7 +73,8 @@ class State:
             if kind == "attribute" and owner is not UNBOUND:
                 self.extend([Attribute(label, owner, attribute or "")])
             elif is_container(owner):
-                self.extend([Contents(label, owner)])
+                own = label in self.variables
+                self.extend([Contents(label, owner, None if own else bound_by(thunk, label))])
         return self
 
     def extend(self, places: Sequence[Place], *, quietly: bool = False) -> None:
@@ -81,6 +85,15 @@ class State:
                     touch(place)
                 self.keys.add(place.key)
                 self.places.append(place)
+                if isinstance(place, Contents) and place.binding is not None:
+                    self.extend([place.binding], quietly=quietly)
+
+    def put_back(self) -> None:
+        """Let lists that were taken for traced ones be themselves."""
+        for index, place in reversed(self.replaced):
+            self.keys = {*self.keys - {self.places[index].key}, place.key}
+            self.places[index] = place
+        self.replaced.clear()
 
     @property
     def names(self) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
-from wend.ir.types import TensorType
+from wend.ir.types import ListType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,16 @@ def is_array_leaf(x: Any) -> bool:
 
 
 def leaf_type(x: Any) -> LeafType:
-    """The type of an array leaf.
+    """The type of an array leaf, or of a traced list.
 
     Raises:
         OverflowError: a Python integer that does not fit int64.
     """
     if type(x) is int and not -(2**63) <= x < 2**63:
         raise OverflowError(f"the Python integer {x} does not fit int64")
+    of_list = getattr(getattr(x, "value", None), "type", None)
+    if isinstance(x, Staged) and isinstance(of_list, ListType):
+        return LeafType(of_list)  # type: ignore[arg-type]
     return LeafType(tensor_type(x), is_weak(x))
 
 

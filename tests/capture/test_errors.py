@@ -1,0 +1,299 @@
+"""What is refused says what, where and what to write instead, over the user's own lines."""
+
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pytest
+
+import wend
+
+
+def line_of(fun, offset: int) -> str:
+    return f"test_errors.py:{fun.__code__.co_firstlineno + offset}"
+
+
+def message_of(fun, *args) -> str:
+    with pytest.raises(Exception) as caught:
+        wend.function(fun)(*args)
+    return str(caught.value)
+
+
+def test_shape_changes_in_a_loop() -> None:
+    def f(x):
+        while x.sum() < 3:
+            x = np.concatenate([x, x])
+        return x
+
+    assert message_of(f, np.ones(2)) == (
+        f"while at {line_of(f, 1)}: `x` enters the loop as f64[2], "
+        "an iteration leaves it as f64[4].\n"
+        "  To fix it: let it have the same shape before the loop and after each iteration."
+    )
+
+
+def test_dtype_changes_in_a_loop() -> None:
+    def f(x):
+        n = np.int64(0)
+        while x < 3:
+            x, n = x + 1, n + 0.5
+        return n
+
+    assert message_of(f, 1.0) == (
+        f"while at {line_of(f, 2)}: `n` enters the loop as i64[], "
+        "an iteration leaves it as f64[].\n"
+        "  To fix it: start it as float64, or cast it back in the loop with .astype('int64')."
+    )
+
+
+def test_kind_changes_in_a_loop() -> None:
+    def f(x):
+        s = "a"
+        while x < 3:
+            x = x + 1
+            s = s + "b"
+        return x
+
+    assert message_of(f, 1.0) == (
+        f"while at {line_of(f, 2)}: `s` changes in the loop from 'a' to 'ab'.\n"
+        "  To fix it: only arrays and numbers can change in a staged loop; start it as one."
+    )
+
+
+def test_structure_changes_in_a_loop() -> None:
+    def f(x):
+        d = {"a": x}
+        while x < 3:
+            x = x + 1
+            d = {"b": x}
+        return d
+
+    message = message_of(f, 1.0)
+    assert message.startswith(f"while at {line_of(f, 2)}: `d` changes its structure in the loop.")
+
+
+def test_shapes_of_branches_differ() -> None:
+    def f(x):
+        if x > 1:
+            y = np.zeros(3)
+        else:
+            y = np.zeros(2)
+        return y
+
+    assert message_of(f, 1.0) == (
+        f"if at {line_of(f, 1)}: the branches return f64[2] and f64[3] at `y`.\n"
+        "  To fix it: return the same dtype and shape from every branch."
+    )
+
+
+def test_values_of_branches_are_no_arrays() -> None:
+    def f(x):
+        return len("a" if x > 1 else "b") + x
+
+    assert message_of(f, 1.0) == (
+        f"if at {line_of(f, 1)}: the value is 'a' if the test holds, else 'b'.\n"
+        "  To fix it: only arrays and numbers can depend on a traced test."
+    )
+
+
+def test_bound_in_one_branch() -> None:
+    def f(x):
+        if x > 1:
+            y = 2
+        return y
+
+    assert message_of(f, 1.0) == (
+        f"`y` is read, but it is bound only on one path of the if at {line_of(f, 1)}.\n"
+        "  To fix it: give `y` a value on both paths."
+    )
+
+
+def test_bound_in_a_loop() -> None:
+    def f(x):
+        while x < 3:
+            x = x + 1
+            y = x
+        return y
+
+    assert message_of(f, 1.0) == (
+        f"`y` is read, but it is bound only inside the while at {line_of(f, 1)}.\n"
+        "  To fix it: give `y` a value before the loop."
+    )
+    with pytest.raises(NameError):
+        wend.function(f)(1.0)
+
+
+def test_deleted_carry() -> None:
+    def f(x):
+        t = x
+        while x < 3:
+            x = x + t
+            del t
+        return x
+
+    assert message_of(f, 1.0) == (
+        f"while at {line_of(f, 2)}: `t` is deleted in the loop, "
+        "but the next iteration may read it.\n"
+        "  To fix it: leave out `del t`, or give it a value again."
+    )
+
+
+def test_recursion_on_traced_values() -> None:
+    def factorial(n):
+        if n <= 1:
+            return 1
+        return n * factorial(n - 1)
+
+    assert message_of(factorial, 3) == (
+        "`factorial` calls itself without end while it is recorded.\n"
+        "  both sides of a branch on a traced value are recorded, the one that goes on too.\n"
+        "  To fix it: write it as a loop, or let the test that ends it be on Python ints "
+        "(static_argnums)."
+    )
+    assert wend.function(factorial, static_argnums=0)(5) == 120
+
+
+def test_raise_in_a_branch() -> None:
+    def f(x):
+        try:
+            if x > 0:
+                raise ValueError("no")
+        except ValueError:
+            x = x + 1
+        return x
+
+    assert message_of(f, 1.0) == (
+        f"`raise` at {line_of(f, 3)} depends on a traced value: whether it happens is "
+        "not known while the function is recorded.\n"
+        "  To fix it: write `assert test, message`, which is checked when it runs, or return a "
+        "flag and raise outside."
+    )
+
+
+def test_except_around_a_branch() -> None:
+    def f(x):
+        try:
+            if x > 0:
+                x = {}["a"]
+        except KeyError:
+            x = x + 1
+        return x
+
+    assert message_of(f, 1.0) == (
+        f"`except` at {line_of(f, 5)} catches KeyError from the if at {line_of(f, 2)}, "
+        "which only some runs come to.\n"
+        "  To fix it: put the `try` inside it, or test for the case with `if`."
+    )
+
+
+def test_async_and_generators() -> None:
+    async def later(x):
+        return x
+
+    def each(x):
+        yield x
+
+    assert message_of(later, 1.0) == (
+        "`later` is an async function.\n"
+        "  To fix it: wend.function takes plain functions; await around the call, not in it."
+    )
+    assert message_of(each, 1.0) == (
+        "`each` is a generator function: it has `yield`.\n"
+        "  To fix it: collect the values in a list (out.append(x)) and return them."
+    )
+
+
+def test_a_traceback_shows_the_users_lines() -> None:
+    def inner(y):
+        return {}["missing"] + y
+
+    def outer(x):
+        for _ in range(3):
+            if x > 0:
+                x = inner(x)
+        return x
+
+    with pytest.raises(KeyError) as caught:
+        wend.function(outer)(1.0)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    own = [frame for frame in frames if "/src/wend/" in frame.filename]
+    assert [frame.name for frame in own] == ["__call__"]
+    assert [frame.name for frame in frames[-2:]] == ["outer", "inner"]
+    assert frames[-2].lineno == outer.__code__.co_firstlineno + 3
+    assert frames[-1].lineno == inner.__code__.co_firstlineno + 1
+    assert len(frames) == 4
+
+
+def test_source_and_do_not_capture() -> None:
+    @wend.do_not_capture
+    def left_alone(x):
+        return 1 if x > 1 else 2
+
+    def f(x):
+        while x < 3:
+            x = x + 1
+        return x
+
+    assert "while_" in wend.source(f)
+    assert "while_" in wend.source(wend.function(f))
+    with pytest.raises(TypeError, match="the truth of"):
+        wend.function(left_alone)(1.0)
+
+
+def test_unroll() -> None:
+    def f(x):
+        for i in wend.unroll(range(3)):
+            x = x * (i + 1)
+        return x
+
+    captured = wend.function(f)
+    assert captured(2.0) == 12.0
+    assert "while" not in str(captured.get_concrete_function(2.0).graph)
+
+
+def test_a_ragged_runge_kutta_unrolls() -> None:
+    A = [[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]]
+    b = [1 / 6, 1 / 3, 1 / 3, 1 / 6]
+    s = len(b)
+
+    def step(f, y, h):
+        k = []
+        for i in range(s):
+            k.append(f(y + h * sum(A[i][j] * k[j] for j in range(i))))
+        return y + h * sum(b[i] * k[i] for i in range(s))
+
+    def solve(y):
+        t = 0.0
+        while t < 1.0:
+            y = step(lambda v: -v, y, 0.1)
+            t = t + 0.1
+        return y
+
+    captured = wend.function(solve)
+    assert captured(1.0) == pytest.approx(solve(1.0), rel=1e-14)
+    assert str(captured.get_concrete_function(1.0).graph).count("while(") == 1
+    assert wend.grad(solve)(1.0) == pytest.approx(solve(1.0), rel=1e-12)
+
+
+def test_loops_of_issue_two() -> None:
+    def t40(x):
+        s = 0
+        for i in range(20):
+            if i % 2 == 0:
+                continue
+            if i > 7:
+                break
+            s = s + i
+        return s + 0 * x
+
+    def collatz(n):
+        steps = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+
+    captured = wend.function(t40)
+    assert (captured(1), captured.trace_count) == (16, 1)
+    assert wend.function(collatz)(27) == 111

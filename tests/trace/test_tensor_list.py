@@ -1,0 +1,126 @@
+"""Lists that staged loops append to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+
+
+def doubled(x):
+    out = []
+    while x < 10:
+        x = x * 2
+        out.append(x)
+    return wnp.stack(out)
+
+
+def test_while() -> None:
+    captured = wend.function(doubled)
+    np.testing.assert_array_equal(captured(1.5), [3.0, 6.0, 12.0])
+    np.testing.assert_array_equal(captured(11.0), np.zeros(0))
+    assert captured.trace_count == 1
+
+
+def test_gradient() -> None:
+    def squares(x):
+        return wnp.sum(doubled(x) ** 2)
+
+    gradient = wend.grad(squares)
+    assert gradient(1.5) == 2 * 1.5 * (4 + 16 + 64)
+    assert gradient(11.0) == 0
+    assert wend.grad(gradient)(1.5) == 2 * (4 + 16 + 64)
+
+
+def test_for_with_a_branch_and_items_before() -> None:
+    def f(x):
+        out = [x]
+        for i in range(5):
+            if x > 2:
+                out.append(x * i)
+            x = x + 1
+        return np.array(out).sum() + len(out) + out[0] * out[-1]
+
+    captured = wend.function(f)
+    for x in (1.5, -9.0, 4.0):
+        assert captured(x) == f(x)
+    assert wend.grad(f)(1.5) == pytest.approx((f(1.5 + 1e-6) - f(1.5 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def test_nested_loops() -> None:
+    def f(x):
+        out = []
+        i = 0
+        while i < 3:
+            j = 0
+            while j < i:
+                out.append(x * j)
+                j += 1
+            i += 1
+            x = x * 1.5
+        return np.stack(out), len(out), out[1]
+
+    for mine, theirs in zip(wend.function(f)(2.0), f(2.0), strict=True):
+        np.testing.assert_allclose(mine, theirs)
+
+
+def test_arrays_trees_and_aliases() -> None:
+    class Log:
+        pass
+
+    def f(x):
+        log = Log()
+        log.steps = []
+        pairs = []
+
+        def note(v):
+            pairs.append({"v": v, "w": (v * 2, 1.0)})
+
+        while x.sum() < 20:
+            x = x * 2
+            log.steps.append(x)
+            note(x)
+        return log.steps[-1] + pairs[0]["w"][0], sum(log.steps)
+
+    x = np.array([1.0, 2.0])
+    for mine, theirs in zip(wend.function(f)(x), f(x), strict=True):
+        np.testing.assert_allclose(mine, theirs)
+
+
+def test_pop() -> None:
+    def f(x):
+        stack = [x, x * 2]
+        total = 0.0
+        while x < 10:
+            x = x * 2
+            stack.append(x)
+            total = total + stack.pop() * 3
+            stack.append(total)
+        return total + stack.pop() + len(stack)
+
+    assert wend.function(f)(1.5) == f(1.5)
+
+
+def test_refusals() -> None:
+    def iterates(x):
+        out = []
+        while x < 10:
+            x = x * 2
+            out.append(x)
+        for v in out:
+            x = x + v
+        return x
+
+    def mixes(x):
+        out = [np.int64(1)]
+        while x < 10:
+            x = x * 2
+            out.append(x)
+        return sum(out)
+
+    with pytest.raises(TypeError, match=r"for x in wnp.stack"):
+        wend.function(iterates)(1.5)
+    with pytest.raises(TypeError, match=r"i64\[\] is appended to a list of f64\[\]"):
+        wend.function(mixes)(1.5)
