@@ -11,7 +11,7 @@ from wend.base.errors import WendError as WendError
 from wend.function.concrete import ConcreteFunction as ConcreteFunction
 from wend.function.function import Function as Function
 from wend.function.function import function as function
-from wend.function.function import function as jit
+from wend.function.function import jit as jit
 from wend.function.gradients import grad as grad
 from wend.function.gradients import value_and_grad as value_and_grad
 from wend.function.gradients import vjp as vjp
@@ -27,5 +27,3 @@ from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
 
 __version__ = "0.1.0"
-
-jit = jit  # the name that JAX and Numba use

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Value
+from wend.ir.types import MaybeType, without_maybe
 from wend.ops.build import Build
 
 Cotangent = Value | Zero
@@ -19,6 +20,7 @@ class Cotangents:
         """Add a contribution; Zero adds nothing."""
         if isinstance(ct, Zero):
             return
+        ct = _named_alike(b, ct, value)
         before = self._arrived.get(value)
         self._arrived[value] = ct if before is None else b.autograd_add(before, ct)
 
@@ -35,3 +37,9 @@ class Cotangents:
     def take(self, value: Value) -> Cotangent:
         """Return what has arrived, and forget it."""
         return self._arrived.pop(value, ZERO)
+
+
+def _named_alike(b: Build, ct: Value, value: Value) -> Value:
+    """The cotangent with its sizes under the primal's names, so that contributions can be added."""
+    wanted = without_maybe(value.type)
+    return b.refine(ct, MaybeType(wanted) if isinstance(ct.type, MaybeType) else wanted)

@@ -8,6 +8,7 @@ from wend.autodiff.loop_tape import Tape
 from wend.autodiff.loop_transpose import Transposed
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
+from wend.ir.traverse import operands_first
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
@@ -29,23 +30,35 @@ class Reader:
         self.found: dict[Value, Value] = {}
 
     def __call__(self, value: Value) -> Value:
-        if value not in self.found:
-            self.found[value] = self._get(value)
+        for needed in operands_first([value], self._computed_from):
+            if needed not in self.found:
+                self.found[needed] = self._run_again(needed)
         return self.found[value]
 
-    def _get(self, value: Value) -> Value:
+    def _computed_from(self, value: Value) -> Sequence[Value]:
+        """What a value must be computed from again; nothing where it is to be had."""
+        if value not in self.found:
+            there = self._there(value)
+            if there is not None:
+                self.found[value] = there
+        if value in self.found:
+            return ()
+        assert value.node is not None, f"{value!r} was not kept"
+        return value.node.operands
+
+    def _there(self, value: Value) -> Value | None:
         b, into = self.into.b, self.into
         if value in into.invariants:
             return into.outer(into.invariants[value])
         if value in self.lists:
             record = b.list_get(into.outer(self.lists[value]), self.index)
             return b.refine(record, value.type)
-        found = self.elsewhere(value)
-        if found is not None:
-            return found
-        node = value.node
-        assert node is not None, f"{value!r} was not kept"
-        b.nodes += copy_nodes([node], {operand: self(operand) for operand in node.operands})
+        return self.elsewhere(value)
+
+    def _run_again(self, value: Value) -> Value:
+        b, node = self.into.b, value.node
+        assert node is not None
+        b.nodes += copy_nodes([node], {operand: self.found[operand] for operand in node.operands})
         return b.nodes[-1].results[value.index]
 
 
@@ -55,9 +68,10 @@ def before_reader(into: BackwardRegion, index: Value, tape: Tape) -> Reader:
     def counted(value: Value) -> Value | None:
         if value not in tape.counters:
             return None
-        b, (start, step) = into.b, tape.counters[value]
-        moved = b.mul(b.cast(index, step.tensor.dtype), into.step(step))
-        return b.add(into.outer(start), moved)
+        b, counter = into.b, tape.counters[value]
+        moved = b.mul(b.cast(index, counter.step.tensor.dtype), into.step(counter.step))
+        start = into.outer(counter.start)
+        return b.sub(start, moved) if counter.is_down else b.add(start, moved)
 
     return Reader(into, index, tape.before_lists, counted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.loop_transpose import COUNT, Transposed
 from wend.autodiff.residuals import is_constant, values_to_keep
@@ -34,16 +35,22 @@ class Tape:
             for value in reads
             if value in handed_on and value.node is not None and not is_constant(value)
         }
-        kept = values_to_keep(reads, {*w.after_invariants, *self.aliases})
-        self.after_kept = [value for value in kept if value not in self.starts]
-        needed = [
-            *before.reads(),
-            *(self.starts[value] for value in kept if value in self.starts),
-            *self.aliases.values(),
-        ]
-        self.before_kept = values_to_keep(needed, {*w.before_invariants, *self.counters})
+        free_before = {*w.before_invariants, *self.counters}
+        free_after = {value for value, start in self.starts.items() if start in free_before}
+        kept = values_to_keep(reads, {*w.after_invariants, *self.aliases, *free_after})
+        for_before = [*before.reads(), *self.aliases.values()]
+        there = set(values_to_keep(for_before, free_before))
+        # A carry that `before` only hands on is recorded by `after`, which runs once less.
+        only_after = {v for v in kept if self._is_handed_on(v) and self.starts[v] not in there}
+        by_start = [v for v in kept if v in self.starts and v not in only_after]
+        self.after_kept = [value for value in kept if value not in by_start]
+        needed = [*for_before, *(self.starts[value] for value in by_start)]
+        self.before_kept = values_to_keep(needed, free_before)
         self.before_types = [_record_type(value) for value in self.before_kept]
         self.after_types = [_record_type(value) for value in self.after_kept]
+
+    def _is_handed_on(self, value: Value) -> bool:
+        return value in self.starts and self.starts[value] in self.w.before_carry
 
     def forward_nodes(self, node: Node) -> Sequence[Node]:
         """The nodes to stand for the forward loop: it also counts trips and keeps records."""
@@ -99,22 +106,29 @@ class Tape:
         return mapping, trips, before_lists, after_lists
 
 
-def _counters(w: WhileParts) -> dict[Value, tuple[Value, Value]]:
-    """Integer carries that grow by one step a trip: the start outside, and the step in `after`.
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """An integer carry that moves by one step a trip: its value at trip t follows from t."""
 
-    Their value at trip t follows from t, so they are never recorded.
-    """
+    start: Value  # outside
+    step: Value  # in `after`: a constant or an invariant
+    is_down: bool
+
+
+def _counters(w: WhileParts) -> dict[Value, Counter]:
+    """The carries of `before` that only count, so that they are never recorded."""
     found = {}
     for start, param, last in zip(w.carry, w.before_carry, w.next_carry, strict=True):
         type, node = param.type, last.node
         if not isinstance(type, TensorType) or type.shape != () or type.dtype not in INTEGERS:
             continue
-        if node is None or node.op is not elementwise.add:
+        if node is None or node.op not in (elementwise.add, elementwise.sub):
             continue
-        for value, step in (node.operands, node.operands[::-1]):
+        is_down = node.op is elementwise.sub
+        for value, step in (node.operands, node.operands[::-1])[: 1 if is_down else 2]:
             forwarded = value in w.after_forwarded and w.forwarded[w.after_forwarded.index(value)]
             if forwarded is param and (is_constant(step) or step in w.after_invariants):
-                found[param] = (start, step)
+                found[param] = Counter(start, step, is_down)
     return found
 
 

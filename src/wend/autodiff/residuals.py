@@ -13,13 +13,17 @@ from collections.abc import Iterable, Sequence
 from wend.autodiff.transpose import BackwardBuild
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect
+from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType, Type
-from wend.ops import creating
+from wend.ops import creating, lists
 from wend.ops.shapes import size_of
 
 # A size that is not known before the run counts as this many elements.
 _UNKNOWN_SIZE = 1000
 _ENDLESS = float("inf")
+# A value of at most so many bytes that takes more than so many operations to have again is kept:
+# the predicate of a branch is one byte, what led to it may be half the loop's body.
+_SMALL, _LONG = 8, 8
 
 
 def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:
@@ -50,27 +54,28 @@ def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
     Returns:
         The values to keep; `recipe` says how to get the others from them.
     """
-    return _MinimumCut(reads, free).keep
+    kept = _MinimumCut(reads, free).keep
+    for value in reads:
+        at_hand = {*kept, *free}
+        if value in at_hand or _bytes(value.type) > _SMALL:
+            continue
+        if len(recipe([value], at_hand)) > _LONG:
+            kept.append(value)
+    return kept
 
 
 def recipe(reads: Iterable[Value], at_hand: set[Value]) -> list[Node]:
     """The nodes to run again, in order, to have every value read from those at hand."""
-    order: dict[Node, None] = {}
 
-    def visit(value: Value) -> None:
+    def operands(value: Value) -> Sequence[Value]:
         if value in at_hand:
-            return
-        node = value.node
-        if node is None:
+            return ()
+        if value.node is None:
             raise ValueError(f"{value!r} was neither kept nor is it at hand")
-        if node not in order:
-            for operand in node.operands:
-                visit(operand)
-            order[node] = None
+        return value.node.operands
 
-    for value in reads:
-        visit(value)
-    return list(order)
+    needed = (value for value in operands_first(reads, operands) if value not in at_hand)
+    return list(dict.fromkeys(value.node for value in needed if value.node is not None))
 
 
 def _bytes(type: Type) -> float:
@@ -78,6 +83,10 @@ def _bytes(type: Type) -> float:
         return 16.0  # a list: its length and where it starts
     size = None if type.shape is None else size_of(type.shape)
     return float(type.dtype.itemsize * (_UNKNOWN_SIZE if size is None else size))
+
+
+def _operands(value: Value) -> Sequence[Value]:
+    return () if value.node is None else value.node.operands
 
 
 class _MinimumCut:
@@ -90,8 +99,12 @@ class _MinimumCut:
         self.capacity: dict[object, dict[object, float]] = {}
         self.values: dict[Value, None] = {}
         self.free = free
+        self.costless = set(free)
+        for value in operands_first(reads, _operands):
+            if self._costs_nothing(value):
+                self.costless.add(value)
         for value in reads:
-            if value not in free and not self._costs_nothing(value):
+            if value not in self.costless:
                 self._add(value)
                 self._edge((value, "out"), "sink", _ENDLESS)
         self._saturate()
@@ -100,30 +113,39 @@ class _MinimumCut:
 
     def _costs_nothing(self, value: Value) -> bool:
         """Whether it follows from free values alone: constants, what invariants give."""
-        if value in self.free:
-            return True
+        return (
+            value.node is not None
+            and self._can_run_again(value)
+            and self.costless.issuperset(value.node.operands)
+        )
+
+    def _can_run_again(self, value: Value) -> bool:
+        """Also what is read from a list that is there anyway: it is not recorded twice (D11)."""
         node = value.node
-        if node is None or not is_recomputable(value):
-            return False
-        return all(self._costs_nothing(operand) for operand in node.operands)
+        if node is not None and node.op is lists.list_get:
+            return node.operands[0] in self.costless
+        return is_recomputable(value)
 
     def _edge(self, start: object, end: object, capacity: float) -> None:
         self.capacity.setdefault(start, {})[end] = capacity
         self.capacity.setdefault(end, {}).setdefault(start, 0.0)
 
-    def _add(self, value: Value) -> None:
-        if value in self.values:
-            return
-        self.values[value] = None
-        self._edge((value, "in"), (value, "out"), _bytes(value.type))
-        if not is_recomputable(value):
-            self._edge("source", (value, "in"), _ENDLESS)
-            return
-        assert value.node is not None
-        for operand in value.node.operands:
-            if not self._costs_nothing(operand):
-                self._add(operand)
+    def _add(self, wanted: Value) -> None:
+        """Add a value and what it is computed from, back to what cannot be computed again."""
+        waiting = [wanted]
+        while waiting:
+            value = waiting.pop()
+            if value in self.values:
+                continue
+            self.values[value] = None
+            self._edge((value, "in"), (value, "out"), _bytes(value.type))
+            if not self._can_run_again(value):
+                self._edge("source", (value, "in"), _ENDLESS)
+                continue
+            operands = [v for v in _operands(value) if v not in self.costless]
+            for operand in operands:
                 self._edge((operand, "out"), (value, "in"), _ENDLESS)
+            waiting += reversed(operands)
 
     def _saturate(self) -> None:
         while path := self._path():

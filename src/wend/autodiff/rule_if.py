@@ -7,7 +7,7 @@ has nothing for a result gives a `zero` (D2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.activity import branch_activity
@@ -29,7 +29,9 @@ def pull_back_if(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]
     def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return b.if_(parts.selector, operands, branches)
 
-    _pull_back_branches(t, this, node, cts, parts.operands, parts.branches, make)
+    # Sizes are called the same inside branches as outside, but a result may be wider than theirs.
+    types = [result.type for result in node.results]
+    _pull_back_branches(t, this, node, cts, parts.operands, parts.branches, types, make)
 
 
 def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
@@ -39,7 +41,8 @@ def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangen
     def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return b.call(branches[0], operands)
 
-    _pull_back_branches(t, this, node, cts, parts.operands, (parts.callee,), make)
+    types = parts.callee.result_types
+    _pull_back_branches(t, this, node, cts, parts.operands, (parts.callee,), types, make)
 
 
 @dataclass(slots=True)
@@ -62,12 +65,15 @@ def _pull_back_branches(
     cts: Sequence[Cotangent],
     operands: Sequence[Value],
     branches: Sequence[Graph],
+    types: Sequence[Type],
     make: Callable[[Build, Sequence[Value], Sequence[Graph]], Node],
 ) -> None:
     b = this.b
     flags = [operand in this.active for operand in operands]
     seeded = [i for i, ct in enumerate(cts) if ct is not ZERO]
-    done = [_transpose_branch(t, branch, flags, seeded) for branch in branches]
+    ready = {i: _ready(b, cts[i], node.results[i]) for i in seeded}
+    seeds = {i: _seed_type(types[i], ready[i]) for i in seeded}
+    done = [_transpose_branch(t, branch, flags, seeds) for branch in branches]
     wanted = [j for j in range(len(operands)) if any(d.grads[j] is not ZERO for d in done)]
     if not wanted:
         return
@@ -78,11 +84,7 @@ def _pull_back_branches(
     this.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
     used = [j for j, _ in enumerate(operands) if any(_param(d, j) in d.reads for d in done)]
-    given = [
-        *residuals,
-        *(operands[j] for j in used),
-        *(_ready(b, cts[i], node.results[i]) for i in seeded),
-    ]
+    given = [*residuals, *(operands[j] for j in used), *ready.values()]
     backward = make(b, given, [_backward_branch(d, residuals, used, wanted) for d in done])
     for j, ct in zip(wanted, backward.results, strict=True):
         this.cts.add(b, operands[j], ct)
@@ -93,17 +95,23 @@ def _ready(b: Build, ct: Cotangent, like: Value) -> Value:
     return b.instantiate(ct, like)
 
 
+def _seed_type(result: Type, ct: Value) -> Type:
+    """The type under which a branch is given the cotangent of a result."""
+    inner = without_maybe(result)
+    return MaybeType(inner) if isinstance(ct.type, MaybeType) else inner
+
+
 def _param(done: _Branch, index: int) -> Value:
     return done.graph.params[index]
 
 
 def _transpose_branch(
-    t: Transposer, branch: Graph, flags: Sequence[bool], seeded: Sequence[int]
+    t: Transposer, branch: Graph, flags: Sequence[bool], seeds: Mapping[int, Type]
 ) -> _Branch:
     b = BackwardBuild(f"{branch.name}_backward")
     this = Pass(b, Cotangents(), branch_activity(branch, flags))
-    params = [b.param(without_maybe(branch.results[i].type)) for i in seeded]
-    for i, param in zip(seeded, params, strict=True):
+    params = [b.param(type) for type in seeds.values()]
+    for i, param in zip(seeds, params, strict=True):
         this.seed(branch.results[i], param)
     t.pull_back(this, branch.nodes)
     grads = [this.cts.get(p) if p in this.active else ZERO for p in branch.params]

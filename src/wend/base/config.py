@@ -29,12 +29,17 @@ def _from_environment() -> Settings:
 
 
 _current: ContextVar[Settings] = ContextVar("wend_settings")
-_default = _from_environment()
+
+
+class _Process:
+    """What holds where no context has settings of its own: in threads of the program's making."""
+
+    settings = _from_environment()
 
 
 def settings() -> Settings:
     """Return the settings in force here (per thread and per context)."""
-    return _current.get(_default)
+    return _current.get(_Process.settings)
 
 
 class config:  # noqa: N801 - used like a function, and as a context manager
@@ -57,8 +62,12 @@ class config:  # noqa: N801 - used like a function, and as a context manager
             if name not in known:
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
+        # Without `with` it is for every thread; `__enter__` takes that back.
+        self._before = _Process.settings
+        _Process.settings = replace(_Process.settings, **changes)
 
     def __enter__(self) -> Settings:
+        _Process.settings = self._before
         return settings()
 
     def __exit__(

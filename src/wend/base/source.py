@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from types import FrameType
 
 # Frames below this folder are wend's own; the user's line is the first one outside.
+# The demo's programs, in `cli`, are what a user would write.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PROGRAMS = os.path.join(_PACKAGE, "cli") + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,9 @@ def user_source() -> Source | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            return Source(code.co_filename, frame.f_lineno, code.co_name)
+        file = code.co_filename
+        if not file.startswith(_PACKAGE) or file.startswith(_PROGRAMS):
+            return Source(file, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
 

@@ -41,13 +41,19 @@ def paths(treedef: TreeDef, root: str = "") -> list[str]:
     return [root + accessor.codify("") for accessor in treedef.accessors()]
 
 
+def described(tree: Tree) -> str:
+    """The structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
+    text = str(flatten(tree)[1])
+    return text.removeprefix("PyTreeSpec(").removesuffix(")")
+
+
 def first_difference(expected: Tree, found: Tree, root: str = "") -> str | None:
     """Say by path where two pytrees first differ in structure; None where they do not."""
     expected_node, found_node = _one_level(expected), _one_level(found)
     if expected_node is None and found_node is None:
         return None
     if expected_node is None or found_node is None or type(expected) is not type(found):
-        return f"{root or 'the value'} is {_kind(expected)} there and {_kind(found)} here"
+        return f"{root or 'the value'}: {_kind(expected)} against {_kind(found)}"
     expected_children, found_children = dict(expected_node), dict(found_node)
     for entry, child in expected_children.items():
         if entry not in found_children:
@@ -73,5 +79,5 @@ def _kind(tree: Tree) -> str:
     if tree is None:
         return "None"
     if _one_level(tree) is None:
-        return "a leaf"
+        return "an array or number"
     return f"a {type(tree).__name__}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.ir.dtypes import INT64
 from wend.ir.op import Op
 from wend.ir.types import TensorType, Type
 
@@ -30,7 +31,12 @@ class Staged(ABC):
 
 
 class Recorder(ABC):
-    """What adds operations to the graph that is being recorded."""
+    """What adds operations to the graph that is being recorded.
+
+    `role` is what is recorded, for messages: "the body of while_loop at f.py:3".
+    """
+
+    role: str
 
     @abstractmethod
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -41,6 +47,7 @@ recorder: ContextVar[Recorder | None] = ContextVar("wend_recorder", default=None
 
 
 def is_staged(x: object) -> bool:
+    """Whether this stands for a value of a graph."""
     return isinstance(x, Staged)
 
 
@@ -82,5 +89,7 @@ def type_of(x: Any) -> Type:
     """The type of a plain or staged array."""
     if isinstance(x, Staged):
         return x.type
+    if type(x) is int:
+        return TensorType(INT64, ())  # however great: it takes the dtype of what it meets
     array = np.asarray(x)
     return TensorType(array.dtype, array.shape)

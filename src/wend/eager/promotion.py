@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.eager.dispatch import Staged, apply, type_of
+from wend.eager.dispatch import Staged, apply, recorder, type_of
 from wend.ir.builder import new_symbol
-from wend.ir.dtypes import is_supported
+from wend.ir.dtypes import BOOL, is_supported
+from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, Symbol, TensorType
 from wend.ops import elementwise, shaping
 
@@ -65,9 +66,19 @@ def result_dtype(*xs: Any) -> np.dtype:
 def cast(x: Any, dtype: np.dtype) -> Any:
     """The operand with this dtype. A Python scalar that does not fit is NumPy's OverflowError."""
     dtype = np.dtype(dtype)
-    if not isinstance(x, Staged):
-        return np.asarray(x, dtype)[()] if not isinstance(x, np.ndarray) else x.astype(dtype)
-    return x if x.type.dtype == dtype else apply(elementwise.cast, x, dtype=dtype)
+    if not isinstance(x, (Staged, np.ndarray)):
+        return np.asarray(x, None if dtype == BOOL else dtype).astype(dtype)[()]
+    return x if tensor_type(x).dtype == dtype else _prepared(elementwise.cast, x, dtype=dtype)
+
+
+def _prepared(op: Op, x: Any, **attrs: Any) -> Any:
+    """What an operation takes in place of an operand.
+
+    In a trace it is prepared when the function runs: the numbers of an array may change (D9),
+    and a number spread over a shape is one constant in the graph, not an array of them.
+    """
+    current = recorder.get()
+    return apply(op, x, **attrs) if current is None else current.emit(op, (x,), attrs)[0]
 
 
 def broadcast(*xs: Any) -> list[Any]:
@@ -95,7 +106,7 @@ def broadcast(*xs: Any) -> list[Any]:
 def _to_known(x: Any, shape: Shape) -> Any:
     if tensor_type(x).shape == shape:
         return x
-    return apply(shaping.broadcast_to, x, shape=shape)
+    return _prepared(shaping.broadcast_to, x, shape=shape)
 
 
 def _to_value(x: Any, size: Any, shape: Shape | None) -> Any:

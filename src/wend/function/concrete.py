@@ -36,19 +36,20 @@ class ConcreteFunction:
             arguments.treedef, _typed(arguments.leaves, arguments)
         )
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[str, Executable] = {}
+        self._executables: dict[tuple[str, Graph], Executable] = {}
         self._derivatives: dict[Any, VJP] = {}
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
         return self.traced.bindings
 
-    def executable(self, backend: str) -> Executable:
-        """What runs the graph; compiled when first asked for."""
-        if backend not in self._executables:
-            graph = run_passes(self.graph, OPTIMIZE)
-            self._executables[backend] = choose(backend).compile(graph)
-        return self._executables[backend]
+    def executable(self, backend: str, graph: Graph | None = None) -> Executable:
+        """What runs the graph, or one derived from it; compiled when first asked for."""
+        graph = graph or self.graph
+        if (backend, graph) not in self._executables:
+            compiled = choose(backend).compile(run_passes(graph, OPTIMIZE))
+            self._executables[backend, graph] = compiled
+        return self._executables[backend, graph]
 
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""

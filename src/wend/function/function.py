@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from wend.base.config import settings
-from wend.base.errors import TypeMismatchError, explain
 from wend.base import trees
+from wend.base.config import settings
+from wend.base.errors import TypeMismatchError, explain, listed
 from wend.eager.dispatch import Staged
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature import Arguments, Signature
 from wend.function.spec import TensorSpec
-from wend.trace.arguments import leaf_type
+from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.recording import current
 from wend.trace.traced import trace_function
 
@@ -41,14 +41,14 @@ class Function:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
         self.python_function = python_function
-        self.name = name or getattr(python_function, "__name__", "function")
+        self.name = name or str(getattr(python_function, "__name__", "function"))
         self.backend = backend
         self.signature = Signature(
             python_function,
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
         )
-        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self.input_signature = None if input_signature is None else tuple(input_signature)
         self._traces: dict[Hashable, ConcreteFunction] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, python_function, updated=())
@@ -91,14 +91,14 @@ class Function:
         return concrete.run(self.backend or settings().backend, arguments.arrays)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        if self._input_signature is not None:
+        if self.input_signature is not None:
             args, kwargs = self._fit(args, kwargs)
         return self.signature.bind(args, kwargs)
 
     def _find(self, arguments: Arguments) -> ConcreteFunction:
         """The trace that serves these arguments, made now if there is none."""
         key = arguments.key
-        if self._input_signature is not None:
+        if self.input_signature is not None:
             key = None  # one signature, one trace
         with self._lock:
             found = self._traces.get(key)
@@ -109,8 +109,8 @@ class Function:
             return concrete
 
     def _trace(self, arguments: Arguments) -> ConcreteFunction:
-        if self._input_signature is not None:
-            specs, _ = trees.flatten(self._input_signature)
+        if self.input_signature is not None:
+            specs, _ = trees.flatten(self.input_signature)
             given = self.signature.bind(trees.unflatten(_, specs), {})
             arguments = given
         traced = trace_function(
@@ -122,20 +122,26 @@ class Function:
         )
         return ConcreteFunction(self.name, traced, arguments)
 
-    def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
+    def _fit(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments cast to the input signature.
 
         Raises:
             TypeMismatchError: one of them does not fit, by name.
         """
-        inspected = self.signature.inspected
-        if inspected is not None:
-            bound = inspected.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
-        assert self._input_signature is not None
-        specs, spec_tree = trees.flatten(self._input_signature)
-        leaves = trees.flatten_up_to(spec_tree, tuple(args)[: len(self._input_signature)])
+        assert self.input_signature is not None
+        count = len(self.input_signature)
+        if self.signature.inspected is not None:
+            bound = self.signature.inspected.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        if len(args) != count or kwargs:
+            given = listed([f"{len(args)} positional", *map(repr, kwargs)])
+            raise TypeError(
+                f"{self.name}: its input_signature is for {count} arguments, given {given}"
+            )
+        specs, spec_tree = trees.flatten(self.input_signature)
+        leaves = trees.flatten_up_to(spec_tree, tuple(args))
         fitted = []
         for spec, leaf, path in zip(specs, leaves, trees.paths(spec_tree, "args"), strict=True):
             fitted.append(_fit_leaf(self.name, spec, leaf, path))
@@ -147,8 +153,9 @@ def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:
         return leaf
     array = leaf if isinstance(leaf, Staged) or np.isscalar(leaf) else np.asarray(leaf)
     given = leaf_type(array)
-    is_list = isinstance(leaf, (list, tuple))
-    if not spec.accepts(given) and not (is_list and np.can_cast(given.type.dtype, spec.dtype)):
+    if isinstance(leaf, (list, tuple)):
+        given = LeafType(given.type, weak=True)  # numbers of Python, as NumPy takes them
+    if not spec.accepts(given):
         cure = f"cast it, or reshape it, to fit {spec}."
         raise TypeMismatchError(
             explain(f"{name}: {path} is {given}, its signature says {spec}.", cure=cure)
@@ -172,10 +179,24 @@ def _is_alive(concrete: ConcreteFunction) -> bool:
     return True
 
 
+class Options(TypedDict, total=False):
+    """The options of `function`, by keyword."""
+
+    input_signature: Sequence[Any] | None
+    static_argnums: int | Sequence[int]
+    static_argnames: str | Sequence[str]
+    capture_by_value: bool
+    reduce_retracing: str
+    backend: str | None
+    name: str | None
+
+
 @overload
-def function(fun: Callable[..., Any], **options: Any) -> Function: ...
+def function(fun: Callable[..., Any], **options: Unpack[Options]) -> Function: ...
 @overload
-def function(fun: None = None, **options: Any) -> Callable[[Callable[..., Any]], Function]: ...
+def function(
+    fun: None = None, **options: Unpack[Options]
+) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     fun: Callable[..., Any] | None = None,
     *,
@@ -194,6 +215,8 @@ def function(
         input_signature: `TensorSpec`s for the arguments, for exactly one trace.
         static_argnums: arguments, by position, whose values are part of the signature.
         static_argnames: the same, by name.
+        capture_by_value: not built yet.
+        reduce_retracing: "auto"; other policies are not built yet.
         backend: what runs it: `"numpy"` or `"native"`; None: `wend.config`'s.
         name: a name for graphs and messages.
 
@@ -221,3 +244,6 @@ def function(
     if fun is None:
         return lambda fun: Function(fun, **options)
     return Function(fun, **options)
+
+
+jit = function  # the name that JAX and Numba use

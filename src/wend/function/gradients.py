@@ -19,17 +19,15 @@ from wend.base.errors import (
     TypeMismatchError,
     explain,
 )
-from wend.backends.choose import choose
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
 from wend.function.function import Function
 from wend.function.signature import Signature
-from wend.ir.graph import Graph
-from wend.ir.types import accepts, is_differentiable
-from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+from wend.ir.types import ListType, accepts, is_differentiable, without_maybe
+from wend.passes.pipeline import TIDY, run_passes
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type, to_run
 from wend.trace.recording import Recording, current
-from wend.trace.traced import owned, trace_function
+from wend.trace.traced import copied, owned, trace_function
 from wend.trace.tracer import Tracer
 
 _functions: WeakKeyDictionary[Callable[..., Any], Function] = WeakKeyDictionary()
@@ -77,6 +75,7 @@ def value_and_grad(
 
     return Function(
         value_and_gradient,
+        input_signature=fun.input_signature if isinstance(fun, Function) else None,
         static_argnames=sorted(_signature_of(fun).static),
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"grad_{name}",
@@ -104,7 +103,13 @@ def grad(
         return (found, value[1]) if has_aux else found
 
     static = sorted(both.signature.static)
-    return Function(gradient, static_argnames=static, backend=both.backend, name=both.name)
+    return Function(
+        gradient,
+        input_signature=both.input_signature,
+        static_argnames=static,
+        backend=both.backend,
+        name=both.name,
+    )
 
 
 def _signature_of(fun: Callable[..., Any]) -> Signature:
@@ -141,9 +146,9 @@ class _Gradient:
 
     def _floating(self, argument: Any, number: int) -> Any:
         """An argument to differentiate: Python ints become floats, integer arrays are refused."""
-        if type(argument) is int or (isinstance(argument, Tracer) and argument.weak):
-            if tensor_type(argument).dtype.kind == "i":
-                return _weak_float(argument)
+        is_weak = type(argument) is int or (isinstance(argument, Tracer) and argument.weak)
+        if is_weak and tensor_type(argument).dtype.kind == "i":
+            return _weak_float(argument)
         if is_array_leaf(argument) and tensor_type(argument).dtype.kind not in "fc":
             raise NotDifferentiableError(
                 explain(
@@ -220,9 +225,7 @@ class _Gradient:
 
     def _owner(self, place: int) -> int | None:
         """Which positional argument a leaf belongs to; None for keyword ones."""
-        args, _ = trees.unflatten(
-            self.arguments.treedef, list(range(len(self.arguments.leaves)))
-        )
+        args, _ = trees.unflatten(self.arguments.treedef, list(range(len(self.arguments.leaves))))
         for number, arg in enumerate(args):
             if place in trees.flatten(arg)[0]:
                 return number
@@ -296,15 +299,23 @@ class _Pullback:
             node = traced.call_graph(recording, self.forms.forward, self.arguments.arrays)
             results: Sequence[Any] = [recording.wrap(value) for value in node.results]
         else:
-            execute = choose(self._backend()).compile(run_passes(self.forms.forward, OPTIMIZE))
-            results = execute(traced.arguments(self.arguments.arrays))
+            execute = self.concrete.executable(self._backend(), self.forms.forward)
+            # Copies, for what the caller writes into arguments and value must not reach residuals.
+            results = execute(copied(traced.arguments(self.arguments.arrays)))
         count = len(self.concrete.graph.results)
         self.residuals = list(results[count:])
-        own = results if recording else owned(results[:count], self.arguments.arrays)
+        own = results if recording else copied(results[:count])
         value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))
         return (value[0], self, value[1]) if self.has_aux else (value, self)
 
     def _backend(self) -> str:
+        """The function's backend; numpy where records of a loop go from one graph to the other.
+
+        Only the numpy backend hands lists across a call so far.
+        """
+        types = self.forms.forward.result_types
+        if any(isinstance(without_maybe(type), ListType) for type in types):
+            return "numpy"
         return self.function.backend or settings().backend
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
@@ -312,7 +323,8 @@ class _Pullback:
         leaves, tree = trees.flatten(cotangent)
         if tree != self.output_tree:
             raise StructureError(
-                f"pullback: the cotangent is {tree}, the value is {self.output_tree}"
+                f"pullback: the cotangent is {trees.described(cotangent)}, the value is "
+                f"{trees.described(trees.unflatten(self.output_tree, self.outputs))}"
             )
         seeds = [
             self._seed(as_array(leaf), k)
@@ -325,8 +337,9 @@ class _Pullback:
             node = recording.b.call(self.forms.backward, values)
             found: Sequence[Any] = [recording.wrap(value) for value in node.results]
         else:
-            execute = choose(self._backend()).compile(run_passes(self.forms.backward, OPTIMIZE))
-            found = owned(execute([*self.residuals, *map(to_run, seeds)]), [])
+            execute = self.concrete.executable(self._backend(), self.forms.backward)
+            given = [*self.residuals, *map(to_run, seeds)]
+            found = owned(execute(given), given)
         return self._structured(iter(found))
 
     def _seed(self, leaf: Any, k: int) -> Any:

@@ -1,11 +1,14 @@
-"""Binds a call's arguments: which leaves are traced, and the key that decides which trace serves."""
+"""Binds a call's arguments: which leaves are traced, and the key that says which trace serves."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from wend.base import trees
 from wend.base.errors import explain
@@ -23,6 +26,7 @@ class Arguments:
         places: which leaves are traced.
         types: the types of those.
         key: equal for calls that one trace serves.
+        parameters: the names of the positional ones.
     """
 
     leaves: tuple[Any, ...]
@@ -30,14 +34,15 @@ class Arguments:
     places: tuple[int, ...]
     types: tuple[LeafType, ...]
     key: Hashable
+    parameters: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> list[Any]:
         return [self.leaves[k] for k in self.places]
 
     def names(self) -> list[str]:
-        """How each traced leaf is reached from the arguments: `[0]['x']`."""
-        found = trees.paths(self.treedef)
+        """How each traced leaf is reached from the arguments: `state['x']`."""
+        found = argument_paths(self.treedef, self.parameters)
         return [found[k] for k in self.places]
 
     def call(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
@@ -47,6 +52,28 @@ class Arguments:
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
         return fun(*args, **kwargs)
+
+
+def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[str]:
+    """Name every leaf of (args, kwargs) by the parameter it belongs to and its path from there."""
+    found = []
+    for path in trees.paths(treedef):
+        parts = _PATH.fullmatch(path)
+        if parts is None:
+            found.append(path)
+        elif parts["keyword"] is not None:
+            found.append(parts["keyword"] + parts["rest"])
+        else:
+            position = int(parts["position"])
+            name = parameters[position] if position < len(parameters) else str(position)
+            found.append(name + parts["rest"])
+    return found
+
+
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_PATH = re.compile(
+    r"(\[0\]\[(?P<position>\d+)\]|\[1\]\['(?P<keyword>\w+)'\])(?P<rest>.*)", re.DOTALL
+)
 
 
 class Signature:
@@ -59,11 +86,14 @@ class Signature:
         static_argnames: Sequence[str] = (),
     ) -> None:
         self.fun = fun
-        try:
-            self.inspected: inspect.Signature | None = inspect.signature(fun)
-        except (TypeError, ValueError):
-            self.inspected = None  # a builtin: only as it is called
+        self.inspected = _signature_of(fun)
         self.static = self._static_names(static_argnums, static_argnames)
+        self.parameters = tuple(
+            name for name, p in self._parameters() if p.kind in (p.POSITIONAL_ONLY, _EITHER)
+        )
+
+    def _parameters(self) -> Iterable[tuple[str, inspect.Parameter]]:
+        return () if self.inspected is None else self.inspected.parameters.items()
 
     def _static_names(self, numbers: Sequence[int], names: Sequence[str]) -> set[str]:
         if not numbers and not names:
@@ -99,10 +129,10 @@ class Signature:
             else:
                 rest.append((type(leaf), leaf))
         key = (treedef, tuple(places), tuple(types), tuple(rest))
-        _check_hash(key, leaves, treedef)
+        _check_hash(key, leaves, argument_paths(treedef, self.parameters))
         if static:
             leaves = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
-        return Arguments(tuple(leaves), treedef, tuple(places), tuple(types), key)
+        return Arguments(tuple(leaves), treedef, tuple(places), tuple(types), key, self.parameters)
 
     def _canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -117,6 +147,16 @@ class Signature:
         return bound.args, bound.kwargs, bool(self.static)
 
 
+def _signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature; None of a builtin or a ufunc, which is called just as the user calls it."""
+    if isinstance(fun, np.ufunc):
+        return None
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
 class _Static:
     """Marks an argument that is part of the key, whatever it is."""
 
@@ -126,11 +166,11 @@ class _Static:
         self.value = value
 
 
-def _check_hash(key: Hashable, leaves: Sequence[Any], treedef: trees.TreeDef) -> None:
+def _check_hash(key: Hashable, leaves: Sequence[Any], paths: Sequence[str]) -> None:
     try:
         hash(key)
     except TypeError:
-        for leaf, path in zip(leaves, trees.paths(treedef), strict=True):
+        for leaf, path in zip(leaves, paths, strict=True):
             value = leaf.value if isinstance(leaf, _Static) else leaf
             if is_array_leaf(value) and not isinstance(leaf, _Static):
                 continue

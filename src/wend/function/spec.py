@@ -61,4 +61,4 @@ class TensorSpec:
         example = type.type.dtype.type(0).item() if type.weak else found.dtype
         if type.weak:
             return bool(np.result_type(self.dtype, example) == self.dtype)
-        return found.dtype == self.dtype
+        return bool(found.dtype == self.dtype)

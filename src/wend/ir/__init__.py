@@ -1,6 +1,8 @@
 """Floor 1: the graph. Types, operations, builder, printer, parser, verifier."""
 
 from wend.ir.builder import Builder as Builder
+from wend.ir.canonical import digest as digest
+from wend.ir.canonical import equal as equal
 from wend.ir.graph import Graph as Graph
 from wend.ir.graph import Node as Node
 from wend.ir.graph import Value as Value

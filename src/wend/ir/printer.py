@@ -6,6 +6,7 @@ Values and symbols are numbered in order of appearance, so that text ignores nam
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class _Printer:
         self.table = table
         self.sources = sources
         self.numbers: dict[Value, int] = {}
+        self.next_number = itertools.count()
         self.symbols: dict[Symbol, Symbol] = {}
 
     def graph(self, graph: Graph, head: str, indent: str) -> None:
@@ -77,7 +79,8 @@ class _Printer:
             self.graph(region, name, indent + "  ")
 
     def typed(self, value: Value) -> str:
-        self.numbers[value] = len(self.numbers)
+        # Counted, not the size of the table: a graph that is called twice is printed twice.
+        self.numbers[value] = next(self.next_number)
         return f"%{self.numbers[value]}: {self.type(value.type)}"
 
     def names(self, values: Iterable[Value]) -> str:

@@ -25,21 +25,29 @@ def copy_node(
     return Node(
         node.op,
         operands,
-        {key: _rename(value, dims) for key, value in node.attrs.items()},
+        {key: rename_attr(value, dims) for key, value in node.attrs.items()},
         [copy_graph(region, dims) for region in regions],
         [substitute(type, dims) for type in types],
         node.source,
     )
 
 
-def _rename(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
+def rename_attr(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
+    """An attr with its dimensions renamed."""
     if isinstance(attr, Symbol):
         return dims.get(attr, attr)
     if isinstance(attr, tuple):
-        return tuple(_rename(item, dims) for item in attr)
+        return tuple(rename_attr(item, dims) for item in attr)
     if isinstance(attr, TYPE_CLASSES):
         return substitute(attr, dims)
     return attr
+
+
+def rename_dims(dims: dict[Symbol, Dim], old: Iterable[Value], new: Iterable[Value]) -> None:
+    """Note what the dimensions of values are called in the values that stand for them."""
+    for before, after in zip(old, new, strict=True):
+        pairs = zip(symbols(before.type), symbols(after.type), strict=True)
+        dims.update((mine, theirs) for mine, theirs in pairs if mine != theirs)
 
 
 def copy_nodes(
@@ -53,14 +61,17 @@ def copy_nodes(
     results of the old one, and all of theirs are mapped as well.
     """
     copies = []
+    dims: dict[Symbol, Dim] = {}  # what sizes that a replaced node named are called now
     for node in nodes:
         stand_ins = replaced.get(node, (node,)) if replaced else (node,)
         for stand_in in stand_ins:
-            copy = copy_node(stand_in, [mapping.get(v, v) for v in stand_in.operands])
+            copy = copy_node(stand_in, [mapping.get(v, v) for v in stand_in.operands], dims=dims)
             mapping.update(zip(stand_in.results, copy.results, strict=True))
             copies.append(copy)
         if stand_ins[-1] is not node:
-            mapping.update(zip(node.results, copies[-1].results, strict=False))
+            results = copies[-1].results[: len(node.results)]
+            mapping.update(zip(node.results, results, strict=True))
+            rename_dims(dims, node.results, results)
     return copies
 
 
@@ -90,7 +101,10 @@ def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple
 
 
 def copy_graph(graph: Graph, dims: Mapping[Symbol, Dim] | None = None) -> Graph:
-    """A copy of a graph with values of its own; `dims` renames dimensions."""
+    """A copy of a graph with values of its own; `dims` renames dimensions.
+
+    Regions in which nothing is renamed are shared: nobody changes a graph.
+    """
     mapping: dict[Value, Value] = {}
     for param in graph.params:
         mapping[param] = Value(substitute(param.type, dims or {}), name=param.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from wend.ir.graph import Graph, Node, Value
 
@@ -36,3 +36,24 @@ def reached_values(graph: Graph, sources: Iterable[Value]) -> set[Value]:
         if any(operand in reached for operand in node.operands):
             reached.update(node.results)
     return reached
+
+
+def operands_first(
+    wanted: Iterable[Value], operands: Callable[[Value], Iterable[Value]]
+) -> Iterator[Value]:
+    """Each value once, after those that `operands` names for it. Long chains do no harm."""
+    seen: set[Value] = set()
+    for root in wanted:
+        if root in seen:
+            continue
+        seen.add(root)
+        path = [(root, iter(operands(root)))]
+        while path:
+            value, rest = path[-1]
+            operand = next((operand for operand in rest if operand not in seen), None)
+            if operand is None:
+                path.pop()
+                yield value
+            else:
+                seen.add(operand)
+                path.append((operand, iter(operands(operand))))

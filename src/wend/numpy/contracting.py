@@ -9,16 +9,19 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply
-from wend.eager.promotion import as_array, cast, common_shape, result_dtype, tensor_type
+from wend.eager.promotion import as_array, cast, common_shape, tensor_type
+from wend.ir.dtypes import BOOL
 from wend.ir.types import Dim, Symbol
-from wend.numpy import shaping
+from wend.numpy import reducing, shaping
 from wend.numpy.public import implements
 from wend.ops.contracting import Axes, dot_general
+from wend.ops.shapes import same_dim
 
 
 def _pair(x: Any, y: Any) -> tuple[Any, Any]:
+    # Products take Python's numbers as arrays, so they are not weak.
     x, y = as_array(x), as_array(y)
-    dtype = result_dtype(x, y)
+    dtype = np.result_type(tensor_type(x).dtype, tensor_type(y).dtype)
     return cast(x, dtype), cast(y, dtype)
 
 
@@ -81,15 +84,20 @@ def dot(x: Any, y: Any) -> Any:
 @implements(np.vdot)
 def vdot(x: Any, y: Any) -> Any:
     """`numpy.vdot`, for traced arrays as well."""
-    x, y = (shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
-    return dot(np.conjugate(x), y)
+    x, y = _pair(*(shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y)))
+    return dot(_conjugate(x), y)
+
+
+def _conjugate(x: Any) -> Any:
+    return np.conjugate(x) if tensor_type(x).dtype.kind == "c" else x
 
 
 @implements(np.outer)
 def outer(x: Any, y: Any) -> Any:
     """`numpy.outer`, for traced arrays as well."""
     x, y = (shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
-    return _product(*_pair(x, y), ((), ()), ((), ()))
+    x, y = _pair(x, y)
+    return shaping.expand_dims(x, 1) * y
 
 
 @implements(np.tensordot)
@@ -108,5 +116,11 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
 def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     """`numpy.vecdot`, for traced arrays as well."""
     x, y = _pair(x, y)
-    product = np.conjugate(x) * y
-    return np.sum(product, axis=normalize_axis_index(axis, shaping.rank_of(product)))
+    if not shaping.rank_of(x) or not shaping.rank_of(y):
+        raise ValueError("vecdot: Input operand does not have enough dimensions")
+    x, y = (shaping.moveaxis(v, normalize_axis_index(axis, shaping.rank_of(v)), -1) for v in (x, y))
+    same_dim(tensor_type(x).dims[-1], tensor_type(y).dims[-1], "the sizes that vecdot sums over")
+    product = _conjugate(x) * y
+    if tensor_type(product).dtype == BOOL:
+        return reducing.any(product, axis=-1)
+    return reducing.sum(product, axis=-1, dtype=tensor_type(product).dtype)

@@ -27,7 +27,7 @@ def _filled(original: Any, number: int) -> Any:
     def staged(x: Any, dtype: Any = None, *, shape: Any = None) -> Any:
         known = tensor_type(x)
         if shape is None and known.is_static:
-            return np.full(known.dims, number, dtype or known.dtype)  # type: ignore[arg-type]
+            return np.full(known.dims, number, dtype or known.dtype)
         return _spread(number, x, dtype, shape)
 
     staged.__name__ = staged.__qualname__ = original.__name__

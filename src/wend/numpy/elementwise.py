@@ -2,155 +2,148 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import (
     as_array,
     broadcast,
     cast,
-    promotion_kinds,
+    is_weak,
     result_dtype,
     tensor_type,
 )
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
+from wend.numpy.ufuncs import made_of, ufunc
 from wend.ops import elementwise as ops
 
+UINT64 = np.dtype(np.uint64)
 
-def _ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:
-    """Make the public function of a ufunc; `bools` is what it does to two bools."""
 
+add = ufunc(np.add, ops.add, bools=ops.bit_or)
+subtract = ufunc(np.subtract, ops.sub)
+multiply = ufunc(np.multiply, ops.mul, bools=ops.bit_and)
+divide = true_divide = ufunc(np.divide, ops.div)
+negative = ufunc(np.negative, ops.neg)
+floor_divide = ufunc(np.floor_divide, ops.floor_divide)
+remainder = mod = ufunc(np.remainder, ops.remainder)
+maximum = ufunc(np.maximum, ops.maximum)
+minimum = ufunc(np.minimum, ops.minimum)
+reciprocal = ufunc(np.reciprocal, ops.reciprocal)
+
+sqrt = ufunc(np.sqrt, ops.sqrt)
+cbrt = ufunc(np.cbrt, ops.cbrt)
+exp = ufunc(np.exp, ops.exp)
+exp2 = ufunc(np.exp2, ops.exp2)
+expm1 = ufunc(np.expm1, ops.expm1)
+log = ufunc(np.log, ops.log)
+log2 = ufunc(np.log2, ops.log2)
+log10 = ufunc(np.log10, ops.log10)
+log1p = ufunc(np.log1p, ops.log1p)
+
+sin = ufunc(np.sin, ops.sin)
+cos = ufunc(np.cos, ops.cos)
+tan = ufunc(np.tan, ops.tan)
+arcsin = asin = ufunc(np.arcsin, ops.asin)
+arccos = acos = ufunc(np.arccos, ops.acos)
+arctan = atan = ufunc(np.arctan, ops.atan)
+arctan2 = atan2 = ufunc(np.arctan2, ops.atan2)
+sinh = ufunc(np.sinh, ops.sinh)
+cosh = ufunc(np.cosh, ops.cosh)
+tanh = ufunc(np.tanh, ops.tanh)
+arcsinh = asinh = ufunc(np.arcsinh, ops.asinh)
+arccosh = acosh = ufunc(np.arccosh, ops.acosh)
+arctanh = atanh = ufunc(np.arctanh, ops.atanh)
+
+rint = ufunc(np.rint, ops.rint)
+bitwise_and = ufunc(np.bitwise_and, ops.bit_and)
+bitwise_or = ufunc(np.bitwise_or, ops.bit_or)
+bitwise_xor = ufunc(np.bitwise_xor, ops.bit_xor)
+bitwise_invert = invert = bitwise_not = ufunc(np.invert, ops.bit_not)
+left_shift = bitwise_left_shift = ufunc(np.left_shift, ops.shift_left)
+right_shift = bitwise_right_shift = ufunc(np.right_shift, ops.shift_right)
+
+
+def _comparing(original: np.ufunc, op: Op) -> Callable[..., Any]:
+    """A comparison, which NumPy makes by value where the integers have no common dtype."""
+
+    def compute(x: Any, y: Any) -> Any:
+        kinds = tensor_type(x).dtype.kind + tensor_type(y).dtype.kind
+        if kinds not in ("iu", "ui"):
+            return apply(op, x, y)
+        # A negative number is less than any that has no sign.
+        signed, below = (x, (-1, 0)) if kinds == "iu" else (y, (0, -1))
+        by_size = apply(op, cast(x, UINT64), cast(y, UINT64))
+        return where(less(signed, 0), bool(original(*below)), by_size)
+
+    by_dtype = made_of(original, compute)
+
+    def by_value(x: Any, y: Any) -> Any:
+        for number in (x, y):
+            if type(number) is int and not -(2**63) <= number < 2**64:
+                return _filled(y if number is x else x, _constant(original, x, y), BOOL)
+        x, y = (np.uint64(n) if type(n) is int and n >= 2**63 else n for n in (x, y))
+        *taken, _ = original.resolve_dtypes((tensor_type(x).dtype, tensor_type(y).dtype, None))
+        return compute(*broadcast(*(cast(n, d) for n, d in zip((x, y), taken, strict=True))))
+
+    @functools.wraps(by_dtype)
     def function(*xs: Any, **options: Any) -> Any:
-        if not any_staged(xs):
-            return original(*xs, **options)
-        if options:
-            raise TypeMismatchError(
-                f"{original.__name__} on a traced array takes no {', '.join(options)}; "
-                "use the result, and wnp.where in place of where="
-            )
-        if len(xs) != original.nin:
-            raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
+        if options or len(xs) != 2 or not any_staged(xs) or is_weak(xs[0]) == is_weak(xs[1]):
+            return by_dtype(*xs, **options)
         arrays = [as_array(x) for x in xs]
-        *taken, given = original.resolve_dtypes((*promotion_kinds(arrays), None))
-        operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
-        chosen = bools if bools is not None and taken[0] == BOOL else op
-        return cast(apply(chosen, *operands), given)
+        whole = all(tensor_type(x).dtype.kind in "iu" for x in arrays)
+        return by_value(*arrays) if whole else by_dtype(*arrays)
 
-    function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
     STAGED[original] = function
     return function
 
 
-add = _ufunc(np.add, ops.add, bools=ops.bit_or)
-subtract = _ufunc(np.subtract, ops.sub)
-multiply = _ufunc(np.multiply, ops.mul, bools=ops.bit_and)
-divide = true_divide = _ufunc(np.divide, ops.div)
-negative = _ufunc(np.negative, ops.neg)
-floor_divide = _ufunc(np.floor_divide, ops.floor_divide)
-remainder = mod = _ufunc(np.remainder, ops.remainder)
-sign = _ufunc(np.sign, ops.sign)
-maximum = _ufunc(np.maximum, ops.maximum)
-minimum = _ufunc(np.minimum, ops.minimum)
-reciprocal = _ufunc(np.reciprocal, ops.reciprocal)
-
-sqrt = _ufunc(np.sqrt, ops.sqrt)
-cbrt = _ufunc(np.cbrt, ops.cbrt)
-exp = _ufunc(np.exp, ops.exp)
-exp2 = _ufunc(np.exp2, ops.exp2)
-expm1 = _ufunc(np.expm1, ops.expm1)
-log = _ufunc(np.log, ops.log)
-log2 = _ufunc(np.log2, ops.log2)
-log10 = _ufunc(np.log10, ops.log10)
-log1p = _ufunc(np.log1p, ops.log1p)
-
-sin = _ufunc(np.sin, ops.sin)
-cos = _ufunc(np.cos, ops.cos)
-tan = _ufunc(np.tan, ops.tan)
-arcsin = asin = _ufunc(np.arcsin, ops.asin)
-arccos = acos = _ufunc(np.arccos, ops.acos)
-arctan = atan = _ufunc(np.arctan, ops.atan)
-arctan2 = atan2 = _ufunc(np.arctan2, ops.atan2)
-sinh = _ufunc(np.sinh, ops.sinh)
-cosh = _ufunc(np.cosh, ops.cosh)
-tanh = _ufunc(np.tanh, ops.tanh)
-arcsinh = asinh = _ufunc(np.arcsinh, ops.asinh)
-arccosh = acosh = _ufunc(np.arccosh, ops.acosh)
-arctanh = atanh = _ufunc(np.arctanh, ops.atanh)
-
-rint = _ufunc(np.rint, ops.rint)
-bitwise_and = _ufunc(np.bitwise_and, ops.bit_and)
-bitwise_or = _ufunc(np.bitwise_or, ops.bit_or)
-bitwise_xor = _ufunc(np.bitwise_xor, ops.bit_xor)
-bitwise_invert = invert = bitwise_not = _ufunc(np.invert, ops.bit_not)
-left_shift = bitwise_left_shift = _ufunc(np.left_shift, ops.shift_left)
-right_shift = bitwise_right_shift = _ufunc(np.right_shift, ops.shift_right)
-
-equal = _ufunc(np.equal, ops.eq)
-not_equal = _ufunc(np.not_equal, ops.ne)
-less = _ufunc(np.less, ops.lt)
-less_equal = _ufunc(np.less_equal, ops.le)
-greater = _ufunc(np.greater, ops.gt)
-greater_equal = _ufunc(np.greater_equal, ops.ge)
+def _constant(original: np.ufunc, x: Any, y: Any) -> bool:
+    """How whole numbers compare with a Python int that is beyond all of them."""
+    return bool(original(*(n if type(n) is int else np.int64(0) for n in (x, y))))
 
 
-def _to_bool(x: Any) -> Any:
-    x = as_array(x)
-    return cast(x, BOOL)
+equal = _comparing(np.equal, ops.eq)
+not_equal = _comparing(np.not_equal, ops.ne)
+less = _comparing(np.less, ops.lt)
+less_equal = _comparing(np.less_equal, ops.le)
+greater = _comparing(np.greater, ops.gt)
+greater_equal = _comparing(np.greater_equal, ops.ge)
 
 
-@implements(np.logical_and)
-def logical_and(x: Any, y: Any) -> Any:
-    """`numpy.logical_and`, for traced arrays as well."""
-    return bitwise_and(_to_bool(x), _to_bool(y))
+def _logical(original: np.ufunc, op: Op) -> Callable[..., Any]:
+    return made_of(original, lambda *xs: apply(op, *(cast(x, BOOL) for x in xs)))
 
 
-@implements(np.logical_or)
-def logical_or(x: Any, y: Any) -> Any:
-    """`numpy.logical_or`, for traced arrays as well."""
-    return bitwise_or(_to_bool(x), _to_bool(y))
-
-
-@implements(np.logical_xor)
-def logical_xor(x: Any, y: Any) -> Any:
-    """`numpy.logical_xor`, for traced arrays as well."""
-    return bitwise_xor(_to_bool(x), _to_bool(y))
-
-
-@implements(np.logical_not)
-def logical_not(x: Any) -> Any:
-    """`numpy.logical_not`, for traced arrays as well."""
-    return invert(_to_bool(x))
+logical_and = _logical(np.logical_and, ops.bit_and)
+logical_or = _logical(np.logical_or, ops.bit_or)
+logical_xor = _logical(np.logical_xor, ops.bit_xor)
+logical_not = _logical(np.logical_not, ops.bit_not)
 
 
 def _rounding(original: np.ufunc, op: Op) -> Callable[..., Any]:
     """A rounding function: of whole numbers it is the number itself."""
-
-    def staged(x: Any) -> Any:
-        return apply(op, x) if tensor_type(x).dtype.kind == "f" else positive(x)
-
-    staged.__name__ = staged.__qualname__ = original.__name__
-    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
-    return implements(original)(staged)
+    return made_of(original, lambda x: apply(op, x) if tensor_type(x).dtype.kind == "f" else x)
 
 
 def _testing(original: np.ufunc, op: Op, otherwise: bool) -> Callable[..., Any]:
     """A test that only floats can answer differently."""
 
-    def staged(x: Any) -> Any:
-        if tensor_type(x).dtype.kind in "fc":
-            return apply(op, x)
-        return equal(x, x) if otherwise else not_equal(x, x)
+    def compute(x: Any) -> Any:
+        return apply(op, x) if tensor_type(x).dtype.kind in "fc" else _filled(x, otherwise, BOOL)
 
-    staged.__name__ = staged.__qualname__ = original.__name__
-    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
-    return implements(original)(staged)
+    return made_of(original, compute)
+
+
+def _filled(like: Any, number: complex, dtype: np.dtype) -> Any:
+    """An array of one number, of the shape of another."""
+    return broadcast(cast(number, dtype), like)[0]
 
 
 floor = _rounding(np.floor, ops.floor)
@@ -161,31 +154,34 @@ isinf = _testing(np.isinf, ops.isinf, otherwise=False)
 isfinite = _testing(np.isfinite, ops.isfinite, otherwise=True)
 
 
-@implements(np.absolute)
-def absolute(x: Any) -> Any:
-    """`numpy.absolute`, for traced arrays as well; of complex numbers the modulus."""
+def _absolute(x: Any) -> Any:
     kind = tensor_type(x).dtype.kind
     if kind == "b":
         return x
     return apply(ops.complex_abs if kind == "c" else ops.abs, x)
 
 
-abs = absolute
+def _sign(x: Any) -> Any:
+    if tensor_type(x).dtype.kind != "c":
+        return apply(ops.sign, x)
+    parts, size = (apply(ops.real, x), apply(ops.imag, x)), apply(ops.complex_abs, x)
+    # An infinite part points its way; two of them nowhere.
+    both = isinf(parts[0]) & isinf(parts[1])
+    parts = tuple(where(isinf(size), where(isinf(v), sign(v), 0), v) for v in parts)
+    size = where(both, np.nan, where(isinf(size) | (size == 0), 1, size))
+    return apply(ops.complex, *(v / size for v in parts))
 
 
-@implements(np.positive)
-def positive(x: Any) -> Any:
-    """`numpy.positive`, for traced arrays as well."""
-    return x
+absolute = abs = made_of(np.absolute, _absolute)
+sign = made_of(np.sign, _sign)
+positive = made_of(np.positive, lambda x: x)
+square = made_of(np.square, lambda x: apply(ops.mul, x, x))
+conjugate = conj = made_of(
+    np.conjugate, lambda x: apply(ops.conj, x) if tensor_type(x).dtype.kind == "c" else x
+)
 
 
-@implements(np.square)
-def square(x: Any) -> Any:
-    """`numpy.square`, for traced arrays as well."""
-    return multiply(x, x)
-
-
-_power = _ufunc(np.power, ops.pow)
+_power = ufunc(np.power, ops.pow)
 
 
 @implements(np.power, np.pow)
@@ -203,21 +199,23 @@ def power(x: Any, y: Any) -> Any:
 pow = power
 
 
-@implements(np.hypot)
-def hypot(x: Any, y: Any) -> Any:
-    """`numpy.hypot`, for traced arrays as well; safe against overflow."""
+def _hypot(x: Any, y: Any) -> Any:
+    # Safe against overflow; an infinity wins over NaN, as in C.
     x, y = absolute(x), absolute(y)
     big, small = maximum(x, y), minimum(x, y)
     ratio = small / where(big == 0, 1, big)
-    return big * sqrt(1 + ratio * ratio)
+    size = big * sqrt(1 + ratio * ratio)
+    return where(isinf(x) | isinf(y), np.inf, size)
 
 
-@implements(np.logaddexp)
-def logaddexp(x: Any, y: Any) -> Any:
-    """`numpy.logaddexp`, for traced arrays as well."""
+def _logaddexp(x: Any, y: Any) -> Any:
     big, small = maximum(x, y), minimum(x, y)
     gap = where(big == small, 0.0, small - big)
     return big + log1p(exp(gap))
+
+
+hypot = made_of(np.hypot, _hypot)
+logaddexp = made_of(np.logaddexp, _logaddexp)
 
 
 @implements(np.real)
@@ -229,16 +227,8 @@ def real(x: Any) -> Any:
 @implements(np.imag)
 def imag(x: Any) -> Any:
     """`numpy.imag`, for traced arrays as well."""
-    return apply(ops.imag, x) if tensor_type(x).dtype.kind == "c" else multiply(x, 0)
-
-
-@implements(np.conjugate)
-def conjugate(x: Any) -> Any:
-    """`numpy.conjugate`, for traced arrays as well."""
-    return apply(ops.conj, x) if tensor_type(x).dtype.kind == "c" else x
-
-
-conj = conjugate
+    dtype = tensor_type(x).dtype
+    return apply(ops.imag, x) if dtype.kind == "c" else _filled(x, 0, dtype)
 
 
 @implements(np.where)
@@ -250,16 +240,34 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     """
     x, y = as_array(x), as_array(y)
     dtype = result_dtype(x, y)
-    condition = _to_bool(condition)
-    return apply(ops.select, *broadcast(condition, cast(x, dtype), cast(y, dtype)))
+    condition = cast(as_array(condition), BOOL)
+    # As in NumPy a Python int that the dtype cannot hold wraps here.
+    x, y = (np.asarray(v).astype(dtype)[()] if type(v) is int else cast(v, dtype) for v in (x, y))
+    return apply(ops.select, *broadcast(condition, x, y))
 
 
 @implements(np.clip)
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+def clip(
+    x: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
     """`numpy.clip`, for traced arrays as well."""
-    if min is not None:
-        x = maximum(x, min)
-    return x if max is None else minimum(x, max)
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    dtype = tensor_type(x).dtype
+    if dtype.kind in "iu":  # as in NumPy, a Python int may bound nothing
+        low = None if type(low) is int and low <= np.iinfo(dtype).min else low
+        high = None if type(high) is int and high >= np.iinfo(dtype).max else high
+    if low is None and high is None:
+        return positive(x)
+    if low is None or high is None:
+        return minimum(x, high) if low is None else maximum(x, low)
+    dtype = result_dtype(*map(as_array, (x, low, high)))
+    x, low, high = (cast(as_array(v), dtype) for v in (x, low, high))
+    return minimum(maximum(x, low), high)
 
 
 def stop_gradient(x: Any) -> Any:

@@ -10,8 +10,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply, apply_all
-from wend.eager.promotion import as_array, broadcast, cast, tensor_type
+from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.ir.types import Shape, Symbol
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
@@ -51,7 +52,7 @@ def _normal(entry: Any) -> Any:
     array = as_array(entry)
     if isinstance(array, (bool, np.bool_)):
         raise IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
-    kind = tensor_type(array).dtype.kind
+    kind = array.dtype.kind if hasattr(array, "dtype") else "f"
     if kind not in "iub" and not (isinstance(array, np.ndarray) and array.size == 0):
         raise IndexError(f"arrays used as indices must be of integer (or bool) type, not {entry!r}")
     return array.astype(np.int64) if kind not in "iub" else array
@@ -71,16 +72,15 @@ def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
         raise IndexError("an index can only have a single ellipsis ('...')")
     place = dots[0] if dots else len(entries)
     entries[place : place + len(dots)] = [_WHOLE] * (rank - used)
-    new_axes, full, axis = [], [], 0
+    new_axes: list[int] = []
+    full: list[Any] = []
     for entry in entries:
         if entry is None:
-            new_axes.append(axis)
+            new_axes.append(len(full))
             full.append(_WHOLE)
-            axis += 1
             continue
-        unpacked = _unpack_mask(entry)
-        full += unpacked
-        axis += len(unpacked)
+        start = len(full) - len(new_axes)
+        full += _unpack_mask(entry, tensor_type(x).dims[start:], start)
     if new_axes:
         x = shaping.expand_dims(x, tuple(new_axes))
     return x, full
@@ -92,10 +92,16 @@ def _mask_rank(entry: Any) -> int:
     return shaping.rank_of(entry)
 
 
-def _unpack_mask(entry: Any) -> list[Any]:
-    """A mask as one vector of positions per axis it covers."""
+def _unpack_mask(entry: Any, sizes: Shape, start: int) -> list[Any]:
+    """A mask as one vector of positions per axis; `sizes` are those of the axes from `start` on."""
     if isinstance(entry, (slice, int)) or not _is_mask(entry):
         return [entry]
+    for k, (mine, its) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
+        if isinstance(mine, int) and isinstance(its, int) and mine != its:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {start + k}; size of axis "
+                f"is {mine} but size of corresponding boolean axis is {its}"
+            )
     if shaping.rank_of(entry) == 0:
         raise IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
     return list(apply_all(ops.nonzero, entry))
@@ -153,7 +159,10 @@ def _drop_known_integers(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
 def _advanced(x: Any, entries: list[Any]) -> Any:
     """Index by arrays: bring their axes to the front, gather, put the result's axes in place."""
     places = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
-    indices = broadcast(*(cast(entries[k], INT64) for k in places))
+    try:
+        indices = broadcast(*(cast(entries[k], INT64) for k in places))
+    except ShapeError as error:
+        raise IndexError(f"shape mismatch: indexing arrays: {error}") from None
     rest = [k for k in range(len(entries)) if k not in places]
     moved = shaping.transpose(x, (*places, *rest)) if places != list(range(len(places))) else x
     found = apply(ops.gather, moved, *indices)
@@ -169,7 +178,7 @@ def _advanced(x: Any, entries: list[Any]) -> Any:
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     """`numpy.take`, for traced arrays as well."""
     x = as_array(x)
-    if axis is None:
+    if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
     return _advanced(
@@ -178,17 +187,41 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 @implements(np.take_along_axis)
-def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    """`numpy.take_along_axis` for arrays of equal other sizes, for traced arrays as well."""
+def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+    """`numpy.take_along_axis`, for traced arrays as well."""
+    x, indices = as_array(x), as_array(indices)
+    if tensor_type(indices).dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
     mine, theirs = tensor_type(x).dims, tensor_type(indices).dims
-    for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-        if k != place and a != b:
-            raise ShapeError(f"take_along_axis: sizes {a} and {b} of axis {k} differ")
+    if len(mine) != len(theirs):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    rest = [(*dims[:place], *dims[place + 1 :]) for dims in (mine, theirs)]
+    if rest[0] != rest[1]:
+        x, indices = _spread_others(x, indices, rest, place)
     return apply(ops.take_along, x, cast(indices, INT64), axis=place)
+
+
+def _spread_others(x: Any, indices: Any, rest: list[Shape], place: int) -> list[Any]:
+    """Spread two arrays over the shape that all their axes but one have in common."""
+    try:
+        common = common_shape(rest)
+    except ShapeError as error:
+        raise IndexError(f"take_along_axis: {error}") from None
+    if common is None or any(isinstance(dim, Symbol) for dim in common):
+        raise NotImplementedError(
+            "take_along_axis of sizes that are not known must be of equal ones"
+        )
+    sizes = [tensor_type(v).dims[place] for v in (x, indices)]
+    shapes = [(*common[:place], size, *common[place:]) for size in sizes]
+    return [shaping.broadcast_to(v, shape) for v, shape in zip((x, indices), shapes, strict=True)]
 
 
 @implements(np.nonzero)
 def nonzero(x: Any) -> Any:
     """`numpy.nonzero`, for traced arrays as well; how many there are, only the run tells."""
+    if not shaping.rank_of(x):
+        raise ValueError("nonzero is not defined for 0-d arrays")
     return tuple(apply_all(ops.nonzero, cast(x, BOOL)))

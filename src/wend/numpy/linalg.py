@@ -78,6 +78,8 @@ def _inexact(*xs: Any) -> list[Any]:
 def solve(a: Any, b: Any) -> Any:
     """`numpy.linalg.solve`, for traced arrays as well."""
     a, b = _inexact(a, b)
+    if not shaping.rank_of(b):
+        raise ValueError("solve: Input operand 1 does not have enough dimensions")
     is_vector = shaping.rank_of(b) == 1
     b = shaping.expand_dims(b, -1) if is_vector else b
     stack = common_shape([tensor_type(a).dims[:-2], tensor_type(b).dims[:-2]])

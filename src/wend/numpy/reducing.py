@@ -23,13 +23,22 @@ from wend.ops.build import Axes
 
 def _axes(x: Any, axis: Any) -> Axes:
     rank = shaping.rank_of(x)
+    if not rank and axis in (0, -1):
+        return ()  # as NumPy has it
     return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
+
+
+def _axis(x: Any, axis: Any) -> int | None:
+    """The one axis of a function that has no more; None: of a 0-d array, which has none."""
+    rank = shaping.rank_of(x)
+    return None if not rank and axis in (0, -1) else normalize_axis_index(axis, rank)
 
 
 def _summing_dtype(x: Any, dtype: Any) -> np.dtype:
     # As NumPy: small integers and bools are summed as 64-bit ones.
     if dtype is not None:
-        return np.dtype(dtype)
+        given: np.dtype = np.dtype(dtype)
+        return given
     return np.add.reduce(np.zeros(1, tensor_type(x).dtype)).dtype  # type: ignore[no-any-return]
 
 
@@ -81,10 +90,11 @@ def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return apply(ops.reduce_all, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
-def _count(x: Any, axes: Axes) -> Any:
+def _count(x: Any, axis: Any) -> Any:
+    """How many elements one sum is of."""
     sizes = shaping.shape(x)
     total: Any = 1
-    for k in axes:
+    for k in range(len(sizes)) if axis is None else normalize_axis_tuple(axis, len(sizes)):
         total = total * sizes[k]
     return total
 
@@ -95,7 +105,7 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     total = sum(x, axis, dtype, keepdims=keepdims)
-    return _over(total, _count(x, _axes(x, axis)))
+    return _over(total, _count(x, axis))
 
 
 def _over(total: Any, count: Any) -> Any:
@@ -110,10 +120,12 @@ def var(
     """`numpy.var`, for traced arrays as well."""
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
+    is_complex = tensor_type(x).dtype.kind == "c"
     x = x if dtype is None else cast(x, np.dtype(dtype))
     gap = x - mean(x, axis, keepdims=True)
-    squares = ew.real(gap * ew.conjugate(gap)) if tensor_type(x).dtype.kind == "c" else gap * gap
-    return _over(sum(squares, axis, keepdims=keepdims), _count(x, _axes(x, axis)) - ddof)
+    squares = ew.real(gap * ew.conjugate(gap)) if is_complex else gap * gap
+    total = sum(squares, axis, dtype, keepdims=keepdims)
+    return _over(total, ew.maximum(_count(x, axis) - ddof, 0))
 
 
 @implements(np.std)
@@ -129,7 +141,9 @@ def _position(original: Callable[..., Any], op: Op) -> Any:
         if axis is None:
             found = apply(op, shaping.ravel(x), axis=0, keepdims=False)
             return shaping.reshape(found, (1,) * shaping.rank_of(x)) if keepdims else found
-        place = normalize_axis_index(axis, shaping.rank_of(x))
+        place = _axis(x, axis)
+        if place is None:
+            return apply(op, shaping.ravel(x), axis=0, keepdims=False)
         return apply(op, x, axis=place, keepdims=bool(keepdims))
 
     staged.__name__ = staged.__qualname__ = original.__name__
@@ -145,7 +159,7 @@ argmin = _position(np.argmin, ops.argmin)
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """`numpy.cumsum`, for traced arrays as well."""
     x = cast(x, _summing_dtype(x, dtype))
-    if axis is None:
+    if axis is None or _axis(x, axis) is None:
         x, axis = shaping.ravel(x), 0
     return apply(ops.cumsum, x, axis=normalize_axis_index(axis, shaping.rank_of(x)), reverse=False)
 
@@ -166,5 +180,5 @@ def sort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
 @implements(np.argsort)
 def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
     """`numpy.argsort`, for traced arrays as well; always stable."""
-    x, place = _ordered(x, axis)
+    x, place = _ordered(x, axis if axis is None else _axis(x, axis))
     return apply(sorting.argsort, x, axis=place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply, apply_all
-from wend.eager.promotion import as_array, broadcast, cast, result_dtype, tensor_type
-from wend.ir.types import Dim, Symbol
+from wend.eager.promotion import as_array, broadcast, cast, tensor_type
+from wend.ir.builder import new_symbol
+from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
 from wend.ops import shaping as ops
 
@@ -31,8 +33,7 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply_all(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)[0]
-        dims = [s if isinstance(s, int) else Symbol(f"?{k}") for k, s in enumerate(wanted)]
-        return apply(ops.reshape, x, size, shape=tuple(dims))
+        return apply(ops.reshape, x, size, shape=_declared(wanted))
     dims = tuple(operator.index(size) for size in wanted)
     if dims.count(-1) > 1:
         raise ValueError("can only specify one unknown dimension")
@@ -44,6 +45,12 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
             raise ShapeError(f"cannot reshape array of size {total} into shape {dims}")
         dims = tuple(total // rest if dim == -1 else dim for dim in dims)
     return x if dims == known.shape else apply(ops.reshape, x, shape=dims)
+
+
+def _declared(sizes: Sequence[Any]) -> Shape:
+    """What is known of a shape: new symbols stand for sizes that are values."""
+    known = [isinstance(size, (int, np.integer)) and size >= 0 for size in sizes]
+    return tuple(int(s) if k else new_symbol() for s, k in zip(sizes, known, strict=True))
 
 
 def as_size(size: Any) -> Any:
@@ -132,7 +139,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     if axis is None:
         axes: tuple[int, ...] = tuple(k for k, dim in enumerate(dims) if dim == 1)
     else:
-        axes = normalize_axis_tuple(axis, len(dims))
+        axes = normalize_axis_tuple(axis, len(dims)) if dims or axis not in (0, -1) else ()
     if any(isinstance(dims[k], int) and dims[k] != 1 for k in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     left = [k for k in range(len(dims)) if k not in axes]
@@ -149,8 +156,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)
-        dims = [s if isinstance(s, int) else Symbol(f"?{k}") for k, s in enumerate(wanted)]
-        return apply(ops.broadcast_to, x, size, shape=tuple(dims))
+        return apply(ops.broadcast_to, x, size, shape=_declared(wanted))
     return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
 
 
@@ -161,10 +167,11 @@ def broadcast_arrays(*xs: Any) -> Any:
 
 
 def _same_dtype(xs: Sequence[Any]) -> list[Any]:
+    # Python's numbers are taken as arrays, so they are not weak.
     arrays = [as_array(x) for x in xs]
     if not arrays:
         raise ValueError("need at least one array")
-    dtype = result_dtype(*arrays)
+    dtype = np.result_type(*(tensor_type(x).dtype for x in arrays))
     return [cast(x, dtype) for x in arrays]
 
 
@@ -174,10 +181,9 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     xs = _same_dtype(arrays)
     if axis is None:
         xs, axis = [ravel(x) if isinstance(x, Staged) else np.ravel(x) for x in xs], 0
-    ranks = {rank_of(x) for x in xs}
-    if ranks == {0}:
+    if 0 in map(rank_of, xs):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    return apply(ops.concat, *xs, axis=normalize_axis_index(axis, max(ranks)))
+    return apply(ops.concat, *xs, axis=normalize_axis_index(axis, rank_of(xs[0])))
 
 
 concat = concatenate
@@ -187,6 +193,8 @@ concat = concatenate
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     """`numpy.stack`, for traced arrays as well."""
     xs = _same_dtype(arrays)
+    if len({rank_of(x) for x in xs}) > 1:
+        raise ShapeError("all input arrays must have the same shape")
     place = normalize_axis_index(axis, rank_of(xs[0]) + 1)
     rows = [expand_dims(x, place) for x in xs]
     return apply(ops.concat, *rows, axis=place)
@@ -204,10 +212,15 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         if count <= 0 or whole % count:
             raise ValueError("array split does not result in an equal division")
         sizes = [whole // count] * count
-    else:
-        bounds = np.clip([0, *indices_or_sections, whole], 0, whole)
-        sizes = [max(0, int(b - a)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
+        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
+    bounds = [0, *map(operator.index, indices_or_sections), whole]
+    if bounds == sorted(bounds) and bounds[-2] <= whole:
+        sizes = [b - a for a, b in pairwise(bounds)]
+        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
+    # Parts that overlap, or positions out of range: slices, as in NumPy.
+    before, after = ((None, None, None),) * axis, ((None, None, None),) * (rank_of(x) - axis - 1)
+    parts = [(*before, (a, b, None), *after) for a, b in pairwise(bounds)]
+    return [apply(ops.slice_, x, slices=part) for part in parts]
 
 
 @implements(np.flip)
@@ -224,7 +237,11 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     """`numpy.pad` with a constant, for traced arrays as well."""
     if mode != "constant" or np.ndim(constant_values):
         raise NotImplementedError("pad of a traced array takes mode='constant' and one value")
+    if np.asarray(pad_width).dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(np.asarray(pad_width), (rank_of(x), 2)).tolist()
+    if np.min(pad_width, initial=0) < 0:
+        raise ValueError("index can't contain negative values")
     widths = tuple((int(low), int(high)) for low, high in pairs)
     value = np.asarray(constant_values).astype(tensor_type(x).dtype).item()
     return apply(ops.pad, x, widths=widths, value=value)

@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.ir.builder import Builder
+from wend.ir.builder import Builder, new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
-from wend.ir.types import Dim, ListType, MaybeType, Shape, Symbol, TensorType, Type
+from wend.ir.types import (
+    Dim,
+    ListType,
+    MaybeType,
+    Shape,
+    Symbol,
+    TensorType,
+    Type,
+    without_maybe,
+)
 from wend.ops import (
     contracting,
     control,
@@ -84,6 +93,14 @@ class Build(Builder):
             return self.emit(creating.iota, length, dtype=np.dtype(dtype), length=None)
         return self.emit(creating.iota, dtype=np.dtype(dtype), length=length)
 
+    def positions(self, like: Value, *, axis: int) -> Value:
+        """Where each element is along an axis: integers of the shape of `like`."""
+        dims = like.tensor.dims
+        size = dims[axis]
+        line = self.iota(size if isinstance(size, int) else self.size_of(like, axis))
+        column = self.insert_axes(line, axes=tuple(range(1, len(dims) - axis)))
+        return self.broadcast_like(column, like)
+
     def full_like(self, like: Value, number: complex) -> Value:
         """An array of one number, of the type of `like`."""
         return self.broadcast_like(self.constant(number, like.tensor.dtype), like)
@@ -96,7 +113,7 @@ class Build(Builder):
         if isinstance(like.type, ListType):
             return self.emit(lists.list_zeros, like)
         if isinstance(like.type, MaybeType):
-            return self.emit(maybe.zero, type=like.type.of)
+            return self.zero(like.type)
         return self.full_like(like, 0)
 
     # Arithmetic
@@ -206,6 +223,10 @@ class Build(Builder):
         """Spread over a known shape."""
         return x if x.tensor.shape == shape else self.emit(shaping.broadcast_to, x, shape=shape)
 
+    def spread(self, x: Value, sizes: Value, shape: Shape) -> Value:
+        """Spread over a shape that is a value; `shape` declares what is known of it."""
+        return self.emit(shaping.broadcast_to, x, sizes, shape=shape)
+
     def broadcast_like(self, x: Value, like: Value) -> Value:
         """Spread over the shape of another value."""
         if x.tensor.shape == like.tensor.shape and x.tensor.shape is not None:
@@ -260,10 +281,18 @@ class Build(Builder):
 
     def merge_axes(self, x: Value, *, start: int) -> Value:
         """Make one axis of all axes from `start` on."""
-        kept, merged = x.tensor.dims[:start], size_of(x.tensor.dims[start:])
-        if merged is None or size_of(kept) is None:
-            raise ShapeError(f"the sizes of {x.type} must be known here")
-        return self.reshape(x, (*kept, merged))
+        dims = x.tensor.dims
+        merged = size_of(dims[start:])
+        if x.tensor.is_static and merged is not None:
+            return self.reshape(x, (*dims[:start], merged))
+        if start == len(dims) - 1:
+            return x
+        sizes = self.shape_of(x)
+        rest = self.slice(sizes, slices=((start, None, None),))
+        product = self.reduce_prod(rest, axes=(0,), keepdims=True)
+        given = self.concat(self.slice(sizes, slices=((None, start, None),)), product, axis=0)
+        shape = (*dims[:start], new_symbol() if merged is None else merged)
+        return self.emit(shaping.reshape, x, given, shape=shape)
 
     def transpose(self, x: Value, *, perm: Axes) -> Value:
         in_order = perm == tuple(range(len(perm)))
@@ -316,6 +345,9 @@ class Build(Builder):
     def reduce_sum(self, x: Value, *, axes: Axes, keepdims: bool = False) -> Value:
         return self.emit(reducing.reduce_sum, x, axes=axes, keepdims=keepdims)
 
+    def reduce_prod(self, x: Value, *, axes: Axes, keepdims: bool = False) -> Value:
+        return self.emit(reducing.reduce_prod, x, axes=axes, keepdims=keepdims)
+
     def cumsum(self, x: Value, *, axis: int, reverse: bool = False) -> Value:
         return self.emit(reducing.cumsum, x, axis=axis, reverse=reverse)
 
@@ -335,11 +367,10 @@ class Build(Builder):
 
     def half_lower(self, x: Value) -> Value:
         """The lower triangle with half the diagonal, of a stack of square matrices."""
-        size = x.tensor.dims[-1]
-        if not isinstance(size, int):
-            raise ShapeError(f"the sizes of {x.type} must be known here")
-        weights = np.tril(np.ones((size, size)), -1) + 0.5 * np.eye(size)
-        return self.mul(x, self.broadcast_like(self.constant(weights, x.tensor.dtype), x))
+        rank = len(x.tensor.dims)
+        row, column = (self.positions(x, axis=axis) for axis in (rank - 2, rank - 1))
+        on_diagonal = self.select(self.eq(row, column), self.full_like(x, 0.5), self.zeros_like(x))
+        return self.mul(x, self.select(self.gt(row, column), self.ones_like(x), on_diagonal))
 
     # Lists
     def list_new(self, element: Type) -> Value:
@@ -386,7 +417,7 @@ class Build(Builder):
 
     # Cotangents that may be Zero
     def zero(self, type: Type) -> Value:
-        return self.emit(maybe.zero, type=type)
+        return self.emit(maybe.zero, type=without_maybe(type))
 
     def autograd_add(self, x: Value, y: Value) -> Value:
         """The sum of two contributions to a cotangent, either of which may be a maybe."""
@@ -397,8 +428,8 @@ class Build(Builder):
         return self.add(x, y)
 
     def instantiate(self, x: Value, like: Value) -> Value:
-        """The value of a maybe, zeros like the primal where it is Zero."""
-        if not isinstance(x.type, MaybeType):
+        """The value of a maybe, zeros where it is Zero; of a primal that is a maybe, as it is."""
+        if not isinstance(x.type, MaybeType) or isinstance(like.type, MaybeType):
             return x
         return self.emit(maybe.instantiate, x, self.zeros_like(like))
 

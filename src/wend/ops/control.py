@@ -32,7 +32,9 @@ from wend.ir.types import (
 PREDICATE = TensorType(BOOL, ())
 
 
-def _check_given(what: str, params: Sequence[Type], given: Sequence[Type], outer: set[Symbol]) -> None:
+def _check_given(
+    what: str, params: Sequence[Type], given: Sequence[Type], outer: set[Symbol]
+) -> None:
     """Values given to a region fit its params; outer dimensions stay what they are."""
     if len(params) != len(given):
         raise ShapeError(f"{what}: takes {len(params)} values, given {len(given)}")
@@ -78,9 +80,25 @@ def _join(a: Type, b: Type) -> Type | None:
     if isinstance(a, ListType) and isinstance(b, ListType):
         inner = _join(a.element, b.element)
         return None if inner is None else ListType(inner)
-    if accepts(a, b):
-        return a
-    return b if accepts(b, a) else None
+    if isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype:
+        return _join_shapes(a, b)
+    return None
+
+
+def _join_shapes(a: TensorType, b: TensorType) -> TensorType | None:
+    """Sizes that are a symbol on either side are unknown; two numbers must be equal."""
+    if a.shape is None or b.shape is None:
+        return a.with_shape(None)
+    pairs = list(zip(a.shape, b.shape, strict=False))
+    if len(a.shape) != len(b.shape) or any(
+        mine != theirs and isinstance(mine, int) and isinstance(theirs, int)
+        for mine, theirs in pairs
+    ):
+        return None
+    dims = (
+        mine if mine == theirs else Symbol(f"either {mine} or {theirs}") for mine, theirs in pairs
+    )
+    return a.with_shape(tuple(dims))
 
 
 def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:

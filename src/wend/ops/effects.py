@@ -1,4 +1,4 @@
-"""Operations that are seen outside: they take and give the world's token, so order is kept (D16)."""
+"""Operations seen outside: they take and give the world's token, which keeps their order (D16)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _infer_print(token: Type, *values: Type, format: str) -> TokenType:
 
 
 def _kernel_print(token: Any, *values: Any, format: str) -> Any:
-    print(format.format(*values))
+    print(format.format(*values))  # noqa: T201 - what it is for
     return token
 
 

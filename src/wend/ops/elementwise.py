@@ -70,7 +70,7 @@ div = elementwise(
     [lambda b, x, y, z: b.reciprocal(y), lambda b, x, y, z: b.neg(b.div(z, y))],
 )
 neg = elementwise("neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)))
-reciprocal = elementwise("reciprocal", np.reciprocal, INEXACT, [lambda b, x, y: b.neg(b.square(y))])
+reciprocal = elementwise("reciprocal", np.reciprocal, NUMERIC, [lambda b, x, y: b.neg(b.square(y))])
 floor_divide = elementwise("floor_divide", np.floor_divide, REALS)
 remainder = elementwise(
     "remainder",
@@ -294,7 +294,8 @@ def _infer_cast(x: Type, *, dtype: np.dtype) -> TensorType:
 
 def _kernel_cast(x: Any, *, dtype: np.dtype) -> Any:
     x = np.asarray(x)
-    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)[()]
+    drops_imag = x.dtype.kind == "c" and dtype.kind not in "cb"
+    return (x.real if drops_imag else x).astype(dtype)[()]
 
 
 def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:

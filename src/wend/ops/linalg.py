@@ -50,8 +50,8 @@ def _infer_cholesky(a: Type) -> TensorType:
 
 
 def _pull_back_cholesky(b: Any, node: Any, cts: Any) -> Any:
-    # Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half the diagonal; Murray, "Differentiation
-    # of the Cholesky decomposition" (2016), eq. 10.
+    # Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half the diagonal; Murray,
+    # "Differentiation of the Cholesky decomposition" (2016), eq. 10.
     (lower,) = node.results
     half = b.half_lower(b.matmul(b.matrix_transpose(lower), cts[0]))
     left = b.solve(b.matrix_transpose(lower), half)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import ListType, TensorType, Type, accepts, fresh
-from wend.base.zero import ZERO
 from wend.ops.shapes import check_scalar_index, tensor_of
 from wend.runtime.sequence import Sequence, add_values, zeros_like
 

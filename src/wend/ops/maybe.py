@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
+from wend.base.zero import ZERO
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import MaybeType, TensorType, Type, without_maybe
-from wend.base.zero import ZERO
 from wend.runtime.sequence import add_values
 
 _identity = Linear(lambda b, node, ct, index: ct, operands=(0,))

@@ -75,7 +75,7 @@ def _products_of_others(b: Any, x: Any) -> Any:
     """For each element the product of all others along the last axis, by halving."""
     size: Dim = x.type.dims[-1]
     if not isinstance(size, int):
-        raise ShapeError("the derivative of prod needs the size of its axes before it runs")
+        return _products_by_mask(b, x)
     if size <= 1:
         return b.ones_like(x)
     half = size // 2
@@ -86,6 +86,16 @@ def _products_of_others(b: Any, x: Any) -> Any:
     mine = b.part(others, 0, half)
     tail = [b.part(others, half, half + 1)] if rest else []
     return b.concat(b.mul(mine, back), b.mul(mine, front), *tail, axis=len(x.type.dims) - 1)
+
+
+def _products_by_mask(b: Any, x: Any) -> Any:
+    """The same where the size is not known before the run: n² factors, 1 on the diagonal."""
+    dims, last = x.type.dims, len(x.type.dims) - 1
+    sizes = b.concat(b.shape_of(x), b.insert_axes(b.size_of(x, last), axes=(0,)), axis=0)
+    square = b.spread(b.insert_axes(x, axes=(last,)), sizes, (*dims, dims[-1]))
+    row, column = (b.positions(square, axis=axis) for axis in (last, last + 1))
+    factors = b.select(b.eq(row, column), b.ones_like(square), square)
+    return b.reduce_prod(factors, axes=(last + 1,))
 
 
 reduce_sum = reduction(

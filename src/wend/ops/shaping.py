@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wend.base.errors import ShapeError, listed
+from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh
-from wend.base.zero import ZERO
-from wend.ops.shapes import check_axis, check_scalar_index, same_dim, size_of, tensor_of
+from wend.ops.shapes import check_axis, check_scalar_index, same_dim, size_of, tensor_of, unpacked
 
 Slices: TypeAlias = tuple[tuple[int | None, int | None, int | None], ...]
 
@@ -215,7 +215,7 @@ def _infer_split(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[TensorT
 
 
 def _kernel_split(x: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
-    return tuple(np.split(x, np.cumsum(sizes)[:-1], axis=axis))
+    return unpacked(np.split(x, np.cumsum(sizes)[:-1], axis=axis))
 
 
 def _pull_back_split(b: Any, node: Any, cts: Any) -> Any:
@@ -357,9 +357,13 @@ def _transpose_pad(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.slice(ct, slices=slices)
 
 
+def _kernel_pad(x: Any, *, widths: tuple[tuple[int, int], ...], value: Any) -> Any:
+    return np.pad(x, widths, constant_values=value) if widths else x
+
+
 pad = Op(
     "pad",
     _infer_pad,
-    lambda x, *, widths, value: np.pad(x, widths, constant_values=value),
+    _kernel_pad,
     Linear(_transpose_pad),
 )

@@ -9,22 +9,26 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, rename_attr, rename_dims
+from wend.ir.types import Dim, Symbol
+from wend.ops import lists
 
 
 def cse(graph: Graph) -> Graph:
     """Merge equal nodes, region by region."""
     mapping: dict[Value, Value] = {}
     seen: dict[Hashable, Node] = {}
+    dims: dict[Symbol, Dim] = {}  # sizes that turn out to be one
     nodes: list[Node] = []
     for node in graph.nodes:
         operands = [mapping.get(v, v) for v in node.operands]
-        key = _key(node, operands)
+        key = _key(node, operands, dims)
         if key is not None and key in seen:
             mapping.update(zip(node.results, seen[key].results, strict=True))
+            rename_dims(dims, node.results, seen[key].results)
             continue
         regions = [cse(region) for region in node.regions]
-        copy = copy_node(node, operands, regions)
+        copy = copy_node(node, operands, regions, dims)
         mapping.update(zip(node.results, copy.results, strict=True))
         nodes.append(copy)
         if key is not None:
@@ -33,11 +37,16 @@ def cse(graph: Graph) -> Graph:
     return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
 
 
-def _key(node: Node, operands: list[Value]) -> Hashable | None:
-    """What equal nodes share; None for nodes that are never merged."""
-    if node.regions or node.op.effect is not Effect.NONE:
+def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable | None:
+    """What equal nodes share; None for nodes that are never merged.
+
+    Each `list_new` stays: lists that start from one value would copy each other when they grow.
+    """
+    if node.regions or node.op.effect is not Effect.NONE or node.op is lists.list_new:
         return None
-    attrs = tuple((name, _hashable(value)) for name, value in sorted(node.attrs.items()))
+    attrs = tuple(
+        (name, _hashable(rename_attr(value, dims))) for name, value in sorted(node.attrs.items())
+    )
     return (node.op, tuple(operands), attrs)
 
 

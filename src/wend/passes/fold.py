@@ -9,7 +9,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
 from wend.ir.rewrite import copy_node, inline
-from wend.ir.types import TensorType
+from wend.ir.types import MaybeType, TensorType
 from wend.ops import creating
 from wend.ops.build import Build
 from wend.ops.control import IfParts, if_
@@ -32,8 +32,11 @@ def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
     b.source = node.source
     if node.op is if_ and _constant(operands[0]) is not None:
         branches = IfParts.of(node).branches
-        chosen = int(_constant(operands[0]))  # type: ignore[arg-type]
-        return inline(fold(branches[chosen]), operands[1:], b.nodes)
+        chosen = branches[int(_constant(operands[0]))]  # type: ignore[arg-type]
+        if not any(_is_widened(*types) for types in zip(chosen.results, node.results, strict=True)):
+            found = inline(fold(chosen), operands[1:], b.nodes)
+            pairs = zip(found, node.results, strict=True)
+            return tuple(b.refine(value, result.type) for value, result in pairs)
     if _is_foldable(node, operands):
         assert node.op.kernel is not None
         with np.errstate(all="ignore"):
@@ -42,6 +45,11 @@ def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
     copy = copy_node(node, operands, [fold(region) for region in node.regions])
     b.nodes.append(copy)
     return copy.results
+
+
+def _is_widened(inner: Value, outer: Value) -> bool:
+    """Whether a result is a maybe only because another branch has nothing for it."""
+    return isinstance(outer.type, MaybeType) and not isinstance(inner.type, MaybeType)
 
 
 def _constant(value: Value) -> np.ndarray | None:

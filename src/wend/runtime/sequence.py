@@ -48,6 +48,8 @@ class Sequence:
 
     def push(self, item: Any) -> Sequence:
         items = self.items()
+        if not items:
+            return Sequence([item])  # nothing to share; two lists may start from one empty one
         items.append(item)
         return self._succeed(items, (_POP, None))
 
@@ -94,6 +96,8 @@ def _apply(items: list[Any], change: _Change) -> _Change:
 
 def zeros_like(value: Any) -> Any:
     """Zeros of a value's shape: of an array, or of each item of a sequence."""
+    if value is ZERO:
+        return ZERO
     if isinstance(value, Sequence):
         return Sequence.of([zeros_like(item) for item in value.items()])
     return np.zeros_like(value)[()]
@@ -105,5 +109,6 @@ def add_values(x: Any, y: Any) -> Any:
         return y if x is ZERO else x
     if isinstance(x, Sequence):
         add: Callable[[Any, Any], Any] = add_values
-        return Sequence.of([add(a, b) for a, b in zip(x.items(), y.items(), strict=True)])
+        mine = list(x.items())  # a copy: the two may be versions that share one list
+        return Sequence.of([add(a, b) for a, b in zip(mine, y.items(), strict=True)])
     return np.add(x, y)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.eager.dispatch import Staged
+from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType
 
@@ -32,7 +32,13 @@ def is_array_leaf(x: Any) -> bool:
 
 
 def leaf_type(x: Any) -> LeafType:
-    """The type of an array leaf."""
+    """The type of an array leaf.
+
+    Raises:
+        OverflowError: a Python integer that does not fit int64.
+    """
+    if type(x) is int and not -(2**63) <= x < 2**63:
+        raise OverflowError(f"the Python integer {x} does not fit int64")
     return LeafType(tensor_type(x), is_weak(x))
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import CarryError, StructureError, TypeMismatchError, explain
+from wend.base.errors import CarryError, StructureError, TypeMismatchError, explain, listed
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, result_dtype, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TensorType, accepts
+from wend.ir.types import Dim, Shape, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.immediate import run_now
@@ -81,6 +81,9 @@ def while_loop(
         raise TypeError(f"parallel_iterations must be a positive int, not {parallel_iterations!r}")
     if memory not in (None, "keep"):
         raise NotImplementedError(f"while_loop(memory={memory!r}) is not built yet")
+    where = f"{name or 'while_loop'}{at(user_source())}"
+    if maximum_iterations is not None:
+        check_integer(maximum_iterations, f"{where}: maximum_iterations")
     if current() is None:
         return run_now(
             lambda carry, limit: while_loop(
@@ -95,7 +98,7 @@ def while_loop(
             init,
             maximum_iterations,
         )
-    types = LoopTypes(f"{name or 'while_loop'}{at(user_source())}", init)
+    types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
     return _Loop(cond_fun, body_fun, types).record(maximum_iterations, return_trips)
@@ -108,14 +111,31 @@ def _check_functions(**functions: Any) -> None:
 
 
 class LoopTypes:
-    """The carry of a loop: its structure, and the types its leaves settle on."""
+    """The carry of a loop: its structure, and the types its leaves settle on.
 
-    def __init__(self, where: str, init: Any) -> None:
+    Args:
+        where: what loop and where, for messages.
+        init: the carry to start from.
+        paths: names of its leaves, where a counter goes with it.
+        is_resizable: whether `shape_invariants` can let its sizes change.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        init: Any,
+        paths: Sequence[str] | None = None,
+        *,
+        is_resizable: bool = False,
+    ) -> None:
+        self.is_resizable = is_resizable
         self.where, self.init = where, init
         self.leaves, self.treedef = trees.flatten(init)
-        self.paths = trees.paths(self.treedef, "carry")
+        self.paths = paths or trees.paths(self.treedef, "carry")
+        self.has_counter = paths is not None
         check_leaves(where, self.leaves, self.paths)
         self.types = [leaf_type(leaf) for leaf in self.leaves]
+        self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
 
     def relax(self, invariants: Any) -> None:
         """Put symbols where `shape_invariants` lets sizes change."""
@@ -127,6 +147,7 @@ class LoopTypes:
             dims = tuple(new_symbol() if dim is None else dim for dim in shape)
             if not accepts(mine.with_shape(dims), mine):
                 raise CarryError(f"{self.where}: {path} enters as {mine}, not as {shape}")
+            self.changing.update(symbols(mine.with_shape(dims)))
             self.types[k] = LeafType(mine.with_shape(dims), self.types[k].weak)
 
     def params(self, region: Recording) -> Any:
@@ -141,11 +162,15 @@ class LoopTypes:
         """The leaves of what a body returned, which must have the carry's structure."""
         leaves, treedef = trees.flatten(result)
         if treedef != self.treedef:
+            expected, found = self.init, result
+            if self.has_counter:
+                expected, found = expected[1], found[1]
             raise StructureError(
                 explain(
                     f"{self.where}: the body returns a carry of another structure.",
-                    trees.first_difference(self.init, result, "carry"),
-                    f"it enters as {self.treedef}, the body returns {treedef}",
+                    trees.first_difference(expected, found, "carry"),
+                    f"it enters as {trees.described(expected)}, "
+                    f"the body returns {trees.described(found)}",
                     cure="return exactly what the loop was given, leaf for leaf.",
                 )
             )
@@ -179,11 +204,13 @@ class LoopTypes:
                 f".astype({old.type.dtype.name!r})."
             )
             raise CarryError(explain(what, cure=cure))
-        if not accepts(new.type, theirs.type.with_dtype(new.type.dtype)):
-            cure = (
-                "return the shape it enters with, or let sizes change with shape_invariants "
-                "(None for each that does)."
-            )
+        # A size that may not change is the same one afterwards, known before the run or not.
+        fixed = {s: s for s in symbols(new.type) if s not in self.changing}
+        if not accepts(new.type, theirs.type.with_dtype(new.type.dtype), dict[Symbol, Dim](fixed)):
+            cure = "return the shape it enters with"
+            if self.is_resizable:
+                cure += ", or let sizes change with shape_invariants (None for each that does)"
+            cure += "."
             raise CarryError(explain(what, cure=cure))
 
     def start(self, outer: Recording) -> list[Value]:
@@ -239,14 +266,16 @@ class _Loop:
         return (carry, outer.wrap(node.results[count])) if return_trips else carry
 
     def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
-        before = Recording("before", outer, is_region=True)
+        role = f"cond_fun of {self.types.where}"
+        before = Recording("before", outer, is_region=True, role=role)
         with before.active():
             predicate = self.cond_fun(self.types.params(before))
             check_predicate(predicate, self.types.where)
         return before, predicate
 
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
-        after = Recording("after", outer, is_region=True)
+        role = f"the body of {self.types.where}"
+        after = Recording("after", outer, is_region=True, role=role)
         with after.active():
             result = self.body_fun(self.types.params(after))
         return after, self.types.leaves_of(result)
@@ -299,18 +328,23 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         np.float64(12.0)
     """
     _check_functions(body_fun=body_fun)
+    where = f"fori_loop{at(user_source())}"
+    check_integer(lower, f"{where}: lower")
+    check_integer(upper, f"{where}: upper")
     if current() is None:
         return run_now(lambda a, b, c: fori_loop(a, b, body_fun, c), lower, upper, init)
-    for role, bound in (("lower", lower), ("upper", upper)):
-        if tensor_type(bound).dtype.kind not in "iu" or tensor_type(bound).shape != ():
-            raise TypeMismatchError(f"fori_loop: {role} must be an integer, not {bound!r}")
-    _, carry = while_loop(
+    types = LoopTypes(where, (lower, init), _counted_paths(init))
+    loop = _Loop(
         lambda state: state[0] < upper,
         lambda state: (state[0] + 1, body_fun(state[0], state[1])),
-        (lower, init),
-        name="fori_loop",
+        types,
     )
-    return carry
+    return loop.record(None, return_trips=False)[1]
+
+
+def _counted_paths(init: Any) -> list[str]:
+    """The paths of a carry that a counter goes with, as its owner knows them."""
+    return ["the counter", *trees.paths(trees.flatten(init)[1], "carry")]
 
 
 def cond(
@@ -340,7 +374,8 @@ def cond(
     check_predicate(pred, f"cond{at(user_source())}")
     if current() is None:
         return run_now(lambda p, xs: cond(p, true_fun, false_fun, *xs), np.bool_(pred), operands)
-    return _branch("cond", pred, (false_fun, true_fun), operands)
+    roles = ("false_fun", "true_fun")
+    return _branch("cond", pred, (false_fun, true_fun), operands, roles)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -363,31 +398,33 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     last = len(branches) - 1
     if isinstance(index, int) and not isinstance(index, bool):
         return branches[min(max(index, 0), last)](*operands)
-    type = tensor_type(index)
-    if type.dtype.kind not in "iu" or type.shape != ():
-        raise TypeMismatchError(
-            f"switch{at(user_source())}: the index must be an integer scalar, not {type}"
-        )
+    check_integer(index, f"switch{at(user_source())}: the index")
     if current() is None:
         return run_now(lambda i, xs: switch(i, branches, *xs), np.asarray(index)[()], operands)
     clamped = ew.clip(cast(index, INT64), np.int64(0), np.int64(last))
-    return _branch("switch", clamped, branches, operands)
+    roles = [f"branches[{k}]" for k in range(len(branches))]
+    return _branch("switch", clamped, branches, operands, roles)
 
 
 def _branch(
-    name: str, selector: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+    name: str,
+    selector: Any,
+    branches: Sequence[Callable[..., Any]],
+    operands: Sequence[Any],
+    roles: Sequence[str],
 ) -> Any:
     outer = current()
     assert outer is not None
     where = f"{name}{at(user_source())}"
     recordings, results = [], []
-    for number, branch in enumerate(branches):
-        region = Recording(f"branch{number}", outer, is_region=True)
+    for number, (branch, role) in enumerate(zip(branches, roles, strict=True)):
+        role = f"{role} of {where}"
+        region = Recording(f"branch{number}", outer, is_region=True, role=role)
         with region.active():
             results.append(branch(*operands))
         recordings.append(region)
-    leaves, treedef = _same_structure(where, results, name)
-    types = _agree(where, leaves, trees.paths(treedef, "result"))
+    leaves, treedef = _same_structure(where, results, roles)
+    types = _agree(where, leaves, trees.paths(treedef, "result"), roles)
     values = []
     for region, own in zip(recordings, leaves, strict=True):
         with region.active():
@@ -422,18 +459,19 @@ def join_branches(
 
 
 def _same_structure(
-    where: str, results: Sequence[Any], name: str
+    where: str, results: Sequence[Any], roles: Sequence[str]
 ) -> tuple[list[list[Any]], trees.TreeDef]:
     leaves, treedef = trees.flatten(results[0])
     found = [leaves]
-    for number, result in enumerate(results[1:], 1):
+    for role, result in zip(roles[1:], results[1:], strict=True):
         more, other = trees.flatten(result)
         if other != treedef:
             raise StructureError(
                 explain(
                     f"{where}: the branches return different structures.",
                     trees.first_difference(results[0], result, "result"),
-                    f"one returns {treedef}, another {other}",
+                    f"{roles[0]} returns {trees.described(results[0])}, "
+                    f"{role} returns {trees.described(result)}",
                     cure="return the same structure from every branch.",
                 )
             )
@@ -444,7 +482,9 @@ def _same_structure(
     return [[as_array(leaf) for leaf in own] for own in found], treedef
 
 
-def _agree(where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]) -> list[LeafType]:
+def _agree(
+    where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str], roles: Sequence[str]
+) -> list[LeafType]:
     """The common type of each result; weak ones take the strong dtype of the others (D5)."""
     agreed = []
     for path, options in zip(paths, zip(*leaves, strict=True), strict=True):
@@ -452,17 +492,28 @@ def _agree(where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str]) ->
         dtype = result_dtype(*options)
         weak = all(type.weak for type in types)
         strong = [type for type in types if not type.weak]
-        shapes = {type.type.shape for type in types}
-        if len(shapes) > 1 or any(type.type.dtype != dtype for type in strong):
-            listed = " and ".join(str(type.type) for type in types)
+        if not _may_be_equal([type.type.shape for type in types]) or any(
+            type.type.dtype != dtype for type in strong
+        ):
+            pairs = zip(roles, types, strict=True)
+            found = listed(f"{type.type} from {role}" for role, type in pairs)
             raise CarryError(
                 explain(
-                    f"{where}: the branches return {listed} at {path}.",
+                    f"{where}: the branches return different types: {path} is {found}.",
                     cure="return the same dtype and shape from every branch.",
                 )
             )
         agreed.append(LeafType(types[0].type.with_dtype(dtype), weak))
     return agreed
+
+
+def _may_be_equal(shapes: Sequence[Shape | None]) -> bool:
+    """Whether no two shapes are known to differ: sizes of the run may turn out to be equal."""
+    known = [shape for shape in shapes if shape is not None]
+    if len({len(shape) for shape in known}) > 1:
+        return False
+    columns = zip(*known, strict=True)
+    return all(len({dim for dim in column if isinstance(dim, int)}) < 2 for column in columns)
 
 
 def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
@@ -472,6 +523,15 @@ def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> Non
             raise TypeMismatchError(
                 f"{where}: {path} must be an array or a number, not {type(leaf).__name__}"
             )
+
+
+def check_integer(x: Any, what: str) -> None:
+    """A bound, a limit or an index is an integer scalar."""
+    if not is_array_leaf(x):
+        raise TypeMismatchError(f"{what} must be an integer scalar, not {x!r:.60}")
+    type = tensor_type(x)
+    if type.dtype.kind not in "iu" or type.shape != ():
+        raise TypeMismatchError(f"{what} must be an integer scalar, not {type}")
 
 
 def check_predicate(predicate: Any, where: str) -> None:

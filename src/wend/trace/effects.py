@@ -29,7 +29,7 @@ def print(*values: Any, sep: str = " ", format: str | None = None) -> None:
     template, arrays = _template(values, sep, format)
     recording = current()
     if recording is None:
-        builtins.print(template.format(*arrays))
+        builtins.print(template.format(*arrays))  # noqa: T201 - what it is for
         return
     recording.emit(ops.print_, arrays, {"format": template})
 

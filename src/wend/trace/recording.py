@@ -24,10 +24,21 @@ from wend.trace.tracer import Tracer
 
 
 class Recording(Recorder):
-    """The graph of a function (`is_region` False) or of a region that is being recorded."""
+    """The graph of a function (`is_region` False) or of a region that is being recorded.
 
-    def __init__(self, name: str, parent: Recording | None, *, is_region: bool = False) -> None:
+    `role` is what a region is in the user's words: "the body of while_loop at f.py:3".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parent: Recording | None,
+        *,
+        is_region: bool = False,
+        role: str | None = None,
+    ) -> None:
         self.b = Build(name)
+        self.role = role or name
         self.parent = parent
         self.is_region = is_region
         self.is_open = True

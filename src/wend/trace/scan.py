@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-
 from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, explain
 from wend.base.source import at, user_source
@@ -154,7 +153,7 @@ class _Scan:
         self, lists: Sequence[Value]
     ) -> tuple[Recording, Tracer, list[Any], list[Any], trees.TreeDef]:
         outer = self.outer
-        after = Recording("after", outer, is_region=True)
+        after = Recording("after", outer, is_region=True, role=f"f of {self.where}")
         index = after.param(_INDEX)
         carry = self.types.params(after)
         with after.active():

@@ -43,7 +43,8 @@ class Traced:
 
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
-        return self.rebuild(owned(execute(self.arguments(leaves)), leaves))
+        arguments = self.arguments(leaves)
+        return self.rebuild(owned(execute(arguments), arguments))
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -71,7 +72,7 @@ class Traced:
         return trees.unflatten(self.result_tree, results)
 
     def call_graph(self, outer: Recording, graph: Graph, leaves: Sequence[Any]) -> Node:
-        """Record a call of a graph that takes what this one takes, and first gives what it gives."""
+        """Record a call of a graph that takes what this one does, and first gives what it gives."""
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         node = outer.b.call(graph, [*(outer.lift(leaf) for leaf in leaves), *world, *bindings])
@@ -80,17 +81,22 @@ class Traced:
         return node
 
 
-def owned(results: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-    """Results that the caller may write to without changing anything else."""
-    given = {id(argument) for argument in arguments}
-    return [
-        np.array(result)
-        if isinstance(result, np.ndarray)
-        and result.ndim
-        and (not result.flags.owndata or not result.flags.writeable or id(result) in given)
-        else result
-        for result in results
-    ]
+def owned(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Results that the caller may write to without changing `others` or one another."""
+    taken = {id(other) for other in others}
+    found = []
+    for result in results:
+        if isinstance(result, np.ndarray) and result.ndim:
+            is_ours = result.flags.owndata and result.flags.writeable and id(result) not in taken
+            result = result if is_ours else np.array(result)
+            taken.add(id(result))
+        found.append(result)
+    return found
+
+
+def copied(values: Sequence[Any]) -> list[Any]:
+    """The values with every array copied, so that writes elsewhere do not reach them."""
+    return [np.array(v) if isinstance(v, np.ndarray) and v.ndim else v for v in values]
 
 
 def trace_function(

@@ -76,7 +76,7 @@ class Tracer(Staged):
     def _born(self) -> str:
         node = self.value.node
         if node is None:
-            return f", argument {self.value.name}" if self.value.name else ""
+            return f", {self.value.name}" if self.value.name else ""
         return f", {node.op.name}{at(node.source)}"
 
     # Where Python wants the numbers
@@ -84,6 +84,7 @@ class Tracer(Staged):
         return LeakedValueError(
             explain(
                 f"{self!r} was used outside the trace that made it.",
+                f"it was made in {self.recording.role}",
                 cure="return it from the function, loop body or branch that computes it.",
             )
         )
@@ -116,8 +117,8 @@ class Tracer(Staged):
     def __index__(self) -> int:
         raise self._no_number(
             "the integer",
-            "index an array (wnp.asarray of a list) instead of a list, use wend.fori_loop "
-            "instead of range, or make the argument static with static_argnums.",
+            "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range, "
+            "or make the argument static with static_argnums.",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -182,11 +183,11 @@ class Tracer(Staged):
         return shaping.size(self)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Any:  # noqa: N802 - its name in NumPy
         return shaping.transpose(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Any:  # noqa: N802 - its name in NumPy
         return shaping.matrix_transpose(self)
 
     @property
@@ -231,14 +232,14 @@ class Tracer(Staged):
     __le__, _ = _binary(ew.less_equal)
     __gt__, _ = _binary(ew.greater)
     __ge__, _ = _binary(ew.greater_equal)
-    __eq__, _ = _binary(ew.equal)  # type: ignore[assignment]
-    __ne__, _ = _binary(ew.not_equal)  # type: ignore[assignment]
+    __eq__, _ = _binary(ew.equal)
+    __ne__, _ = _binary(ew.not_equal)
 
     def __neg__(self) -> Any:
         return _kept_weak(ew.negative(self), self.weak)
 
     def __pos__(self) -> Any:
-        return self
+        return _kept_weak(ew.positive(self), self.weak)
 
     def __abs__(self) -> Any:
         return _kept_weak(ew.absolute(self), self.weak)

@@ -7,9 +7,9 @@
 Public names: sin, cos, sincos, exp, expm1, log, log1p, tanh; `name` is scalar f64, `name.v2`,
 `name.v4` and `name.v8` are over vectors. sincos returns a struct { sin, cos }.
 
-No function calls libm; all are within 4 ulp everywhere (`math_trig` and `math_exp` say how) and
-correct for signed zeros, subnormals, infinities and NaN. llvm.fma is assumed to be an instruction;
-without one LLVM calls the C library's fma: slow, and still correct.
+No function calls libm. All are within 4 ulp everywhere, and correct for signed zeros, subnormals,
+infinities and NaN: `math_trig`, `math_exp` and `math_log` say how. llvm.fma is assumed to be an
+instruction; without one LLVM calls the C library's fma: slow, and still correct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, partial
 
-from wend.backends.native import math_exp, math_trig
+from wend.backends.native import math_exp, math_far, math_log, math_trig
 from wend.backends.native.math_body import PURE
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
@@ -86,14 +86,15 @@ def _writers() -> dict[str, Callable[[], str]]:
     }
     writers |= {
         "sin.table": math_trig.table,
-        "sincos.far": math_trig.far,
-        "sincos.far.table": math_trig.far_table,
+        "sincos.far": math_far.scalar,
+        "sincos.far.table": math_far.table,
         "exp": math_exp.exp_common,
         "exp.edge": partial(math_exp.exp_everywhere, 1, "exp.edge"),
-        "log": math_exp.log_common,
-        "log.edge": partial(math_exp.log_everywhere, 1, "log.edge"),
+        "log.table": math_log.table,
+        "log": math_log.log_common,
+        "log.edge": partial(math_log.log_everywhere, 1, "log.edge"),
         "expm1": partial(math_exp.expm1, 1, "expm1"),
-        "log1p": partial(math_exp.log1p, 1, "log1p"),
+        "log1p": partial(math_log.log1p, 1, "log1p"),
         "tanh": partial(math_exp.tanh, 1, "tanh"),
     }
     for n in LANES:
@@ -101,11 +102,11 @@ def _writers() -> dict[str, Callable[[], str]]:
             f"sin.v{n}": partial(math_trig.vector_wave, "sin", n),
             f"cos.v{n}": partial(math_trig.vector_wave, "cos", n),
             f"sincos.v{n}": partial(math_trig.vector_sincos, n),
-            f"sincos.far.v{n}": partial(math_trig.vector_far, n),
+            f"sincos.far.v{n}": partial(math_far.vector, n),
             f"exp.v{n}": partial(math_exp.exp_everywhere, n, f"exp.v{n}"),
             f"expm1.v{n}": partial(math_exp.expm1, n, f"expm1.v{n}"),
-            f"log.v{n}": partial(math_exp.log_everywhere, n, f"log.v{n}"),
-            f"log1p.v{n}": partial(math_exp.log1p, n, f"log1p.v{n}"),
+            f"log.v{n}": partial(math_log.log_everywhere, n, f"log.v{n}"),
+            f"log1p.v{n}": partial(math_log.log1p, n, f"log1p.v{n}"),
             f"tanh.v{n}": partial(math_exp.tanh, n, f"tanh.v{n}"),
         }
     return writers

@@ -40,6 +40,11 @@ def bits_of(value: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
+def double_of(bits: int) -> float:
+    """Return the double with these bits."""
+    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
+
+
 MAGIC_BITS = bits_of(MAGIC)
 
 

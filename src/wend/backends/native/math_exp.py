@@ -1,13 +1,9 @@
-"""exp, expm1, tanh, log and log1p as LLVM IR, scalar and over vectors by the same text.
+"""exp, expm1 and tanh as LLVM IR, scalar and over vectors by the same text.
 
 exp x = 2^k exp r with |r| <= ln(2)/2, subtracting k ln 2 in two pieces (Cody & Waite).
-log x = k ln 2 + log(1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and log(1 + f) from
-s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
-
-Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on intervals widened by 2**-20, those
-that are known left exact, the others rounded to double one by one while the rest were fitted
-again. Largest errors: EXPM1 2.2e-17 relative to expm1 r, LOG 1.2e-18 relative to log(1 + f),
-where half an ulp is at most 1.1e-16.
+Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on |r| <= ln(2)/2 widened by 2**-20,
+the first left exact, the others rounded to double one by one while the rest were fitted again.
+Largest error: 2.2e-17 relative to expm1 r, where half an ulp is at most 1.1e-16.
 """
 
 from __future__ import annotations
@@ -19,7 +15,6 @@ from wend.backends.native.math_body import (
     MAGIC_BITS,
     Body,
     Term,
-    bits_of,
     estrin,
 )
 
@@ -36,22 +31,10 @@ EXPM1 = (
     2.762837616574091e-07,
     2.5163051357342003e-08,
 )
-# log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
-LOG = (
-    0.6666666666666734,
-    0.3999999999941664,
-    0.28571428742028154,
-    0.22222198605061974,
-    0.18183562850518523,
-    0.15314084874115147,
-    0.14795632867723466,
-)
 LOG2_E = 1.4426950408889634
 LN2 = (0.6931471805599453, 2.3190468138462996e-17)  # in two pieces: hi + lo
 BIAS = 1023
-SMALLEST_NORMAL = 2.0**-1022
-SQRT_HALF_BITS = bits_of(0.7071067811865476)
-EPSILON = 2.0**-54  # below, expm1 x, log1p x and x are the same double
+EPSILON = 2.0**-54  # below, expm1 x and x are the same double
 
 
 def exp_common() -> str:
@@ -133,57 +116,3 @@ def tanh(lanes: int, name: str) -> str:
     below = b.fma(power, small, power + 1.0)
     b.ret(b.copysign(above / below, b.x))
     return b.definition(name)
-
-
-def log_common() -> str:
-    """Return log of positive normal numbers; other arguments go to `log.edge`."""
-    b = Body()
-    # one unsigned comparison: zero, subnormals, negatives, inf and NaN all lie outside
-    above = (b.x.word() - bits_of(SMALLEST_NORMAL)).name
-    width = bits_of(float("inf")) - bits_of(SMALLEST_NORMAL)
-    b.go_on_if(b.define(f"icmp ult i64 {above}, {width}"), otherwise="edge")
-    b.ret(_log(b, b.x, 0.0))
-    b.label("edge")
-    b.ret(b.emit("real", "call double @wend.log.edge(double %x)"))
-    return b.definition("log")
-
-
-def log_everywhere(lanes: int, name: str) -> str:
-    """Return log for all arguments, as a function of this name."""
-    b = Body(lanes)
-    subnormal = b.x < SMALLEST_NORMAL
-    x = b.select(subnormal, b.x * 2.0**54, b.x)
-    inner = _log(b, x, b.select(subnormal, -54.0, 0.0))
-    b.ret(_log_limits(b, inner, b.x))
-    return b.definition(name, attributes=COLD if lanes == 1 else INLINE)
-
-
-def log1p(lanes: int, name: str) -> str:
-    """Return log1p for all arguments: log(u) + (what u = 1 + x rounded off) / u."""
-    b = Body(lanes)
-    u = b.x + 1.0
-    x_in_u = u - 1.0
-    lost = (b.x - x_in_u) - (u - x_in_u - 1.0)
-    inner = _log(b, u, 0.0, lost / u)
-    b.ret(b.select(abs(b.x) < EPSILON, b.x, _log_limits(b, inner, u)))
-    return b.definition(name)
-
-
-def _log_limits(b: Body, inside: Term, x: Term) -> Term:
-    """Return log x, which is `inside` where x is positive and finite."""
-    at_end = b.select(x.equals(0.0), -float("inf"), b.select(x < 0.0, float("nan"), x))
-    return b.select((x > 0.0) & (x < float("inf")), inside, at_end)
-
-
-def _log(b: Body, x: Term, shift: Term | float, low: Term | None = None) -> Term:
-    """Return log x + shift ln 2 + low for normal x > 0; low is below an ulp of 1."""
-    k = (x.word() - (SQRT_HALF_BITS - (BIAS << 52))) >> 52
-    f = (x.word() - (k << 52) + (BIAS << 52)).real() - 1.0
-    count = (k + MAGIC_BITS).real() - (MAGIC + BIAS) + shift
-    s = f / (f + 2.0)
-    z = s * s
-    half_square = f * (f * 0.5)
-    tail = count * LN2[1] if low is None else b.fma(count, LN2[1], low)
-    # 2s = f - s f: subtracting from f, which is exact, keeps the rounding of s small
-    inner = half_square - b.fma(s, half_square + z * estrin(b, z, z * z, LOG), tail)
-    return b.fma(count, LN2[0], f - inner)

@@ -1,17 +1,14 @@
-"""sin, cos and sincos as LLVM IR.
+"""sin, cos and sincos as LLVM IR; `math_far` has the path for huge arguments.
 
 Scalar (made for loops that wait for the result of one call before they can make the next):
 x = n*h + d with h = pi/32 and |d| <= h/2. The reduction subtracts n*h in two pieces (Cody & Waite);
 the first subtraction is exact because fma rounds once. Row n mod 64 of a table holds the
 coefficients of sin(n*h + d) as a polynomial of degree 7 in d, so that neither a choice between sin
 and cos nor a sign is left for the end. Two events leave this path, both predicted not taken: |x|
-beyond TABLE_LIMIT, and a result so small that the third piece of h would show.
+beyond TABLE_LIMIT, and a result so small that a third piece of h would show.
 
 Vectors (made for throughput): x = n*pi/2 + r with pi/2 in three pieces, both polynomials on
 |r| <= pi/4, and a choice by quadrant.
-
-Far away: Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi modulo 4
-needs only 192 of the bits of 2/pi, in a window that x's exponent places.
 
 Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on the interval widened by 2**-10
 (STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to
@@ -25,7 +22,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-from wend.backends.native.math_body import COLD, MAGIC, SIGN_BIT, Body, Term, estrin, literal
+from wend.backends.native.math_body import MAGIC, SIGN_BIT, Body, Term, estrin, literal
 
 # sin d = d + d s (c0 + c1 s + c2 s^2), cos d = 1 + s (c0 + ...), with s = d^2 and |d| <= pi/64
 STEP_SIN = (-0.16666666666665955, 0.008333333315449302, -0.00019839991916850396)
@@ -75,13 +72,6 @@ TABLE_LIMIT = 2.0**20
 # The third piece of h is 2**-113: n times it is under a quarter ulp of results above this.
 THIRD_PIECE = 2.0**-58
 VECTOR_LIMIT = 2.0**30
-
-# Payne & Hanek's window: 2 bits of quadrant and 190 of fraction, at byte offset
-# FIRST_BYTE - exponent/8 of the little-endian integer 2/pi * 2**(190 + 8*FIRST_BYTE).
-FRACTION_BITS, WINDOW_BYTES = 190, 24
-FIRST_BYTE = 121  # doubles are below 2**53 * 2**(8*121 + 7)
-LAST_BYTE = FIRST_BYTE + 10 + WINDOW_BYTES  # the window of 2**-27, under which sin x = x
-TINY = 2.0**-27
 
 
 @cache
@@ -177,14 +167,16 @@ def _polynomial(b: Body, row: Term, start: int, d1: Term, d: Term) -> Term:
 def vector_sincos(lanes: int) -> str:
     """Return the definition of sincos over `<lanes x double>`."""
     b = Body(lanes)
-    b.go_on_if(_all_lanes(b, abs(b.x) <= VECTOR_LIMIT), otherwise="far")
+    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT)
+    all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
+    b.go_on_if(all_near, otherwise="far")
     near = b.fma(b.x, float(2 / pi()), MAGIC)
     n = near - MAGIC
     first, second, third = pieces(pi() / 2, 3)
     nearly_r = b.fma(-n, second, b.fma(-n, first, b.x))
-    sine, cosine = _quarter(b, b.fma(-n, third, nearly_r))
+    sine, cosine = quarter(b, b.fma(-n, third, nearly_r))
     sine = b.copysign(sine, nearly_r)  # where x is -0.0, later terms added +0.0
-    b.ret(*_rotate(b, near.word(), sine, cosine))
+    b.ret(*rotate(b, near.word(), sine, cosine))
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
     b.lines.append(f"  ret {b.pair_type} {far}")
@@ -200,29 +192,7 @@ def vector_wave(name: str, lanes: int) -> str:
     return b.definition(f"{name}.v{lanes}")
 
 
-def vector_far(lanes: int) -> str:
-    """Return the path for vectors with an element beyond VECTOR_LIMIT: one lane at a time."""
-    b, lane = Body(lanes), Body()
-    waves = ["poison", "poison"]
-    for i in range(lanes):
-        x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
-        far = b.define(f"call {lane.pair_type} @wend.sincos.far(double {x})")
-        for index in range(2):
-            value = b.define(f"extractvalue {lane.pair_type} {far}, {index}")
-            text = f"insertelement {b.type('real')} {waves[index]}, double {value}, i64 {i}"
-            waves[index] = b.define(text)
-    b.ret(*[Term(b, "real", wave) for wave in waves])
-    return b.definition(f"sincos.far.v{lanes}", pair=True, attributes=COLD)
-
-
-def _all_lanes(b: Body, flags: Term) -> str:
-    """Return the name of the i1 that all flags hold."""
-    if b.lanes == 1:
-        return flags.name
-    return b.define(f"call i1 @llvm.vector.reduce.and.v{b.lanes}i1({b.typed(flags)})")
-
-
-def _quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
+def quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
     s = r * r
     s2 = s * s
@@ -233,7 +203,7 @@ def _quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     return sine, cosine
 
 
-def _rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Term]:
+def rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Term]:
     """Return sin and cos of n*pi/2 + r, given those of r and n modulo 4 in low bits."""
     parity = (quadrant & 1).name
     odd = b.emit("flag", f"icmp ne {b.type('word')} {parity}, {b.operand('word', 0)}")
@@ -241,74 +211,3 @@ def _rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Te
     sine_sign = (quadrant << 62) & SIGN_BIT
     cosine_sign = ((quadrant + 1) << 62) & SIGN_BIT
     return (sine.word() ^ sine_sign).real(), (cosine.word() ^ cosine_sign).real()
-
-
-def far_table() -> str:
-    """Return the bits of 2/pi for `far`, lowest byte first."""
-    scaled = int(2 / pi() * 2 ** (FRACTION_BITS + 8 * FIRST_BYTE))
-    values = ", ".join(f"i8 {byte}" for byte in scaled.to_bytes(LAST_BYTE, "little"))
-    return f"@wend.sincos.far.table = internal constant [{LAST_BYTE} x i8] [{values}]\n"
-
-
-def far() -> str:
-    """Return scalar sincos for all arguments by Payne & Hanek's reduction.
-
-    Only the upper 128 of the 192 bits of the product are kept: x*2/pi comes no closer to an
-    integer than 2**-62 (Muller et al., "Handbook of Floating-Point Arithmetic", 11.2), and 2**-126
-    is 2**-64 of that.
-    """
-    b = Body()
-    b.go_on_if((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
-    b.go_on_if((abs(b.x) < float("inf")).name, otherwise="infinite")
-    bits = b.x.word()
-    exponent = ((bits >> 52) & 0x7FF) - (1023 + 52)
-    # |x| = mantissa * 2**(8k + j): j shifts the mantissa, k moves the window
-    k, j = b.emit("word", f"ashr i64 {exponent.name}, 3"), exponent & 7
-    mantissa = b.emit("word", f"shl i64 {((bits & (2**52 - 1)) + 2**52).name}, {j.name}")
-    quarters = _product(b, mantissa, b.emit("word", f"sub i64 {FIRST_BYTE}, {k.name}"))
-
-    top = _narrow(b, b.define(f"lshr i128 {quarters}, 125"))
-    quadrant = (top + 1) >> 1  # to the nearest
-    fraction = b.define(f"shl i128 {quarters}, 2")  # of pi/2, in 2**-128, from -1/2 to 1/2
-    mask = b.define(f"ashr i128 {fraction}, 127")
-    size = b.define(f"sub i128 {b.define(f'xor i128 {fraction}, {mask}')}, {mask}")
-    zeros = b.define(f"call i128 @llvm.ctlz.i128(i128 {size}, i1 true)")
-    digits = b.define(f"shl i128 {size}, {zeros}")
-    first = _narrow(b, b.define(f"lshr i128 {digits}, 75"))  # 53 bits, and 53 more:
-    second = _narrow(b, b.define(f"lshr i128 {digits}, 22")) & (2**53 - 1)
-    scale = b.emit("word", f"sub i64 {1023 - 53}, {_narrow(b, zeros).name}") << 52
-    unit = (scale ^ (_narrow(b, mask) & SIGN_BIT)).real()
-    high = b.emit("real", f"sitofp i64 {first.name} to double") * unit
-    low = b.emit("real", f"sitofp i64 {second.name} to double") * (unit * 2.0**-53)
-
-    half_pi = pieces(pi() / 2, 2)
-    r = high * half_pi[0]
-    r_low = b.fma(high, half_pi[0], -r) + b.fma(high, half_pi[1], low * half_pi[0])
-    sine, cosine = _rotate(b, quadrant, *_quarter(b, r, r_low))
-    # the reduction was of |x|
-    b.ret((sine.word() ^ (bits & SIGN_BIT)).real(), cosine)
-    b.label("tiny_or_nan")
-    b.ret(b.x, b.x * 0.0 + 1.0)
-    b.label("infinite")
-    nan = b.x - b.x
-    b.ret(nan, nan)
-    return b.definition("sincos.far", pair=True, attributes=COLD)
-
-
-def _product(b: Body, mantissa: Term, offset: Term) -> str:
-    """Return mantissa times the window at this byte of the table, modulo 2**192, over 2**64."""
-    place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
-    products = []
-    for byte in (0, 8, 16):
-        at = b.define(f"getelementptr i8, ptr {place}, i64 {byte}")
-        window = b.define(f"zext i64 {b.define(f'load i64, ptr {at}, align 1')} to i128")
-        factor = b.define(f"zext i64 {mantissa.name} to i128")
-        products.append(b.define(f"mul i128 {window}, {factor}"))
-    low = b.define(f"lshr i128 {products[0]}, 64")
-    high = b.define(f"shl i128 {products[2]}, 64")
-    return b.define(f"add i128 {b.define(f'add i128 {low}, {products[1]}')}, {high}")
-
-
-def _narrow(b: Body, wide: str) -> Term:
-    """Return the low word of an i128."""
-    return b.emit("word", f"trunc i128 {wide} to i64")

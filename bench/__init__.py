@@ -1,0 +1,1 @@
+"""Measurements: wend beside what one would use instead, in one run."""

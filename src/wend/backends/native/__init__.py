@@ -1,0 +1,1 @@
+"""The native backend: scalar programs as machine code, by LLVM."""

@@ -1,0 +1,147 @@
+"""Loops and branches: basic blocks, and phis for what flows between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wend.backends.native.arenas import BAD_INDEX
+from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.places import Arena, Place
+from wend.backends.native.slots import Slots, registers
+from wend.ir.graph import Graph, Node
+from wend.ir.op import Op
+from wend.ir.types import ListType, without_maybe
+from wend.ops.control import IfParts, WhileParts, call, if_, while_
+
+
+def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """A block for `before` and one for `after`; the carry is phis at the head of the former."""
+    w, parts = low.w, WhileParts.of(node)
+    count = len(parts.carry)
+    starts = [
+        low.arenas.copy(low.places.used(node, k), slots)
+        if (node, k) in low.ownership.copied
+        else slots
+        for k, slots in enumerate(operands[:count])
+    ]
+    starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
+    types = [param.type for param in parts.before_carry]
+    rest = operands[count:]
+    head, body, done = (w.new_label(hint) for hint in ("before", "after", "done"))
+    outside = w.block
+    w.jump(head)
+    w.start(head)
+
+    leaders = _leaders(low, node, parts)
+    carry: list[Slots] = []
+    closers = []
+    for k, start in enumerate(starts):
+        if leaders[k] != k:
+            carry.append(carry[leaders[k]])
+            continue
+        phis = [w.open_phi(r, s, outside) for r, s in zip(registers(types[k]), start, strict=True)]
+        carry.append(tuple(name for name, _ in phis))
+        closers.append((k, [close for _, close in phis]))
+
+    given = low.fit_all(node, rest, parts.invariants, parts.before_invariants)
+    (goes_on,), *forwarded = _region(low, parts.before, [*carry, *given])
+    w.branch(goes_on, body, done)
+    w.start(body)
+    handed = low.fit_all(node, forwarded, parts.forwarded, parts.after_forwarded)
+    given = low.fit_all(node, rest, parts.invariants, parts.after_invariants)
+    found = _region(low, parts.after, [*handed, *given])
+    following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
+    for k, fill_in in closers:
+        for close, slot in zip(fill_in, following[k], strict=True):
+            close(slot)
+    w.jump(head)
+    w.start(done)
+    _settle_tapes(low, node, parts, forwarded)
+    return forwarded
+
+
+def _leaders(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
+    """For each carry the first one whose registers it shares: tapes of one arena grow alike."""
+    first: dict[Arena, int] = {}
+    leaders = []
+    for k in range(len(parts.carry)):
+        place = _tape(low, node, parts, k)
+        leaders.append(k if place is None else first.setdefault(place.arena, k))
+    return leaders
+
+
+def _tape(low: Lowering, node: Node, parts: WhileParts, carry: int) -> Place | None:
+    if not isinstance(without_maybe(parts.before_carry[carry].type), ListType):
+        return None
+    place = low.places.of(parts.before_carry[carry])
+    return place if place.tape is node else None
+
+
+def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Sequence[Slots]) -> None:
+    """Tell the arenas of the loop's tapes how far they are filled."""
+    settled: set[Arena] = set()
+    for value, slots in zip(parts.forwarded, forwarded, strict=True):
+        if not isinstance(value.type, ListType):
+            continue
+        place = low.places.of(value)
+        if place.tape is node and place.arena not in settled:
+            low.arenas.set_fill(place.arena, low.arenas.end(slots))
+            settled.add(place.arena)
+
+
+def _region(low: Lowering, region: Graph, given: Sequence[Slots]) -> list[Slots]:
+    """A region of a loop; lists that do not outlive one run of it give their records back."""
+    local = _local_arenas(low, region)
+    fills = [low.arenas.fill(arena) for arena in local]
+    results = low.graph(region, given)
+    for arena, fill in zip(local, fills, strict=True):
+        low.arenas.set_fill(arena, fill)
+    return results
+
+
+def _local_arenas(low: Lowering, region: Graph) -> list[Arena]:
+    """The arenas of lists that are made in a region and do not leave it."""
+    made = {p.arena: None for p in low.places.made_in(region)}
+    seen = {
+        place.arena
+        for value in (*region.params, *region.results)
+        for place in low.places.reach(value)
+    }
+    return [arena for arena in made if arena not in seen]
+
+
+def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """A block for each branch; the results are phis where they meet."""
+    w, parts = low.w, IfParts.of(node)
+    selector = operands[0][0]
+    labels = [w.new_label("branch") for _ in parts.branches]
+    done = w.new_label("joined")
+    if parts.selector.type.dtype.kind == "b":  # type: ignore[union-attr]
+        if len(labels) == 1:
+            w.jump(labels[0])
+        else:
+            w.branch(selector, labels[1], labels[0])
+    else:
+        cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
+        w.do(f"switch i64 {selector}, label %fail{BAD_INDEX} [ {cases} ]")
+    sources = []
+    for label, branch in zip(labels, parts.branches, strict=True):
+        w.start(label)
+        inputs = low.fit_all(node, operands[1:], parts.operands, branch.params)
+        found = low.graph(branch, inputs)
+        slots = low.fit_all(node, found, branch.results, node.results)
+        sources.append((slots, w.block))
+        w.jump(done)
+    w.start(done)
+    return [
+        w.merge(registers(result.type), [(slots[k], label) for slots, label in sources])
+        for k, result in enumerate(node.results)
+    ]
+
+
+def emit_call(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The callee's nodes in place of the call."""
+    return low.graph(node.regions[0], operands)
+
+
+EMITTERS: Mapping[Op, Emit] = {while_: emit_while, if_: emit_if, call: emit_call}

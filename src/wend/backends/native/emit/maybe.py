@@ -1,0 +1,70 @@
+"""Values that may be Zero at run time: a flag beside the value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wend.backends.native.emit.lists import add_values
+from wend.backends.native.lowering import Emit, Lowering, is_maybe
+from wend.backends.native.slots import Slots, nothing, registers
+from wend.ir.graph import Node
+from wend.ir.op import Op
+from wend.ir.types import MaybeType, without_maybe
+from wend.ops import maybe
+
+
+def emit_zero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """Nothing."""
+    return [nothing(node.results[0].type)]
+
+
+def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The flag."""
+    if not is_maybe(node.operands[0]):
+        return [("false",)]
+    return [(low.w.define(f"xor i1 {operands[0][0]}, true"),)]
+
+
+def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The sum of what is there."""
+    result = node.results[0].type
+    both = MaybeType(without_maybe(result))
+    x, y = (
+        low.fit(node, slots, value.type, both)
+        for slots, value in zip(operands, node.operands, strict=True)
+    )
+    places = (
+        low.places.maybe_used(node, 0),
+        low.places.maybe_used(node, 1),
+        low.places.maybe_of(node.results[0]),
+    )
+    total = add_values(low, both, x, y, places)
+    return [total if isinstance(result, MaybeType) else total[1:]]
+
+
+def emit_instantiate(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The value, or the zeros given; those of an absent value may be absent, and are not read."""
+    (flag, *value), zeros = operands
+    if is_maybe(node.operands[1]):
+        zeros = zeros[1:]
+    types = registers(node.results[0].type)
+    return [
+        tuple(
+            low.w.define(f"select i1 {flag}, {type} {a}, {type} {b}")
+            for type, a, b in zip(types, value, zeros, strict=True)
+        )
+    ]
+
+
+def emit_present(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The value, which is known to be there."""
+    return [operands[0][1:]]
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    maybe.zero: emit_zero,
+    maybe.is_zero: emit_is_zero,
+    maybe.autograd_add: emit_autograd_add,
+    maybe.instantiate: emit_instantiate,
+    maybe.present: emit_present,
+}

@@ -1,0 +1,109 @@
+"""LLVM itself: text to machine code, one module at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as binding
+
+from wend.backends.native import math
+
+# What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
+# for `frem`, and for loops that copy or clear memory; and what grows the arenas.
+RUNTIME = (
+    *("realloc", "memset", "memmove", "memcpy"),
+    *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
+)
+_LOCK = threading.Lock()
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Machine code in memory, for as long as this object lives."""
+
+    tracker: Any
+    addresses: Mapping[str, int]
+
+
+class Engine:
+    """The compiler for this machine."""
+
+    def __init__(self) -> None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        self.machine = self._machine()
+        self.jit = binding.create_lljit_compiler(self._machine())
+        self.cold = self._link(math.cold_definitions(), math_symbols(), {})
+
+    def _machine(self) -> Any:
+        return binding.Target.from_default_triple().create_target_machine(
+            opt=3,
+            cpu=binding.get_host_cpu_name(),
+            features=binding.get_host_cpu_features().flatten(),
+            jit=True,
+        )
+
+    def compile(self, text: str, exports: Iterable[str], imports: Iterable[str]) -> Library:
+        """Make machine code of a module.
+
+        Args:
+            text: the module in LLVM's language; it may call the cold functions of `math.py`.
+            exports: the functions whose addresses are wanted.
+            imports: functions of the C library that it calls, beside those of `RUNTIME`.
+        """
+        addresses = {name: c_function(name) for name in (*RUNTIME, *imports)}
+        with _LOCK:
+            return self._link(text, exports, {**self.cold.addresses, **addresses})
+
+    def optimized(self, text: str) -> Any:
+        """The module after LLVM's passes."""
+        module = binding.parse_assembly(text)
+        module.verify()
+        options = binding.create_pipeline_tuning_options(speed_level=3)
+        builder = binding.create_pass_builder(self.machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return module
+
+    def assembly(self, text: str) -> str:
+        """The machine code as text, to look at."""
+        with _LOCK:
+            assembly: str = self.machine.emit_assembly(self.optimized(text))
+            return assembly
+
+    def _link(self, text: str, exports: Iterable[str], imports: Mapping[str, int]) -> Library:
+        names = list(exports)
+        builder = binding.JITLibraryBuilder().add_ir(self.optimized(text))
+        for name in names:
+            builder.export_symbol(name)
+        for name, address in imports.items():
+            builder.import_symbol(name, address)
+        tracker = builder.link(self.jit, f"wend{next(_numbers)}")
+        return Library(tracker, {name: tracker[name] for name in names})
+
+
+def math_symbols() -> list[str]:
+    """The names of the cold functions as LLVM knows them."""
+    return [f"wend.{name}" for name in math.COLD_NAMES]
+
+
+@cache
+def engine() -> Engine:
+    """The one engine, made when it is first needed."""
+    with _LOCK:
+        return Engine()
+
+
+@cache
+def c_function(name: str) -> int:
+    """The address of a function of the C library."""
+    process = ctypes.CDLL(None)
+    address = ctypes.cast(getattr(process, name), ctypes.c_void_p).value
+    assert address is not None
+    return address

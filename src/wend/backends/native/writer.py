@@ -1,0 +1,88 @@
+"""Writes the body of one LLVM function: fresh names, blocks, phis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Writer:
+    """The instructions of a function, in order; `block` is the label of the current block."""
+
+    lines: list[str] = field(default_factory=list)
+    block: str = "entry"
+    count: int = 0
+
+    def define(self, instruction: str) -> str:
+        """Append an instruction and return the name of its result."""
+        self.count += 1
+        self.lines.append(f"  %v{self.count} = {instruction}")
+        return f"%v{self.count}"
+
+    def do(self, instruction: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def new_label(self, hint: str) -> str:
+        """A label to be placed later."""
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def start(self, label: str) -> None:
+        """Start a block. The one before must have ended."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        """End the block by going to another."""
+        self.do(f"br label %{label}")
+
+    def branch(self, flag: str, yes: str, no: str) -> None:
+        """End the block by going to one of two others."""
+        self.do(f"br i1 {flag}, label %{yes}, label %{no}")
+
+    def unless(self, flag: str, rare: str) -> None:
+        """Go on where the flag holds, which it nearly always does; else go to `rare`."""
+        here = self.new_label("go")
+        self.do(f"br i1 {flag}, label %{here}, label %{rare}, !prof !0")
+        self.start(here)
+
+    def phi(self, type: str, *sources: tuple[str, str]) -> str:
+        """Append the value that depends on the block one comes from."""
+        pairs = ", ".join(f"[ {value}, %{label} ]" for value, label in sources)
+        return self.define(f"phi {type} {pairs}")
+
+    def open_phi(self, type: str, start: str, label: str) -> tuple[str, Callable[[str], None]]:
+        """A phi at the head of a loop, and what fills in the value of the next round."""
+        name = self.define("")
+        place = len(self.lines) - 1
+
+        def close(value: str) -> None:
+            text = f"phi {type} [ {start}, %{label} ], [ {value}, %{self.block} ]"
+            self.lines[place] = f"  {name} = {text}"
+
+        return name, close
+
+    def loop(self, count: str, body: Callable[[str], None]) -> None:
+        """Run a body for each number under `count`, an i64."""
+        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        before = self.block
+        self.jump(head)
+        self.start(head)
+        index, close = self.open_phi("i64", "0", before)
+        self.branch(self.define(f"icmp slt i64 {index}, {count}"), inside, done)
+        self.start(inside)
+        body(index)
+        close(self.define(f"add i64 {index}, 1"))
+        self.jump(head)
+        self.start(done)
+
+    def merge(
+        self, types: Sequence[str], sources: Sequence[tuple[Sequence[str], str]]
+    ) -> tuple[str, ...]:
+        """Phis of several values, each given by every one of the blocks one may come from."""
+        return tuple(
+            self.phi(type, *((values[k], label) for values, label in sources))
+            for k, type in enumerate(types)
+        )

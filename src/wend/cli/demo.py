@@ -1,0 +1,308 @@
+"""Lynx and hares: a model of differential equations, fitted by gradients through its solver.
+
+From 1900 to 1920 the Hudson's Bay Company counted the pelts of snowshoe hares and of the lynx that
+hunt them. The equations of Lotka and Volterra say how the two might live on each other:
+
+    d hare / dt =  (alpha − beta · lynx) · hare
+    d lynx / dt = (−gamma + delta · hare) · lynx
+
+We look for the rates, the populations of 1900 and the spread of the counts that make the counts
+likeliest. The populations of a year come from an adaptive solver (see `dopri`): a loop that runs
+until the year is reached, in steps that it finds on the way, inside a loop over the years.
+`wend.value_and_grad` differentiates straight through both, and L-BFGS follows the gradient.
+Second derivatives, through the same loops, tell the standard errors.
+
+The estimates are shown beside the posterior means of
+
+    B. Carpenter: Predator-Prey Population Dynamics: the Lotka-Volterra model in Stan. 2018.
+    https://mc-stan.org/users/documentation/case-studies/lotka-volterra-predator-prey.html
+
+whose priors are weak, so that the two are close, though not the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from math import pi
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import wend
+import wend.numpy as wnp
+from wend.base.errors import UnsupportedError
+from wend.cli.dopri import Field, State, advance
+from wend.cli.figure import HOW_TO_DRAW, can_draw, draw
+from wend.cli.progress import progress_line
+
+
+class Parameters(NamedTuple):
+    """What is to be found; all are positive."""
+
+    alpha: Any  # births of hares
+    beta: Any  # hares eaten, for each lynx
+    gamma: Any  # deaths of lynx
+    delta: Any  # births of lynx, for each hare
+    hare: Any  # the populations at the start, in thousands of pelts
+    lynx: Any
+    sigma_hare: Any  # the spread of the counts, on the log scale
+    sigma_lynx: Any
+
+
+class Populations(NamedTuple):
+    """Hares and lynx, in thousands of pelts: of one year, or of many, in columns."""
+
+    year: Any
+    hare: Any
+    lynx: Any
+
+
+@dataclass(frozen=True)
+class Pelts:
+    """What was counted in each year; a constant of the model, as it is no array."""
+
+    rows: tuple[Populations, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, k: Any) -> Populations:
+        """Row k, also where k is counted by a loop.
+
+        It is chosen among the rows, not read from an array: so the model is made of scalars only,
+        and the native backend runs it as it stands.
+        """
+        row: Populations = wend.switch(k, [lambda row=row: row for row in self.rows])
+        return row
+
+    @property
+    def columns(self) -> Populations:
+        return Populations(*np.array(self.rows).T)
+
+
+START = Parameters(0.5, 0.02, 0.5, 0.02, 30.0, 4.0, 0.3, 0.3)
+PUBLISHED = Parameters(0.55, 0.028, 0.80, 0.024, 34.0, 5.9, 0.25, 0.25)
+MEANING = Parameters(
+    "births of hares",
+    "hares eaten, for each lynx",
+    "deaths of lynx",
+    "births of lynx, for each hare",
+    "hares in 1900, thousands",
+    "lynx in 1900, thousands",
+    "spread of the counts of hares",
+    "spread of the counts of lynx",
+)
+
+FIRST_STEP = 0.1  # years; the solver finds out itself what is right
+
+
+def read_pelts() -> Pelts:
+    """The counts, from the table that comes with wend."""
+    text = resources.files("wend.cli").joinpath("data/pelts.csv").read_text()
+    _, *lines = text.split()
+    return Pelts(tuple(Populations(*map(float, line.split(","))) for line in lines))
+
+
+# The model
+
+
+def lotka_volterra(p: Parameters) -> Field:
+    """How fast the two populations change."""
+
+    def field(hare: Any, lynx: Any) -> State:
+        return (p.alpha - p.beta * lynx) * hare, (p.delta * hare - p.gamma) * lynx
+
+    return field
+
+
+def lognormal(x: Any, median: Any, sigma: Any) -> Any:
+    """The logarithm of the log-normal density at x."""
+    z = (wnp.log(x) - wnp.log(median)) / sigma
+    return -0.5 * z * z - wnp.log(x * sigma) - 0.5 * np.log(2.0 * pi)
+
+
+def negative_log_likelihood(log_parameters: Parameters, pelts: Pelts, tol: Any) -> tuple[Any, Any]:
+    """How unlikely the counts are; and the number of steps that the solver has tried."""
+    p = Parameters(*map(wnp.exp, log_parameters))
+
+    def surprise(counted: Populations, state: State) -> Any:
+        hare, lynx = state
+        return -(
+            lognormal(counted.hare, hare, p.sigma_hare)
+            + lognormal(counted.lynx, lynx, p.sigma_lynx)
+        )
+
+    def next_year(k: Any, carry: Any) -> Any:
+        year, state, step, steps, loss = carry
+        counted = pelts[k]
+        state, step, tried = advance(lotka_volterra(p), state, counted.year - year, step, tol)
+        return counted.year, state, step, steps + tried, loss + surprise(counted, state)
+
+    first, start = pelts[0], (p.hare, p.lynx)
+    carry = (first.year, start, FIRST_STEP, 0, surprise(first, start))
+    *_, steps, loss = wend.fori_loop(1, len(pelts), next_year, carry)
+    return loss, steps
+
+
+def trajectory(p: Parameters, times: Any, tol: Any) -> tuple[Any, Any, Any]:
+    """The two populations at all times but the first, and the steps tried on the way to each."""
+
+    def next_time(carry: Any, gap: Any) -> Any:
+        state, step, tried = advance(lotka_volterra(p), carry[0], gap, carry[1], tol)
+        return (state, step), (*state, tried)
+
+    start = ((p.hare, p.lynx), FIRST_STEP)
+    _, path = wend.scan(next_time, start, times[1:] - times[:-1])
+    return path  # type: ignore[no-any-return]
+
+
+# The fit
+
+
+class Fit(NamedTuple):
+    """The likeliest parameters, and what it took to find them."""
+
+    parameters: Parameters
+    loss: float
+    first_steps: int  # of the solver, at START
+    steps: int  # of the solver, at `parameters`
+    iterations: int
+    gradients: int
+    gradient_seconds: float  # of one, the likelihood included
+    compile_seconds: float
+    seconds: float  # in all
+    complaint: str  # why the optimizer gave up; empty when it did not
+
+
+def fit(
+    pelts: Pelts,
+    tol: float,
+    report: Callable[[str], None] = lambda text: None,
+    iterations: int = 200,
+) -> Fit:
+    """Find the parameters that make the pelts likeliest, from START."""
+    from scipy.optimize import minimize
+
+    loss_and_gradient = wend.value_and_grad(negative_log_likelihood, has_aux=True)
+    times: list[float] = []
+
+    def evaluate(log_parameters: Any) -> tuple[Any, int, Any]:
+        began = perf_counter()
+        (loss, steps), gradient = loss_and_gradient(Parameters(*log_parameters), pelts, tol)
+        times.append(perf_counter() - began)
+        return loss, int(steps), np.array(gradient)
+
+    def objective(log_parameters: Any) -> tuple[Any, Any]:
+        loss, steps, gradient = evaluate(log_parameters)
+        slope = np.linalg.norm(gradient)
+        report(
+            f"gradient {len(times) - 1}: −log likelihood {loss:.3f}, slope {slope:.3g}, "
+            f"{steps} steps of the solver"
+        )
+        return loss, gradient
+
+    report("recording the model and its gradient")
+    began = perf_counter()
+    _, first_steps, _ = evaluate(np.log(START))  # which traces and compiles
+    found = minimize(
+        objective, np.log(START), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+    )
+    _, steps, _ = evaluate(found.x)
+    compile_seconds, *gradient_seconds = times
+    return Fit(
+        Parameters(*np.exp(found.x)),
+        loss=float(found.fun),
+        first_steps=first_steps,
+        steps=steps,
+        iterations=int(found.nit),
+        gradients=int(found.nfev),
+        gradient_seconds=float(np.median(gradient_seconds)),
+        compile_seconds=compile_seconds,
+        seconds=perf_counter() - began,
+        complaint="" if found.success else str(found.message),
+    )
+
+
+def standard_errors(p: Parameters, pelts: Pelts, tol: float) -> Parameters:
+    """How far from `p` the parameters might well be: from the curvature of the likelihood."""
+    gradient = wend.grad(negative_log_likelihood, has_aux=True)
+
+    def slope_along(log_parameters: Parameters, direction: Parameters) -> Any:
+        slopes, _ = gradient(log_parameters, pelts, tol)
+        return sum(slope * way for slope, way in zip(slopes, direction, strict=True))
+
+    curvature = wend.grad(slope_along)
+    log_parameters = Parameters(*np.log(p))
+    hessian = np.array([curvature(log_parameters, Parameters(*row)) for row in np.eye(len(p))])
+    # On the log scale an error is a relative one.
+    return Parameters(*(np.array(p) * np.sqrt(np.diag(np.linalg.inv(hessian)))))
+
+
+# The command
+
+
+def run(tol: float, backend: str, figure: Path | None) -> int:
+    """Fit the pelts, tell what was found, draw it to `figure`; return the exit status."""
+    pelts = read_pelts()
+    try:
+        with wend.config(backend=backend), progress_line() as report:
+            found = fit(pelts, tol, report)
+            if not found.complaint:
+                report("second derivatives")
+                errors = standard_errors(found.parameters, pelts, tol)
+    except UnsupportedError as error:
+        print(f"wend demo: backend {backend!r} cannot run this yet. {error}", file=sys.stderr)
+        return 1
+    if found.complaint:
+        print(f"wend demo: the fit did not converge: {found.complaint}", file=sys.stderr)
+        return 1
+    print(table(found, errors))
+    if figure is not None:
+        print()
+        print(plot(pelts, found.parameters, tol, figure) if can_draw() else HOW_TO_DRAW)
+    return 0
+
+
+def table(found: Fit, errors: Parameters) -> str:
+    """The estimates beside the published ones, and what they took, as text."""
+    rows = [
+        f"  {name:12}{meaning:30}{_digits(estimate, 3):>8} ± {_digits(error, 2):8}"
+        f"{_digits(published, 2):>9}"
+        for name, meaning, estimate, error, published in zip(
+            Parameters._fields, MEANING, found.parameters, errors, PUBLISHED, strict=True
+        )
+    ]
+    return "\n".join(
+        [
+            "Lynx and hares of Hudson's Bay, 1900–1920: Lotka–Volterra, fitted by gradient",
+            "",
+            f"  {'':42}{'estimate':>8} ± {'error':8}{'published':>9}",
+            *rows,
+            "",
+            f"  −log likelihood {found.loss:.3f}, after {found.iterations} iterations of L-BFGS",
+            f"  {found.gradients} gradients, {1e3 * found.gradient_seconds:.3g} ms each",
+            f"  {found.first_steps} steps of the solver at the start, {found.steps} at the fit",
+            f"  {found.seconds:.2f} s in all, {found.compile_seconds:.2f} s to record and compile",
+        ]
+    )
+
+
+def _digits(x: Any, count: int) -> str:
+    """A number with so many significant digits, zeros at the end as well."""
+    return f"{x:#.{count}g}".rstrip(".")
+
+
+def plot(pelts: Pelts, p: Parameters, tol: float, figure: Path) -> str:
+    """Draw the pelts and the fitted populations; say where."""
+    counted = pelts.columns
+    times = np.linspace(counted.year[0], counted.year[-1], 601)
+    path = wend.function(trajectory, backend="numpy")
+    hare, lynx, _ = path(p, times, tol)
+    _, _, steps = path(p, counted.year, tol)
+    draw(figure, counted, p, Populations(times, np.r_[p.hare, hare], np.r_[p.lynx, lynx]), steps)
+    return f"The fit is drawn in {figure}"

@@ -1,0 +1,54 @@
+"""Makes the public functions of NumPy's ufuncs, with NumPy's own choice of dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import TypeMismatchError
+from wend.eager.dispatch import any_staged, apply
+from wend.eager.promotion import as_array, broadcast, cast, promotion_kinds, tensor_type
+from wend.ir.dtypes import BOOL
+from wend.ir.op import Op
+from wend.numpy.public import STAGED
+
+
+def made_of(original: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the public function of a ufunc.
+
+    Args:
+        original: NumPy's ufunc; it says which dtypes are taken and given.
+        compute: the same for staged operands of the dtypes taken, spread over one shape.
+    """
+
+    def function(*xs: Any, **options: Any) -> Any:
+        if not any_staged(xs):
+            return original(*xs, **options)
+        if options:
+            raise TypeMismatchError(
+                f"{original.__name__} on a traced array takes no {', '.join(options)}; "
+                "use the result, and wnp.where in place of where="
+            )
+        if len(xs) != original.nin:
+            raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
+        arrays = [as_array(x) for x in xs]
+        *taken, given = original.resolve_dtypes((*promotion_kinds(arrays), None))
+        operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
+        return cast(compute(*operands), given)
+
+    function.__name__ = function.__qualname__ = original.__name__
+    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    STAGED[original] = function
+    return function
+
+
+def ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:
+    """Make the public function of a ufunc that is one operation; `bools`: on bools another."""
+
+    def compute(*operands: Any) -> Any:
+        is_bool = bools is not None and tensor_type(operands[0]).dtype == BOOL
+        return apply(bools if is_bool and bools is not None else op, *operands)
+
+    return made_of(original, compute)

@@ -1,0 +1,84 @@
+"""Settings: changed for good, or inside a block; and from the environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import wend
+from wend.base.config import settings
+
+
+def test_a_block_changes_settings_and_puts_them_back() -> None:
+    before = settings()
+    with wend.config(backend="native") as inside:
+        assert inside.backend == settings().backend == "native"
+    assert settings() == before
+
+
+def test_a_block_is_left_by_an_error_too() -> None:
+    before = settings()
+    with pytest.raises(ZeroDivisionError), wend.config(backend="native"):
+        raise ZeroDivisionError
+    assert settings() == before
+
+
+def test_a_block_does_not_reach_other_threads() -> None:
+    found = []
+    with wend.config(backend="native"):
+        thread = threading.Thread(target=lambda: found.append(settings().backend))
+        thread.start()
+        thread.join()
+    assert found == ["numpy"]
+
+
+def test_an_unknown_setting_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="'bakend' is not a setting of wend; there are backend"):
+        wend.config(bakend="native")
+
+
+def test_an_unknown_backend_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="no backend 'fortran'; there are numpy and native"):
+        wend.function(lambda x: x, backend="fortran")(1.0)
+
+
+def test_the_environment_sets_defaults() -> None:
+    code = "from wend.base.config import settings; print(settings().backend, settings().verify)"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "WEND_BACKEND": "native", "WEND_VERIFY": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout == "native True\n"
+
+
+def test_scopes():
+    before = settings()
+    with wend.config(backend="native") as inner:
+        assert inner.backend == settings().backend == "native"
+        with wend.config(verify=not before.verify):
+            assert settings().backend == "native"
+        assert settings().verify == before.verify
+    assert settings() == before
+
+
+def test_for_the_rest_of_the_program():
+    """In every thread; and the environment before it."""
+    code = (
+        "import threading, wend; from wend.base.config import settings;"
+        "print(settings().backend, settings().verify);"
+        "wend.config(backend='numpy');"
+        "t = threading.Thread(target=lambda: print(settings().backend, settings().verify));"
+        "t.start(); t.join()"
+    )
+    environment = {**os.environ, "WEND_BACKEND": "native", "WEND_VERIFY": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines() == ["native True", "numpy True"]

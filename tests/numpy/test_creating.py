@@ -1,0 +1,73 @@
+"""`wend.numpy.creating` beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wend
+import wend.numpy as wnp
+from tests.helpers.samples import between
+from tests.helpers.traced import DTYPES, arrays, check, scalars, slope
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like"])
+@given(x=arrays(), dtype=st.none() | st.sampled_from(DTYPES))
+def test_arrays_like_another(name: str, x: np.ndarray, dtype: Any) -> None:
+    check(lambda m, x: getattr(m, name)(x), x)
+    check(lambda m, x: getattr(m, name)(x, dtype=dtype), x)
+    check(lambda m, x: getattr(m, name)(x, dtype, shape=(2, 0)), x)
+    check(lambda m, x: m.empty_like(x, dtype) * 0 == 0, np.ones(x.shape, x.dtype))
+
+
+@given(x=arrays(), number=scalars, dtype=st.none() | st.sampled_from(DTYPES))
+def test_full_like(x: np.ndarray, number: Any, dtype: Any) -> None:
+    kinds = np.asarray(number).dtype.kind, (dtype or x.dtype).kind
+    if kinds[0] == "c" and kinds[1] not in "cb":
+        return  # NumPy warns that it drops the imaginary part
+    check(lambda m, x: m.full_like(x, number, dtype), x)
+    if kinds[0] != "c" or x.dtype.kind in "cb":
+        check(lambda m, x: m.full_like(x, number, shape=3), x)
+
+
+@given(x=arrays(), dtype=st.none() | st.sampled_from(DTYPES))
+def test_arrays_of_traced_ones(x: np.ndarray, dtype: Any) -> None:
+    if x.dtype.kind in "fc" and dtype is not None and dtype.kind not in "fc":
+        return  # NaN as an integer
+    if x.dtype.kind == "c" and dtype is not None and dtype.kind != "c":
+        return
+    for make in ("asarray", "array"):
+        check(lambda m, x, make=make: getattr(m, make)(x, dtype=dtype), x, through=False)
+        check(lambda m, x, make=make: getattr(m, make)([x, x], dtype=dtype), x, through=False)
+        check(
+            lambda m, x, make=make: getattr(m, make)([[x, x], (x, 1)]),
+            x.reshape(-1)[:1].sum(),
+            through=False,
+        )
+
+
+def test_a_list_with_python_numbers() -> None:
+    check(lambda m, x: m.asarray([x, 2, 0.5]), np.float32(3), through=False)
+    check(lambda m, x: m.asarray([x, 2]), np.int8(3), through=False)
+    check(lambda m, x: m.array([[x, 2.5], [0, x]]), 4, through=False)
+    check(lambda m, x: m.array([x, [x]]), np.float64(1), through=False)
+
+
+def test_like_an_array_of_unknown_size() -> None:
+    @wend.function(input_signature=[wend.TensorSpec([None], "float32")])
+    def like(x: Any) -> Any:
+        return wnp.zeros_like(x), wnp.full_like(x, 2, int), wnp.ones_like(x, shape=(2,))
+
+    found = like(np.ones(3, np.float32))
+    wanted = np.zeros(3, np.float32), np.full(3, 2), np.ones(2, np.float32)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
+def test_gradients() -> None:
+    slope(lambda x: wnp.asarray([x[0] * x[1], x[1], 2.0]), between(-1, 1, 2))
+    slope(lambda x: wnp.full_like(x, x[0]) * x, between(-1, 1, 3))

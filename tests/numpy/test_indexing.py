@@ -1,0 +1,182 @@
+"""`wend.numpy.indexing` beside NumPy: every form of `x[key]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import wend
+import wend.numpy as wnp
+from tests.helpers.samples import between
+from tests.helpers.traced import arrays, check, outcome, slope
+
+sides = st.integers(-4, 4)
+slices = st.builds(
+    slice, st.none() | sides, st.none() | sides, st.none() | st.sampled_from([1, 2, -1, -2])
+)
+index_arrays = hnp.arrays(
+    st.sampled_from([np.int64, np.int8, np.uint8]),
+    st.sampled_from([(), (1,), (2,), (2, 1), (0,)]),
+    elements=st.integers(0, 2),
+)
+negative_arrays = hnp.arrays(np.int32, st.sampled_from([(1,), (2,)]), elements=st.integers(-4, 3))
+
+
+@st.composite
+def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
+    """Tuples of everything NumPy takes; some do not fit."""
+    entries: list[Any] = []
+    used, dots = 0, False
+    while used < len(shape) and draw(st.integers(0, 4)):
+        kind = draw(st.sampled_from(["slice", "int", "None", "array", "mask", "dots", "list"]))
+        if kind == "None":
+            entries.append(None)
+        elif kind == "dots" and not dots:
+            entries.append(...)
+            dots = True
+        elif kind == "mask":
+            rank = draw(st.integers(1, len(shape) - used))
+            sizes = shape[used : used + rank]
+            entries.append(draw(hnp.arrays(bool, sizes)))
+            used += rank
+        else:
+            options = {
+                "slice": slices,
+                "int": sides,
+                "list": st.lists(st.integers(0, 2), max_size=2),
+            }
+            entries.append(draw(options.get(kind, index_arrays | negative_arrays)))
+            used += 1
+    return entries[0] if len(entries) == 1 and draw(st.booleans()) else tuple(entries)
+
+
+@given(
+    x=arrays(shapes=hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)),
+    data=st.data(),
+)
+def test_every_form(x: np.ndarray, data: st.DataObject) -> None:
+    key = data.draw(keys(x.shape))
+    check(lambda m, x: x[key], x, through=False)
+
+
+@given(
+    x=arrays(shapes=hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=3)),
+    data=st.data(),
+)
+def test_traced_positions(x: np.ndarray, data: st.DataObject) -> None:
+    """The arrays, masks and ints of the key are arguments of the function as well."""
+    key = data.draw(keys(x.shape))
+    entries = key if isinstance(key, tuple) else (key,)
+    places = [k for k, e in enumerate(entries) if isinstance(e, (np.ndarray, int))]
+
+    def call(_: Any, x: Any, *traced: Any) -> Any:
+        filled = list(entries)
+        for k, index in zip(places, traced, strict=True):
+            filled[k] = index
+        return x[tuple(filled)]
+
+    empty = any(
+        np.size(e) == 0 or (np.asarray(e).dtype == bool and not np.any(e))
+        for e in entries
+        if isinstance(e, (np.ndarray, list))
+    )
+    if empty and isinstance(outcome(lambda: x[key]), IndexError):
+        return  # what is out of range is not noticed where nothing is read
+    masks = [e for e in entries if isinstance(e, np.ndarray) and e.dtype == bool]
+    if masks and "shape mismatch" in str(outcome(lambda: x[key])):
+        return  # how many a mask chooses only the run tells, and then it is a ValueError
+    check(call, x, *(entries[k] for k in places), through=False)
+
+
+def test_many_examples_of_each_kind() -> None:
+    x = np.arange(120).reshape(2, 3, 4, 5)
+    i, j = np.array([0, 1, 1]), np.array([[2], [0]])
+    mask = x[0, 0] % 3 == 0
+    for key in [
+        0, -1, (1, -2), slice(None, None, -1), (..., 0), (0, ..., -1), None, (None, 0, None), ...,
+        (slice(1, 9), slice(-2, None), slice(3, 0, -2)), (), i, (i, i), (slice(None), i, i),
+        (i, slice(None), i), (0, slice(None), i), (slice(None), i, 0), (i, None, j[:, 0:1]),
+        (slice(None), j, slice(None), j), (..., i), (i, ...), (0, ..., i), (None, i), (i[:0],),
+        (..., mask), (0, 0, mask), x % 7 == 0, (x[:, 0, 0, 0] > 9,),
+        (slice(None), [True, False, True]), (0, [2, 1]), ([0, 1], [2, 0]), [], (slice(None), []),
+        (np.int8(1), np.uint8(0)), (i, mask[0, :3]),
+        (i[0], slice(None), i[1]), (slice(None), np.array(1), None, np.array([0, 1])),
+        (slice(1, 2), None, i, 0),
+    ]:  # fmt: skip
+        check(lambda m, x, key=key: x[key], x, through=False)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [2, -3, (0, 3), (0, 0, 0), np.array([0, 2]), (slice(None), [3]), np.ones(3, bool), 1.5, "a",
+     np.array([0.5]), (..., ...), np.ones((2, 2), bool), (np.zeros(2, int), np.zeros(3, int)),
+     slice(0, 1, 0), slice(0.5, None)],
+)  # fmt: skip
+def test_keys_that_do_not_fit(key: Any) -> None:
+    check(lambda m, x: x[key], between(-1, 1, 2, 3), through=False)
+
+
+def test_a_traced_position_out_of_range() -> None:
+    for k in (3, -4):
+        check(lambda m, x, k: x[k], np.arange(3), k, through=False)
+        check(lambda m, x, k: m.take(x, k), np.arange(3), np.int64(k))
+
+
+def test_what_has_to_be_known_says_so() -> None:
+    x = np.arange(3)
+    with pytest.raises(IndexError, match="bounds of a slice"):
+        wend.function(lambda x, k: x[:k])(x, 1)
+    with pytest.raises(IndexError, match=r"wend\.cond"):
+        wend.function(lambda x: x[True])(x)
+    with pytest.raises(IndexError, match=r"wend\.cond"):
+        wend.function(lambda x: x[np.bool_(False)])(x)
+
+
+@given(x=arrays(), axis=st.none() | st.integers(-4, 3), indices=index_arrays | negative_arrays)
+def test_take(x: np.ndarray, axis: Any, indices: np.ndarray) -> None:
+    if not x.size:
+        return  # NumPy does not look at positions then
+    check(lambda m, x, k: m.take(x, k, axis), x, indices)
+    check(lambda m, x: m.take(x, indices, axis=axis), x)
+    check(lambda m, x: x.take(indices, axis), x)
+    check(lambda m, k: m.take(x, k, axis=axis), indices, through=False)
+
+
+@given(
+    x=arrays(shapes=hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3)),
+    axis=st.integers(-3, 2),
+    seed=st.integers(0, 9),
+)
+def test_take_along_axis(x: np.ndarray, axis: int, seed: int) -> None:
+    order = np.argsort(np.random.default_rng(seed).random(x.shape), axis=0)
+    check(lambda m, x, k: m.take_along_axis(x, k, axis), x, order)
+    check(lambda m, x: m.take_along_axis(x, order[:1], axis=axis), x)
+
+
+@given(x=arrays())
+def test_nonzero(x: np.ndarray) -> None:
+    check(lambda m, x: m.nonzero(x), x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[1] * x[0, 2],
+        lambda x: x[:, ::-2] ** 2,
+        lambda x: x[..., None, -1] * x[:, 1:],
+        lambda x: x[[0, 0, 1], [2, 2, -1]] ** 2,
+        lambda x: x[:, [0, 0, 2]] ** 2,
+        lambda x: x[x > 0] ** 2,
+        lambda x: x[np.array([True, False])] ** 3,
+        lambda x: wnp.take(x, [0, 5, 5]) ** 2,
+        lambda x: wnp.take_along_axis(x, np.argsort(x, 1), 1) * np.arange(3),
+        lambda x: x[wnp.argmax(x, axis=0), [0, 1, 2]] ** 2,
+    ],
+)
+def test_gradients(function: Any) -> None:
+    slope(function, between(-1, 1, 2, 3))

@@ -1,0 +1,66 @@
+"""The namespace: on plain arrays NumPy's own; every function there is, is tested somewhere."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from tests.numpy import (
+    test_contracting,
+    test_creating,
+    test_elementwise,
+    test_indexing,
+    test_linalg,
+    test_reducing,
+    test_shaping,
+)
+from wend.numpy.public import STAGED
+
+FUNCTIONS = sorted(
+    name
+    for name, value in vars(wnp).items()
+    if callable(value) and getattr(value, "__module__", "").startswith("wend.numpy")
+)
+
+
+def test_every_function_is_compared_with_numpy() -> None:
+    modules = (
+        test_contracting, test_creating, test_elementwise, test_indexing, test_linalg,
+        test_reducing, test_shaping,
+    )  # fmt: skip
+    text = "\n".join(inspect.getsource(module) for module in modules)
+    tested = {*test_elementwise.UFUNCS, *test_elementwise.OTHERS}
+    missing = [name for name in FUNCTIONS if name not in tested]
+    assert [n for n in missing if f"m.{n}(" not in text and f'"{n}"' not in text] == []
+
+
+def test_every_function_is_numpys_and_says_so() -> None:
+    assert [name for name in FUNCTIONS if not hasattr(np, name)] == []
+    assert [name for name in FUNCTIONS if not getattr(wnp, name).__doc__] == []
+    assert [name for name in FUNCTIONS if getattr(np, name) not in STAGED] == []
+
+
+def test_what_is_no_function_is_numpys_object() -> None:
+    for name in ("float32", "pi", "inf", "newaxis", "ndarray", "arange", "zeros", "finfo", "eye"):
+        assert getattr(wnp, name) is getattr(np, name)
+
+
+def test_options_of_ufuncs_work_on_plain_arrays_and_are_refused_by_name_on_traced_ones() -> None:
+    x, out = np.ones(3), np.zeros(3)
+    wnp.add(x, 1, out=out, where=np.array([True, False, True]))
+    np.testing.assert_array_equal(out, [2, 0, 2])
+    with pytest.raises(TypeError, match="takes no where"):
+        wend.function(lambda x: wnp.add(x, 1, where=x > 0))(x)
+    with pytest.raises(TypeError, match="takes 2 arrays"):
+        wend.function(lambda x: wnp.add(x))(x)
+
+
+@pytest.mark.parametrize("function", [np.fft.fft, np.gcd, np.add.accumulate, np.percentile])
+def test_a_function_that_is_not_known_says_so(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"numpy\..* is not known for traced arrays"):
+        wend.function(lambda x: function(x, 1))(np.ones(3))

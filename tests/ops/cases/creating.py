@@ -1,0 +1,31 @@
+"""Rows of `wend.ops.creating`."""
+
+import numpy as np
+
+from tests.helpers.cases import Case
+from tests.helpers.samples import arrays
+from wend.ir.dtypes import ALL
+
+CASES = [
+    *(
+        Case("constant", lambda value: value, [()], attrs={"value": value})
+        for dtype in sorted(ALL, key=str)
+        for value in arrays(dtype)
+    ),
+    *(
+        Case(
+            "iota",
+            lambda dtype, length: np.array(list(range(length)), dtype),
+            [()],
+            attrs={"dtype": np.dtype(dtype), "length": length},
+        )
+        for dtype in ("i8", "i4", "f8", "f4", "u1")
+        for length in (0, 1, 5)
+    ),
+    Case(
+        "iota",
+        lambda n, dtype, length: np.arange(n, dtype=dtype),
+        [(np.int64(0),), (np.int32(7),)],
+        attrs={"dtype": np.dtype("i8"), "length": None},
+    ),
+]

@@ -1,0 +1,53 @@
+"""Rows of `wend.ops.linalg`."""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from tests.helpers.cases import Case
+from tests.helpers.samples import between, complexes
+
+
+def stacked(function: Any) -> Any:
+    """A function of matrices on stacks of them."""
+
+    def reference(*xs: Any) -> Any:
+        stack = xs[0].shape[:-2]
+        out = [function(*(x[place] for x in xs)) for place in np.ndindex(stack)]
+        return np.array(out).reshape(*stack, *xs[-1].shape[-2:])
+
+    return reference
+
+
+def matrix(*shape: int, seed: int = 0) -> np.ndarray:
+    """One that is well-conditioned."""
+    return between(-1, 1, *shape, seed=seed) + 2 * np.eye(shape[-1])
+
+
+def through_symmetric(x: Any) -> Any:
+    return x @ np.swapaxes(x, -1, -2)
+
+
+CASES = [
+    Case(
+        "solve",
+        stacked(lambda a, y: scipy.linalg.inv(a) @ y),
+        [(matrix(2, 2).astype(np.float32), np.ones((2, 1), np.float32))],
+        [
+            (matrix(3, 3), between(-1, 1, 3, 2)),
+            (matrix(2, 3, 3), between(-1, 1, 2, 3, 1)),
+            (matrix(2, 2) + 1j * matrix(2, 2, seed=1), complexes(2, 2)),
+            (matrix(1, 1), between(-1, 1, 1, 0)),
+        ],
+        exact=False,
+    ),
+    # The kernel reads the lower triangle only; derivatives are those on symmetric matrices, so they
+    # are checked in tests/ops/test_linalg.py.
+    Case(
+        "cholesky",
+        stacked(lambda a: scipy.linalg.cholesky(a, lower=True)),
+        [(through_symmetric(matrix(3, 3)),), (through_symmetric(matrix(2, 2, 2)),)],
+        exact=False,
+    ),
+]

@@ -1,0 +1,48 @@
+"""Each pass as text: tests/golden/<pass>/*.wir hold a graph, `====`, and what becomes of it.
+
+Write the first half by hand, `pytest --update-golden` writes the second; review it as a diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.golden import FOLDER, Golden
+from wend.ir import Graph, parse, to_text, verify
+from wend.passes.cse import cse
+from wend.passes.dce import dce
+from wend.passes.fold import fold
+from wend.passes.inline import inline_calls
+from wend.passes.loops import canonical_loops
+
+PASSES: dict[str, Callable[[Graph], Graph]] = {
+    "cse": cse,
+    "dce": dce,
+    "fold": fold,
+    "inline": inline_calls,
+    "loops": canonical_loops,
+}
+CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob("*.wir"))]
+
+
+@pytest.mark.parametrize(("name", "file"), CASES, ids=lambda x: getattr(x, "stem", x))
+def test_pass(name: str, file: Path, golden: Golden) -> None:
+    before, _, _ = file.read_text(encoding="utf-8").partition("====\n")
+    graph = verify(parse(before.strip()))
+    assert to_text(graph) == before.strip()
+    after = verify(PASSES[name](graph))
+    golden.check(f"{name}/{file.name}", f"{before}====\n{to_text(after)}")
+    assert to_text(graph) == before.strip(), "a pass never edits its input"
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_has_cases_and_a_second_run_changes_nothing(name: str) -> None:
+    files = [file for other, file in CASES if other == name]
+    assert files
+    for file in files:
+        before = file.read_text(encoding="utf-8").partition("====\n")[0]
+        once = PASSES[name](parse(before.strip()))
+        assert to_text(PASSES[name](once)) == to_text(once)

@@ -1,0 +1,170 @@
+"""`print` and `assert_`: in program order, once for each time that they run (D16)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wend
+from tests.helpers.graphs import check_graph, names, traced
+from wend.base.errors import AssertionFailed
+
+
+def noisy(x):
+    wend.print("in", x)
+    y = wend.while_loop(
+        lambda v: (wend.print("test", v), v < 8.0)[1],
+        lambda v: (wend.print("body", v), v * v)[1],
+        x,
+    )
+    wend.cond(
+        x > 2.5,
+        lambda: (wend.print("large"), 1)[1],
+        lambda: (wend.print("small"), 1)[1],
+    )
+    wend.fori_loop(0, 2, lambda i, c: (wend.print("i", i), c)[1], ())
+    wend.scan(lambda c, e: ((wend.print("row", e), c)[1], None), 0, np.array([7.0]))
+    wend.print("out", y)
+    return y
+
+
+LINES = [
+    "in 2.0",
+    "test 2.0",
+    "body 2.0",
+    "test 4.0",
+    "body 4.0",
+    "test 16.0",
+    "small",
+    "i 0",
+    "i 1",
+    "row 7.0",
+    "out 16.0",
+]
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_order(capsys):
+    fun = wend.function(noisy)
+    assert fun(2.0) == 16.0
+    assert lines(capsys) == LINES
+    assert fun(2.0) == 16.0
+    assert lines(capsys) == LINES
+    fun(3.0)
+    assert "large" in lines(capsys)
+    assert fun.trace_count == 1
+    check_graph(fun.get_concrete_function(2.0).graph)
+
+
+def test_a_gradient_prints_once(capsys):
+    assert wend.grad(noisy)(2.0) == 32.0
+    assert lines(capsys) == LINES
+    value, pullback = wend.vjp(noisy, 2.0)
+    assert lines(capsys) == LINES
+    assert (value, pullback(1.0)) == (16.0, (32.0,))
+    assert lines(capsys) == []
+    assert wend.grad(wend.grad(noisy))(2.0) == 48.0
+    assert lines(capsys) == LINES
+
+
+def test_a_gradient_in_a_trace_prints_in_place(capsys):
+    @wend.function
+    def fun(x):
+        wend.print("before")
+        slope = wend.grad(noisy)(x)
+        value, pullback = wend.vjp(noisy, x)
+        wend.print("after", value)
+        return slope + pullback(1.0)[0]
+
+    assert fun(2.0) == 64.0
+    assert lines(capsys) == ["before", *LINES, *LINES, "after 16.0"]
+
+
+def test_an_unused_call_prints(capsys):
+    inner = wend.function(noisy)
+
+    @wend.function
+    def fun(x):
+        inner(x)
+        inner(x)
+        return x
+
+    fun(2.0)
+    assert lines(capsys) == LINES * 2
+
+
+def test_a_loop_that_only_prints_is_kept(capsys):
+    @wend.function
+    def fun(n):
+        wend.fori_loop(0, n, lambda i, c: (wend.print(i), c)[1], ())
+        return 1.0
+
+    fun(3)
+    assert lines(capsys) == ["0", "1", "2"]
+    fun(0)
+    assert lines(capsys) == []
+
+
+def test_formats(capsys):
+    @wend.function
+    def fun(x):
+        wend.print("{}", x, "}{", sep="|")
+        wend.print(x, x, format="{:.2f} and {}")
+        wend.print("array", x, True, 3, None)
+        return x
+
+    fun(0.5)
+    assert lines(capsys) == ["{}|0.5|}{", "0.50 and 0.5", "array 0.5 True 3 None"]
+    wend.print("{}", 1.0, "}{")
+    wend.print(1.0, format="{:.1f}")
+    assert lines(capsys) == ["{} 1.0 }{", "1.0"]
+
+
+def test_assertions():
+    @wend.function
+    def root(x):
+        wend.assert_(x >= 0.0, "x is {}", x)
+        return 1.0  # that nothing depends on x does not save it
+
+    assert root(4.0) == 1.0
+    with pytest.raises(AssertionFailed, match=r"x is -4\.0") as caught:
+        root(-4.0)
+    assert isinstance(caught.value, AssertionError)
+    assert "test_effects.py" in caught.value.__notes__[0]
+    assert root(4.0) == 1.0  # the next good call works
+
+
+def test_assertion_at_once():
+    wend.assert_(True)
+    wend.assert_(np.bool_(True))
+    with pytest.raises(AssertionFailed, match="no 3"):
+        wend.assert_(False, "no {}", 3)
+    with pytest.raises(AssertionFailed, match=r"assertion at test_effects\.py:\d+ failed"):
+        wend.assert_(False)
+
+
+def test_assertion_in_a_loop_stops_it(capsys):
+    @wend.function
+    def fun(n):
+        def body(i, c):
+            wend.print("trip", i)
+            wend.assert_(i < 1, "i = {}", i)
+            return c + 1
+
+        return wend.fori_loop(0, n, body, 0)
+
+    assert fun(1) == 1
+    with pytest.raises(AssertionFailed, match="i = 1"):
+        fun(5)
+    assert lines(capsys) == ["trip 0", "trip 0", "trip 1"]
+
+
+def test_pure_functions_have_no_token():
+    def fun(x):
+        return wend.fori_loop(0, 3, lambda i, v: wend.cond(v > 0.0, lambda: v, lambda: -v), x)
+
+    assert "token" not in str(traced(fun, 1.0))
+    assert names(traced(noisy, 2.0)).count("print") == 8
