@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import wend.numpy as wnp
 from tests.helpers import arrays
 from tests.helpers.array_cases import SAMPLES
 from tests.helpers.arrays import Sample, reach
-
-import wend.numpy as wnp
 from wend.numpy.public import STAGED
 
 ROOT = Path(__file__).resolve().parents[2]
