@@ -77,7 +77,9 @@ def _functions(module: Any, prefix: str = "") -> list[str]:
     return [
         prefix + name
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and (not name.startswith("_") or name.startswith("__array_n"))
+        if inspect.isfunction(value)
+        and value.__module__.startswith("wend")
+        and (not name.startswith("_") or name.startswith("__array_n"))
     ]
 
 
