@@ -21,9 +21,9 @@ def test_a_gradient_with_two_records_a_trip_is_linear_in_the_trips() -> None:
         gradient(1.1, trips)
         runs = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             gradient(1.1, trips)
-            runs.append(time.perf_counter() - start)
+            runs.append(time.process_time() - start)
         return min(runs) / trips
 
     assert seconds_a_trip(8000) < 4 * seconds_a_trip(500)

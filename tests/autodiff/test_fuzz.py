@@ -11,7 +11,14 @@ from hypothesis import HealthCheck, given, reject, settings
 
 import wend
 import wend.numpy as wnp
-from tests.helpers.random_programs import Program, complex_step, plain, programs, staged
+from tests.helpers.random_programs import (
+    Program,
+    Staged,
+    complex_step,
+    plain,
+    programs,
+    staged,
+)
 from wend.base.errors import CarryError, TypeMismatchError
 
 AT = np.array([0.4, -0.7, 0.3, -0.2, 0.9])
@@ -113,8 +120,23 @@ def test_unknown_size(program):
 @examples(2 * settings().max_examples)
 @given(programs(depth=2, scalars_only=True))
 def test_native(program):
-    fun = wend.function(staged(program), backend="native")
-    np.testing.assert_allclose(fun(*ARGS), plain(program, *ARGS)[0], rtol=1e-9, atol=1e-9)
+    """Value, gradient and second order on the native backend."""
+
+    def fun(x, y):
+        return program(Staged(), x, y, None)  # that has no vectors
+
+    def weighted(x, y):
+        dx, dy = wend.grad(fun, (0, 1))(x, y)
+        return dx * 2.0 - dy
+
+    both = wend.value_and_grad(fun, (0, 1)), wend.grad(weighted, (0, 1))
+    expected = both[0](*ARGS[:2]), both[1](*ARGS[:2])
+    with wend.config(backend="native"):
+        found = both[0](*ARGS[:2]), both[1](*ARGS[:2])
+    np.testing.assert_allclose(found[0][0], plain(program, *ARGS)[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[0][1], complex_step(program, AT)[0][:2], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found[0][1], expected[0][1], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.slow

@@ -63,3 +63,13 @@ def test_import_is_light() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_import_is_quick() -> None:
+    # Of the processor, so that a busy machine does not count.
+    code = "import time; t = time.process_time(); import wend; print(time.process_time() - t)"
+    seconds = min(
+        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+        for _ in range(3)
+    )
+    assert seconds < 0.5

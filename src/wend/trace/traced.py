@@ -50,11 +50,11 @@ class Traced:
         """The arguments of the graph, for a backend.
 
         Raises:
-            LeakedValueError: it captures a traced array whose trace has ended.
+            LeakedValueError: it is given or captures a traced array whose trace has ended.
         """
-        for binding in self.bindings:
-            if isinstance(binding, Staged):
-                raise binding.leaked()
+        for array in (*leaves, *self.bindings):
+            if isinstance(array, Staged):
+                raise array.leaked()
         world = [None] if self.has_world else []
         return [*map(to_run, leaves), *world, *map(to_run, self.bindings)]
 

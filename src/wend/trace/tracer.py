@@ -14,7 +14,7 @@ from wend.eager.dispatch import Recorder, Staged
 from wend.eager.promotion import PYTHON_SCALARS
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.numpy import contracting, indexing, reducing, shaping
+from wend.numpy import contracting, creating, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 
@@ -29,11 +29,13 @@ def _binary(function: Callable[..., Any], *, weak: bool = True) -> tuple[Any, An
     def forward(self: Tracer, other: Any) -> Any:
         if not _is_operand(other):
             return NotImplemented
+        other = _joined(other)
         return _kept_weak(function(self, other), weak and _is_scalar(self) and _is_scalar(other))
 
     def reflected(self: Tracer, other: Any) -> Any:
         if not _is_operand(other):
             return NotImplemented
+        other = _joined(other)
         return _kept_weak(function(other, self), weak and _is_scalar(self) and _is_scalar(other))
 
     return forward, reflected
@@ -41,6 +43,11 @@ def _binary(function: Callable[..., Any], *, weak: bool = True) -> tuple[Any, An
 
 def _is_operand(x: Any) -> bool:
     return isinstance(x, (Staged, np.ndarray, np.generic, list, *PYTHON_SCALARS))
+
+
+def _joined(x: Any) -> Any:
+    """A list of traced numbers as one array; anything else as it is."""
+    return creating.asarray(x) if isinstance(x, list) else x
 
 
 def _kept_weak(result: Any, weak: bool) -> Any:
