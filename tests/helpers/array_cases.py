@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from tests.helpers.arrays import Sample
 
 
@@ -74,6 +75,9 @@ _add("where", BOOLS, X, Y)
 
 # Made, shaped, joined
 _add("array asarray", X, through=False)
+_add("copy", X)
+_add("ascontiguousarray asanyarray", X, through=False)
+_add("ascontiguousarray", 2.0, through=False)
 _add("zeros_like ones_like", X)
 _add("empty_like", X, of=lambda y: y.shape, through=False)
 _add("full_like", X, 3.0)

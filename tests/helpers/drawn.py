@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.helpers.arrays import assert_same, flat, quiet
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.arrays import assert_same, flat, quiet
 
 REAL = ["f4", "f8", "i1", "i4", "i8", "u1", "?"]
 FLOATS = ["f4", "f8"]

@@ -9,8 +9,9 @@ from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable
 from wend.ops import build
 
-# Their derivatives are checked on symmetric matrices, in tests/ops/test_linalg.py.
-CHECKED_ELSEWHERE = {"cholesky"}
+# Their derivatives are checked on symmetric matrices, in tests/ops/test_linalg.py
+# and tests/numpy/test_decompositions.py.
+CHECKED_ELSEWHERE = {"cholesky", "eigh"}
 
 
 def listed_ops() -> list[Op]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.helpers.drawn import ALL, FLOATS, REAL, axes, check, drawn, few
 
 MODES = st.sampled_from(["full", "same", "valid"])

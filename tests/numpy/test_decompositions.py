@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.arrays import Sample, check_gradient
-from tests.helpers.drawn import INEXACT, check, drawn, few
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.arrays import Sample, check_gradient
+from tests.helpers.drawn import INEXACT, check, drawn, few
 
 ANY = [*INEXACT, "i4"]
 SHAPES = st.sampled_from([(3, 3), (4, 2), (2, 4), (2, 3, 3), (1, 1), (2, 2, 3)])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.drawn import check, few
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.drawn import check, few
 
 SIZES = {"i": 2, "j": 3, "k": 1, "l": 2, "m": 3}
 FIXED = [

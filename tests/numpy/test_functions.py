@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import wend.numpy as wnp
 from tests.helpers import arrays
 from tests.helpers.array_cases import SAMPLES
 from tests.helpers.arrays import Sample, reach
-
-import wend.numpy as wnp
 from wend.numpy.public import STAGED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,9 @@ def _functions(module: Any, prefix: str = "") -> list[str]:
     return [
         prefix + name
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and (not name.startswith("_") or name.startswith("__array_n"))
+        if inspect.isfunction(value)
+        and value.__module__.startswith("wend")
+        and (not name.startswith("_") or name.startswith("__array_n"))
     ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 WHOLE = ["i1", "i4", "i8", "u1"]

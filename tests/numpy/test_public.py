@@ -10,6 +10,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.array_cases import SAMPLES
 from tests.numpy import (
     test_contracting,
     test_creating,
@@ -27,6 +28,11 @@ FUNCTIONS = sorted(
     if callable(value) and getattr(value, "__module__", "").startswith("wend.numpy")
 )
 
+# NumPy's own do not ask their arguments what to do, or are not there.
+NOT_ASKED = set(
+    "__array_namespace_info__ empty finfo full iinfo logsumexp ones put_along_axis zeros".split()
+)
+
 
 def test_every_function_is_compared_with_numpy() -> None:
     modules = (
@@ -35,18 +41,20 @@ def test_every_function_is_compared_with_numpy() -> None:
     )  # fmt: skip
     text = "\n".join(inspect.getsource(module) for module in modules)
     tested = {*test_elementwise.UFUNCS, *test_elementwise.OTHERS}
+    tested |= {sample.name for sample in SAMPLES}
     missing = [name for name in FUNCTIONS if name not in tested]
     assert [n for n in missing if f"m.{n}(" not in text and f'"{n}"' not in text] == []
 
 
 def test_every_function_is_numpys_and_says_so() -> None:
-    assert [name for name in FUNCTIONS if not hasattr(np, name)] == []
+    assert [name for name in FUNCTIONS if not hasattr(np, name)] == ["logsumexp"]
     assert [name for name in FUNCTIONS if not getattr(wnp, name).__doc__] == []
-    assert [name for name in FUNCTIONS if getattr(np, name) not in STAGED] == []
+    known = {name for name in FUNCTIONS if getattr(np, name, None) in STAGED}
+    assert set(FUNCTIONS) - known == NOT_ASKED
 
 
 def test_what_is_no_function_is_numpys_object() -> None:
-    for name in ("float32", "pi", "inf", "newaxis", "ndarray", "arange", "zeros", "finfo", "eye"):
+    for name in ("float32", "pi", "inf", "newaxis", "ndarray"):
         assert getattr(wnp, name) is getattr(np, name)
 
 
@@ -60,7 +68,7 @@ def test_options_of_ufuncs_work_on_plain_arrays_and_are_refused_by_name_on_trace
         wend.function(lambda x: wnp.add(x))(x)
 
 
-@pytest.mark.parametrize("function", [np.fft.fft, np.gcd, np.add.accumulate, np.percentile])
+@pytest.mark.parametrize("function", [np.fft.fft, np.spacing, np.add.accumulate, np.partition])
 def test_a_function_that_is_not_known_says_so(function: Any) -> None:
     with pytest.raises(TypeError, match=r"numpy\..* is not known for traced arrays"):
         wend.function(lambda x: function(x, 1))(np.ones(3))

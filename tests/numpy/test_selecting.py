@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 
 # Choices

@@ -9,9 +9,9 @@ import pytest
 import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.drawn import FLOATS, check, drawn, few, spread
 
 import wend
+from tests.helpers.drawn import FLOATS, check, drawn, few, spread
 from wend.numpy import special
 
 ONE = """erf erfc erfinv erfcinv ndtr ndtri log_ndtr expit logit log_expit gamma gammaln digamma psi

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
 
+from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
 from wend.numpy.statistics import _CONTINUOUS
 
 NANS = "nansum nanprod nanmean nanmax nanmin nanvar nanstd"

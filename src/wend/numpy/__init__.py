@@ -8,6 +8,7 @@ from numpy import bool_ as bool_
 from numpy import broadcast_shapes as broadcast_shapes
 from numpy import complex64 as complex64
 from numpy import complex128 as complex128
+from numpy import diag_indices as diag_indices
 from numpy import e as e
 from numpy import errstate as errstate
 from numpy import euler_gamma as euler_gamma
@@ -15,6 +16,7 @@ from numpy import float16 as float16
 from numpy import float32 as float32
 from numpy import float64 as float64
 from numpy import from_dlpack as from_dlpack
+from numpy import indices as indices
 from numpy import inf as inf
 from numpy import int8 as int8
 from numpy import int16 as int16
@@ -27,10 +29,14 @@ from numpy import ndarray as ndarray
 from numpy import newaxis as newaxis
 from numpy import pi as pi
 from numpy import promote_types as promote_types
+from numpy import tri as tri
+from numpy import tril_indices as tril_indices
+from numpy import triu_indices as triu_indices
 from numpy import uint8 as uint8
 from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
+from numpy import unravel_index as unravel_index
 
 from wend.numpy import linalg as linalg
 from wend.numpy import special as special
@@ -53,6 +59,9 @@ from wend.numpy.contracting import outer as outer
 from wend.numpy.contracting import tensordot as tensordot
 from wend.numpy.contracting import vdot as vdot
 from wend.numpy.contracting import vecdot as vecdot
+from wend.numpy.copying import asanyarray as asanyarray
+from wend.numpy.copying import ascontiguousarray as ascontiguousarray
+from wend.numpy.copying import copy as copy
 from wend.numpy.creating import array as array
 from wend.numpy.creating import asarray as asarray
 from wend.numpy.creating import empty_like as empty_like

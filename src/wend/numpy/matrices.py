@@ -145,11 +145,20 @@ def cross(
     return shaping.stack(parts, axis=axisc)
 
 
+def _with_ranks(name: str, *operands: tuple[Any, int]) -> list[Any]:
+    """Operands of at least these ranks, or NumPy's error."""
+    found = [strong(x) for x, _ in operands]
+    for x, (_, least) in zip(found, operands, strict=True):
+        if shaping.rank_of(x) < least:
+            raise ValueError(f"{name}: Input operand does not have enough dimensions")
+    return found
+
+
 def matvec(x1: Any, x2: Any, /) -> Any:
     """`numpy.matvec`, for traced arrays as well."""
     if not any_staged([x1, x2]):
         return np.matvec(x1, x2)
-    x1, x2 = all_staged((x1, x2))
+    x1, x2 = _with_ranks("matvec", (x1, 2), (x2, 1))
     return shaping.squeeze(contracting.matmul(x1, shaping.expand_dims(x2, -1)), -1)
 
 
@@ -157,7 +166,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     """`numpy.vecmat`, for traced arrays as well."""
     if not any_staged([x1, x2]):
         return np.vecmat(x1, x2)
-    x1, x2 = all_staged((x1, x2))
+    x1, x2 = _with_ranks("vecmat", (x1, 1), (x2, 2))
     row = shaping.expand_dims(ew.conjugate(x1), -2)
     return shaping.squeeze(contracting.matmul(row, x2), -2)
 

@@ -2,16 +2,23 @@
 
 from tests.ops.cases import (
     contracting,
+    convolving,
     creating,
+    decompositions,
     effects,
     elementwise,
+    factors,
     indexing,
     linalg,
     lists,
     maybe,
+    numbers,
     reducing,
+    scanning,
+    searching,
     shaping,
     sorting,
+    special,
 )
 
 FAMILIES = (
@@ -26,5 +33,12 @@ FAMILIES = (
     lists,
     maybe,
     effects,
+    convolving,
+    decompositions,
+    factors,
+    numbers,
+    scanning,
+    searching,
+    special,
 )
 CASES = [case for family in FAMILIES for case in family.CASES]

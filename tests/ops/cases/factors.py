@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+
 from tests.helpers.cases import Case
 from tests.helpers.samples import between
 from tests.ops.cases.decompositions import each

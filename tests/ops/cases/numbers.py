@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
+
 from tests.helpers.cases import Case
 from tests.helpers.samples import between, tuples
-
 from wend.ir.dtypes import FLOATS, INTEGERS
 
 WHOLE = [

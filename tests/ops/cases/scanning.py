@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from tests.helpers.cases import Case
 from tests.helpers.samples import arrays, between, complexes
-
 from wend.ir.dtypes import NUMERIC
 
 SAMPLES = [x for dtype in sorted(NUMERIC, key=str) for x in arrays(dtype) if x.ndim == 2]

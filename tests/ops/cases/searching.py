@@ -6,6 +6,7 @@ import bisect
 from typing import Any
 
 import numpy as np
+
 from tests.helpers.cases import Case
 from tests.helpers.samples import between
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy import integrate, special
+
 from tests.helpers.cases import Case
 from tests.ops.cases.elementwise import binary, unary
-
 from wend.ir.dtypes import FLOATS
 
 
