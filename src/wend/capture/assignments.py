@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.dispatch import Staged, any_staged
+from wend.eager.dispatch import any_staged
 from wend.trace.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -62,6 +62,8 @@ def in_place(target: Any, name: str, value: Any) -> Any:
     return _IN_PLACE[name](_traced_if(target, value), value)
 
 
-def is_array(x: Any) -> bool:
-    """Whether a variable holds an array, which an assignment may change in place."""
-    return isinstance(x, Staged) and x.type.shape != ()
+def get_item(array: Any, key: Any) -> Any:
+    """`array[key]`, also of an array that Python knows at a traced position."""
+    if isinstance(array, np.ndarray):
+        array = _traced_if(array, *(key if isinstance(key, tuple) else (key,)))
+    return array[key]

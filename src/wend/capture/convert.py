@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wend.base.errors import WendError, explain
+from wend.capture.assignments import get_item, in_place, set_item, set_item_in_place
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
@@ -103,13 +104,18 @@ _RUNTIME = types.SimpleNamespace(
     check_raise=check_raise,
     compare=compare,
     for_=for_,
+    get_item=get_item,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
     is_unbound=is_unbound,
+    in_place=in_place,
     not_=not_,
     or_=or_,
     returned=read,
+    set_item=set_item,
+    set_item_in_place=set_item_in_place,
+    slice=slice,
     touch_attribute=touch_attribute,
     touch_contents=touch_contents,
     touch_variable=touch_variable,

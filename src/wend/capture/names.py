@@ -22,6 +22,8 @@ REST = f"{PREFIX}rest"
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
 )
+# What `x[k] = v` and its kin become: functions of the runtime that change their first argument.
+SETTERS = frozenset({"set_item", "set_item_in_place", "in_place"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -76,6 +78,8 @@ class Changes(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(_root(node.func.value))
+        if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
+            self.mutate(_root(node.args[0]))
         for inner in getattr(node, REST, ()):
             self.visit(inner)
         self.generic_visit(node)

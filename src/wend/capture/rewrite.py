@@ -46,17 +46,91 @@ def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
     return _Function(node).rewritten()
 
 
+def is_runtime(node: ast.expr) -> bool:
+    """Whether an expression is the runtime itself."""
+    return isinstance(node, ast.Name) and node.id == RUNTIME
+
+
+def _with_assignments(node: ast.FunctionDef) -> ast.FunctionDef:
+    """`x[k] = v`, `x[k] += v` and `x += v` of the function's own names by way of the runtime.
+
+    So an array that Python knows becomes a traced one where it meets traced values.
+    """
+    own = {argument.arg for argument in _all_arguments(node.args)}
+    declared = [s for s in ast.walk(node) if isinstance(s, (ast.Global, ast.Nonlocal))]
+    outer = {identifier for stmt in declared for identifier in stmt.names}
+    own |= {place for place in changes(node.body).bound if "." not in place}
+    new = copy.copy(node)
+    new.body = [_Assignments(own - outer).visit(stmt) for stmt in node.body]
+    return new
+
+
+def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return every + [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+
+
+class _Assignments(ast.NodeTransformer):
+    def __init__(self, own: set[str]) -> None:
+        self.own = own
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        # Functions inside have names of their own, and get their turn when they are rewritten.
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        match node.targets:
+            case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.own:
+                call = runtime("set_item", name(array), _key(key), node.value)
+                return ast.fix_missing_locations(ast.copy_location(assign(array, call), node))
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        operator = ast.Constant(type(node.op).__name__)
+        match node.target:
+            case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.own:
+                arguments = name(array), _key(key), operator, node.value
+                call = runtime("set_item_in_place", *arguments)
+            case ast.Name(id=array) if array in self.own:
+                call = runtime("in_place", name(array), operator, node.value)
+            case _:
+                return node
+        return ast.fix_missing_locations(ast.copy_location(assign(array, call), node))
+
+
+def _is_known_key(key: ast.expr) -> bool:
+    """Whether a key is written out: then no traced value is in it."""
+    return all(
+        isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
+        for node in ast.walk(key)
+    )
+
+
+def _key(key: ast.expr) -> ast.expr:
+    """A key as an expression of its own: slices as calls of `slice`."""
+    if isinstance(key, ast.Slice):
+        bounds = (bound or ast.Constant(None) for bound in (key.lower, key.upper, key.step))
+        return ast.copy_location(runtime("slice", *bounds), key)
+    if isinstance(key, ast.Tuple) and isinstance(key.ctx, ast.Load):
+        return ast.copy_location(ast.Tuple([_key(item) for item in key.elts], ast.Load()), key)
+    return key
+
+
 class _Function:
     """One function that is being rewritten."""
 
     def __init__(self, node: ast.FunctionDef, numbers: list[int] | None = None) -> None:
-        self.node = node
+        self.node = node = _with_assignments(node)
         self.numbers = numbers if numbers is not None else [0]
         self.expressions = _Expressions(self)
         arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-        self.params = [argument.arg for argument in every]
+        self.params = [argument.arg for argument in _all_arguments(arguments)]
         self.globals: set[str] = set()
         self.outer: set[str] = set()
         for inner in _own_statements(node.body):
@@ -673,8 +747,16 @@ class _Expressions(ast.NodeTransformer):
     visit_Lambda = visit_ListComp = visit_SetComp = _visit_scope
     visit_DictComp = visit_GeneratorExp = _visit_scope
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or _is_known_key(node.slice):
+            return node
+        return runtime("get_item", node.value, _key(node.slice))
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and is_runtime(node.func.value):
+            return node  # put in before
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             first = self.function.params[:1]
             node.args = [name("__class__"), *map(name, first)]

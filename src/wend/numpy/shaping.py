@@ -278,4 +278,3 @@ def size(x: Any, axis: int | None = None) -> Any:
 def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
     """`numpy.astype`, for traced arrays as well."""
     return cast(x, np.dtype(dtype))
-
