@@ -2486,3 +2486,25 @@ def return_from_loop_else_branch(n):
         else:
             n += 1
     return n
+
+
+@on(*INTS)
+def container_made_in_a_branch(n):
+    if n > 1:
+        xs = [0, 0]
+        xs[0] = n
+    else:
+        xs = [1]
+        xs.append(n)
+    return xs
+
+
+@on(*INTS)
+def container_made_in_a_loop(n):
+    s = 0
+    for i in range(3):
+        d = {"a": i}
+        d["a"] += n
+        d["b"] = d["a"]
+        s = s + d["b"]
+    return s

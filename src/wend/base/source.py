@@ -30,13 +30,18 @@ class Source:
         return f"{os.path.basename(self.file)}:{self.line}"
 
 
+def is_own(file: str) -> bool:
+    """Whether code in this file is wend's, not a user's."""
+    return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
+
+
 def user_source() -> Source | None:
     """Return the innermost line on the stack that is not wend's own, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not file.startswith(PACKAGE) or file.startswith(PROGRAMS):
+        if not is_own(file):
             return Source(file, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None

@@ -78,7 +78,7 @@ class _Branch:
                         self.state.set(self.start)
                         with region.active(), guard.region(self.where):
                             returned.append(arm())
-                        ends.append(self.state.get())
+                        ends.append(self.state.snapshot())
                     finally:
                         self.state.restore(self.start)
                         more += discovery.undone(log)

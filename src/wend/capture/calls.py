@@ -8,11 +8,11 @@ import math
 import sysconfig
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wend.base.source import is_own
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, reducing, shaping
@@ -20,7 +20,6 @@ from wend.numpy import elementwise as ew
 from wend.trace import effects
 from wend.trace.tensor_list import TensorList
 
-_WEND = str(Path(__file__).parent.parent)
 _LIBRARY = tuple(
     {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
@@ -28,7 +27,7 @@ _LIBRARY = tuple(
 
 def is_library(file: str) -> bool:
     """Whether code in this file is left alone: wend, the standard library, installed packages."""
-    return file.startswith((_WEND, *_LIBRARY)) or "site-packages" in file
+    return is_own(file) or file.startswith(_LIBRARY) or "site-packages" in file
 
 
 def _staged_len(x: Any) -> Any:
@@ -170,8 +169,21 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     return builtins.zip(*iterables, strict=strict)
 
 
+# Of a list these are what Python makes of it, whatever it holds.
+_OF_ONE = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round, builtins.abs)
+
+
+def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        is_staged = bool(args) and isinstance(args[0], (Staged, TensorList))
+        return (staged if is_staged else original)(*args, **kwargs)
+
+    return run
+
+
 _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
-    original: _exchange(original, staged) for original, staged in EXCHANGED.items()
+    original: (_exchange_one if original in _OF_ONE else _exchange)(original, staged)
+    for original, staged in EXCHANGED.items()
 }
 _REPLACED[builtins.enumerate] = _enumerate
 _REPLACED[builtins.zip] = _zip

@@ -11,7 +11,7 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from wend.base.errors import WendError, explain
-from wend.base.source import PACKAGE, at, user_source
+from wend.base.source import at, is_own, user_source
 from wend.capture import unbound
 from wend.trace.recording import current
 
@@ -76,7 +76,7 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _is_own(entry: TracebackType) -> bool:
-    return entry.tb_frame.f_code.co_filename.startswith(PACKAGE)
+    return is_own(entry.tb_frame.f_code.co_filename)
 
 
 def user_traceback(traceback: TracebackType | None) -> TracebackType | None:

@@ -52,10 +52,11 @@ class Changes(ast.NodeVisitor):
         self.places: Places = {}
         self.bound: Places = {}
         self.mutated: Places = {}
+        self.rebound: Places = {}  # those bound to something else, not to themselves changed
 
     def add(self, place: str | None) -> None:
         if place is not None:
-            self.places[place] = self.bound[place] = None
+            self.places[place] = self.bound[place] = self.rebound[place] = None
 
     def mutate(self, place: str | None) -> None:
         if place is not None:
@@ -74,6 +75,17 @@ class Changes(ast.NodeVisitor):
         if isinstance(node.ctx, (ast.Store, ast.Del)):
             self.mutate(_root(node))
         self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=target)],
+                value=ast.Call(func=ast.Attribute(attr=setter), args=[ast.Name(id=changed), *_]),
+            ) if setter in SETTERS and target == changed:
+                self.places[target] = self.bound[target] = None
+                self.visit(node.value)
+            case _:
+                self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:

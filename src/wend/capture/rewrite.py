@@ -588,7 +588,7 @@ class _Function:
                 heap.append(_heap_entry("attribute", place, base, attribute))
             elif place in self.shared:
                 heap.append(_heap_entry("variable", place, place))
-            if place in found.mutated and place not in found.bound:
+            if place in found.mutated and place not in found.rebound:
                 heap.append(_heap_entry("contents", place, place))
         state = runtime(
             "State",

@@ -174,7 +174,7 @@ class StagedLoop:
         self.state.set(values)
         with self.after.active():
             body()
-        ends = self.state.get()
+        ends = self.state.snapshot()
         self._check_plain(ends)
         return ends
 

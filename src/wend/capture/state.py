@@ -108,6 +108,10 @@ class State:
         own = is_container(value) and ("contents", id(value)) in self.keys
         return Reference(value) if own else value
 
+    def snapshot(self) -> list[Any]:
+        """The values now, which later changes in place leave as they are."""
+        return [copied(value) for value in self.get()]
+
     def set(self, values: Sequence[Any]) -> None:
         """Give every place its value; containers are copied, so that changes in place stay here."""
         self.restore([copied(value) for value in values])
