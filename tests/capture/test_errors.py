@@ -82,7 +82,8 @@ def test_shapes_of_branches_differ() -> None:
         return y
 
     assert message_of(f, 1.0) == (
-        f"if at {line_of(f, 1)}: the branches return f64[2] and f64[3] at `y`.\n"
+        f"if at {line_of(f, 1)}: the branches return different types: "
+        "`y` is f64[2] from the else path and f64[3] from the if path.\n"
         "  To fix it: return the same dtype and shape from every branch."
     )
 

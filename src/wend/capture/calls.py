@@ -19,6 +19,7 @@ from wend.numpy import creating, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
 from wend.trace.tensor_list import TensorList
+from wend.trace.tracer import Tracer
 
 _LIBRARY = tuple(
     {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -45,6 +46,18 @@ def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
         if function is shaping.stack:
             return xs.stack(*args, **kwargs)
         return function(xs.stack(), *args, **kwargs)
+
+    return run
+
+
+def _weak(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives a Python number, which takes the dtype of what it meets (D4)."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        if isinstance(found, Tracer) and found.type.shape == ():
+            return Tracer(found.value, found.recording, weak=True)
+        return found
 
     return run
 
@@ -103,11 +116,9 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.int: _staged_int,
     builtins.bool: _staged_bool,
     builtins.round: _staged_round,
-    builtins.abs: ew.absolute,
     builtins.min: _extreme(ew.minimum, reducing.min),
     builtins.max: _extreme(ew.maximum, reducing.max),
     builtins.sum: _staged_sum,
-    builtins.pow: ew.power,
     builtins.print: effects.print,
     builtins.range: TracedRange,
     np.array: _stacked(creating.array),
@@ -170,7 +181,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
 
 
 # Of a list these are what Python makes of it, whatever it holds.
-_OF_ONE = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round, builtins.abs)
+_OF_ONE = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
 
 
 def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,8 +192,18 @@ def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> C
     return run
 
 
+# What gives Python numbers
+_GIVE_NUMBERS = {
+    builtins.len,
+    builtins.float,
+    builtins.int,
+    builtins.bool,
+    *(function for function in EXCHANGED if function.__module__ == "math"),
+}
 _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
-    original: (_exchange_one if original in _OF_ONE else _exchange)(original, staged)
+    original: (_exchange_one if original in _OF_ONE else _exchange)(
+        original, _weak(staged) if original in _GIVE_NUMBERS else staged
+    )
     for original, staged in EXCHANGED.items()
 }
 _REPLACED[builtins.enumerate] = _enumerate
