@@ -39,4 +39,5 @@ if __name__ == "__main__":
     x, count = wend.function(solve)(a, b)
     print(f"{count} iterations, residual {np.linalg.norm(a @ x - b):.1e}")
     gradient = wend.grad(lambda b: solve(a, b)[0].sum())(b)
-    print(f"gradient of the sum of x: off by {np.abs(gradient - np.linalg.inv(a).sum(0)).max():.1e}")
+    error = np.abs(gradient - np.linalg.inv(a).sum(axis=0)).max()
+    print(f"gradient of the sum of x: off by {error:.1e}")

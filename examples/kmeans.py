@@ -1,4 +1,4 @@
-"""k-means (Lloyd's algorithm), run until no point changes its cluster: plain NumPy, one decorator."""
+"""k-means (Lloyd's algorithm) until no point changes its cluster: NumPy and one decorator."""
 
 import numpy as np
 

@@ -66,7 +66,7 @@ def unrolled(program: Program) -> Callable[..., Any]:
         answers = iter(taken)
         return program.plain(lambda question: next(answers), *args)
 
-    return fun
+    return wend.do_not_capture(fun)
 
 
 def repeat(n: int, fun: Callable[[Any], Any], x: Any) -> Any:

@@ -100,7 +100,7 @@ def test_size_is_independent_of_the_trip_count():
 
     def unrolled(n):
         def fun(h):
-            for _ in range(n):
+            for _ in wend.unroll(range(n)):
                 h = wnp.tanh(h @ W)
             return wnp.sum(h)
 

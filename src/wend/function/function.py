@@ -9,11 +9,11 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from wend.capture.convert import capture
-from wend.capture.guard import user_traceback
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, explain, listed
+from wend.capture.convert import capture
+from wend.capture.guard import user_traceback
 from wend.eager.dispatch import Staged
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature import Arguments, Signature
@@ -92,7 +92,8 @@ class Function:
             concrete = self._find(arguments)
         except Exception as error:
             # The user's own lines only; those of wend that are left out are no help.
-            raise error.with_traceback(user_traceback(error.__traceback__))
+            error.__traceback__ = user_traceback(error.__traceback__)
+            raise
         recording = current()
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays)

@@ -174,14 +174,10 @@ class _Gradient:
         )
         seed = self._check_value(traced.result_tree, traced.result_types)
         wrt = self._differentiated()
-        for k in wrt:
-            if k in traced.written:
-                raise NotDifferentiableError(
-                    explain(
-                        f"grad of {self.name}: argument {arguments.names()[k]} is changed in place.",
-                        cure="change a copy of it: x = x.copy().",
-                    )
-                )
+        for k in sorted({*wrt} & {*traced.written}):
+            what = f"grad of {self.name}: argument {arguments.names()[k]} is changed in place."
+            cure = "change a copy of it: x = x.copy()."
+            raise NotDifferentiableError(explain(what, cure=cure))
         graph, connected = joint(run_passes(traced.graph, TIDY), list(wrt), seed)
         node = traced.call_graph(recording, graph, arguments.arrays).results
         count = len(traced.result_types)

@@ -30,11 +30,6 @@ def _infer_gather(x: Type, *indices: Type) -> TensorType:
     return x.with_shape((*_index_shape(indices), *x.dims[len(indices) :]))
 
 
-def gathered_type(x: TensorType, indices: tuple[Type, ...]) -> TensorType:
-    """The type of `x[indices]`."""
-    return _infer_gather(x, *indices)
-
-
 def _kernel_gather(x: Any, *indices: Any) -> Any:
     return x[indices]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError
+from wend.base.errors import ShapeError, listed
+from wend.ir.dtypes import INTEGERS
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
-from wend.ops.indexing import gathered_type
+from wend.ops.shapes import check_dtype, same_dim, tensor_of
 from wend.ops.shaping import Slices, sliced_type
-from wend.ops.shapes import tensor_of
 
 
 def _check_fits(into: TensorType, wanted: TensorType, x: TensorType) -> TensorType:
@@ -42,31 +42,33 @@ def _transpose_set_slice(b: Any, node: Any, ct: Any, index: int) -> Any:
 set_slice = Op("set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice))
 
 
-# Elements at positions; of those that are named twice the last one stays
-def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
-    into, x = tensor_of(into), tensor_of(x)
-    return _check_fits(into, gathered_type(into, indices), x)
+# Elements of a vector; of a position that is named twice the last value stays
+def _infer_scatter_set(into: Type, x: Type, places: Type) -> TensorType:
+    into, x, places = tensor_of(into), tensor_of(x), tensor_of(places)
+    check_dtype(places, INTEGERS, "a position")
+    if not into.rank == x.rank == places.rank == 1:
+        raise ShapeError(f"puts elements into a vector, found {listed((into, x, places))}")
+    same_dim(x.dims[0], places.dims[0], "the numbers of elements and positions")
+    return _check_fits(into, x, x)
 
 
-def _kernel_scatter_set(into: Any, x: Any, *indices: Any) -> Any:
+def _kernel_scatter_set(into: Any, x: Any, places: Any) -> Any:
     out = np.array(into)
-    out[indices] = x
+    out[places] = x
     return out
 
 
 def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
-    _, x, *indices = node.operands
+    _, x, places = node.operands
     if index == 0:
-        return b.scatter_set(ct, b.zeros_like(x), *indices)
-    if len(indices) != 1 or len(x.type.dims) != 1 or x.type.dims == (1,):
-        return b.gather(ct, *indices)
+        return b.scatter_set(ct, b.zeros_like(x), places)
     # Where a position is named twice only the last value is in the result.
     (size,) = x.type.dims
     count = b.iota(size if isinstance(size, int) else b.size_of(x, 0))
     order = b.refine(count, count.type.with_shape(x.type.dims))
-    first = b.cast(b.zeros_like(ct), np.int64)
-    last = b.gather(b.scatter_set(first, order, *indices), *indices)
-    return b.select(b.eq(last, order), b.gather(ct, *indices), b.zeros_like(x))
+    nobody = b.cast(b.zeros_like(ct), np.int64)
+    last = b.gather(b.scatter_set(nobody, order, places), places)
+    return b.select(b.eq(last, order), b.gather(ct, places), b.zeros_like(x))
 
 
 scatter_set = Op(

@@ -63,6 +63,26 @@ def _kept_weak(result: Any, weak: bool) -> Any:
     return result
 
 
+def _in_place(function: Callable[..., Any]) -> Any:
+    """`x += y` and its kin: numbers are replaced, arrays changed, keeping dtype and shape."""
+
+    def change(self: Tracer, other: Any) -> Any:
+        if not _is_operand(other) or self.type.shape == ():
+            return NotImplemented
+        result = function(self, other)
+        found, mine = tensor_type(result), self.type
+        if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
+            raise TypeMismatchError(
+                f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
+            )
+        if found.shape != mine.shape:
+            raise ShapeError(f"non-broadcastable output operand: {found} does not fit {mine}")
+        self.replace(shaping.astype(result, mine.dtype))
+        return self
+
+    return change
+
+
 class Tracer(Staged):
     """An array of a function that is being recorded: it has a shape and a dtype, but no numbers.
 
@@ -184,50 +204,16 @@ class Tracer(Staged):
                 view._stale = where
         self._views = []
 
-    def _in_place(self, function: Callable[..., Any], other: Any) -> Any:
-        """`x += y`: numbers are replaced, arrays changed in place and keep dtype and shape."""
-        if not _is_operand(other) or self.type.shape == ():
-            return NotImplemented
-        result = function(self, other)
-        found, mine = tensor_type(result), self.type
-        if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
-            raise TypeMismatchError(
-                f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
-            )
-        if found.shape != mine.shape:
-            raise ShapeError(f"non-broadcastable output operand: {found} does not fit {mine}")
-        self.replace(shaping.astype(result, mine.dtype))
-        return self
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._in_place(ew.add, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._in_place(ew.subtract, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._in_place(ew.multiply, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._in_place(ew.divide, other)
-
-    def __ifloordiv__(self, other: Any) -> Any:
-        return self._in_place(ew.floor_divide, other)
-
-    def __imod__(self, other: Any) -> Any:
-        return self._in_place(ew.remainder, other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._in_place(ew.power, other)
-
-    def __iand__(self, other: Any) -> Any:
-        return self._in_place(ew.bitwise_and, other)
-
-    def __ior__(self, other: Any) -> Any:
-        return self._in_place(ew.bitwise_or, other)
-
-    def __ixor__(self, other: Any) -> Any:
-        return self._in_place(ew.bitwise_xor, other)
+    __iadd__: Any = _in_place(ew.add)
+    __isub__: Any = _in_place(ew.subtract)
+    __imul__: Any = _in_place(ew.multiply)
+    __itruediv__: Any = _in_place(ew.divide)
+    __ifloordiv__: Any = _in_place(ew.floor_divide)
+    __imod__: Any = _in_place(ew.remainder)
+    __ipow__: Any = _in_place(ew.power)
+    __iand__: Any = _in_place(ew.bitwise_and)
+    __ior__: Any = _in_place(ew.bitwise_or)
+    __ixor__: Any = _in_place(ew.bitwise_xor)
 
     def look_at(self, base: Tracer) -> None:
         """Note that this is a view of another array."""

@@ -19,6 +19,7 @@ from tests.ops.cases import (
     shaping,
     sorting,
     special,
+    updating,
 )
 
 FAMILIES = (
@@ -40,5 +41,6 @@ FAMILIES = (
     scanning,
     searching,
     special,
+    updating,
 )
 CASES = [case for family in FAMILIES for case in family.CASES]
