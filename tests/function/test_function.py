@@ -71,9 +71,10 @@ def test_t75_shapes_and_dtypes():
 
 def test_t79_ways_to_call():
     fun = wend.function(lambda x, y=2.0: x - y)
+    # An omitted default stays the Python number it is, so that is a trace of its own.
     assert counts(
-        fun, one(3.0, 2.0), ((3.0,), {"y": 2.0}), ((), {"y": 2.0, "x": 3.0}), one(3.0)
-    ) == [1, 1, 1, 1]
+        fun, one(3.0, 2.0), ((3.0,), {"y": 2.0}), ((), {"y": 2.0, "x": 3.0}), one(3.0), one(4.0)
+    ) == [1, 1, 1, 2, 2]
     assert fun(3.0) == fun(3.0, y=2.0) == 1.0
     python = []
 
@@ -478,3 +479,38 @@ def test_backend_by_name():
         wend.function(lambda x: x, backend="fast")(1.0)
     assert wend.function(lambda x: x * 2, backend="native")(1.5) == 3.0
     assert wend.grad(wend.function(lambda x: x * x, backend="native"))(1.5) == 3.0
+
+
+def test_an_omitted_default_is_pythons():
+    def fun(x, n=3, how="twice"):
+        return sum(x for _ in range(n)) * {"twice": 2}[how]
+
+    assert wend.function(fun)(1.0) == 6.0
+    assert wend.grad(fun)(1.0) == 6.0
+    assert wend.vjp(fun, 1.0)[0] == 6.0
+    assert wend.grad(wnp.sum)(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_vjp_of_a_plain_function_sees_what_has_changed_outside():
+    factor = 2.0
+
+    def fun(x):
+        return x * factor
+
+    assert wend.vjp(fun, 1.0)[0] == 2.0
+    factor = 3.0
+    assert wend.vjp(fun, 1.0)[0] == 3.0
+
+
+def test_other_byte_orders_are_converted_and_other_dtypes_refused():
+    fun = wend.function(lambda x: x + 1)
+    assert fun(np.ones(2, ">f8")).tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError, match="arrays of dtype <U1 are not traced"):
+        fun(np.array(["a"]))
+
+
+def test_the_one_trace_of_an_input_signature_needs_no_arguments():
+    fun = wend.function(lambda x: x * 2, input_signature=[wend.TensorSpec([None])])
+    assert fun.get_concrete_function() is fun.get_concrete_function()
+    fun(np.ones(3))
+    assert fun.trace_count == 1

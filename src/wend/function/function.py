@@ -84,6 +84,8 @@ class Function:
               return %1
             }
         """
+        if not args and not kwargs and self.input_signature is not None:
+            args = self.input_signature
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,22 +25,11 @@ from wend.function.function import Function
 from wend.function.signature import Signature
 from wend.ir.types import ListType, accepts, is_differentiable, without_maybe
 from wend.passes.pipeline import TIDY, run_passes
+from wend.runtime.sequence import Sequence as Sequence_
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type, to_run
 from wend.trace.recording import Recording, current
 from wend.trace.traced import copied, owned, trace_function
 from wend.trace.tracer import Tracer
-
-_functions: WeakKeyDictionary[Callable[..., Any], Function] = WeakKeyDictionary()
-
-
-def as_function(fun: Callable[..., Any]) -> Function:
-    """A plain function as a traced one, the same for the same function (D13)."""
-    if isinstance(fun, Function):
-        return fun
-    try:
-        return _functions.setdefault(fun, Function(fun))
-    except TypeError:  # it has no weak reference
-        return Function(fun)
 
 
 def value_and_grad(
@@ -283,7 +271,8 @@ class _Pullback:
 
     def __init__(self, fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> None:
         self.has_aux = has_aux
-        self.function = as_function(fun)
+        # A plain function is traced at each call: what it reads from outside may have changed.
+        self.function = fun if isinstance(fun, Function) else Function(fun)
         self.primals = primals
         self.arguments = self.function._bind(primals, {})
         self.concrete: ConcreteFunction = self.function._find(self.arguments)
@@ -346,6 +335,14 @@ class _Pullback:
         ]
         recording = current()
         if recording is not None:
+            if any(isinstance(x, Sequence_) for x in self.residuals):
+                raise NotImplementedError(
+                    explain(
+                        f"the pullback of {self.function.name}, run outside a trace, keeps the "
+                        "records of a loop, which cannot enter a trace.",
+                        cure="call wend.vjp inside the traced function.",
+                    )
+                )
             values = [recording.lift(x) for x in (*self.residuals, *seeds)]
             node = recording.b.call(self.forms.backward, values)
             found: Sequence[Any] = [recording.wrap(value) for value in node.results]

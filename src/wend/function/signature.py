@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import explain
+from wend.base.errors import TypeMismatchError, explain
 from wend.function.spec import TensorSpec
+from wend.ir.dtypes import is_supported
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
 
 
@@ -117,6 +118,7 @@ class Signature:
         args, kwargs, static = self._canonical(args, kwargs)
         leaves, treedef = trees.flatten((tuple(args), kwargs))
         places, types, rest = [], [], []
+        leaves = [_native(leaf) for leaf in leaves]
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, _Static):
                 rest.append((type(leaf.value), leaf.value))
@@ -137,14 +139,29 @@ class Signature:
     def _canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any], bool]:
-        """Positional where possible, defaults filled in, static ones marked."""
+        """Positional where possible, static ones marked; defaults stay with the function."""
         if self.inspected is None:
             return args, kwargs, False
         bound = self.inspected.bind(*args, **kwargs)
-        bound.apply_defaults()
-        for name in self.static:
+        given = self.static & bound.arguments.keys()
+        for name in given:
             bound.arguments[name] = _Static(bound.arguments[name])
-        return bound.args, bound.kwargs, bool(self.static)
+        return bound.args, bound.kwargs, bool(given)
+
+
+def _native(leaf: Any) -> Any:
+    """An array in this machine's byte order.
+
+    Raises:
+        TypeMismatchError: its dtype is none that graphs know.
+    """
+    if not isinstance(leaf, np.ndarray) or is_supported(leaf.dtype):
+        return leaf
+    dtype = leaf.dtype.newbyteorder("=")
+    if not is_supported(dtype):
+        cure = "use numbers or bools; make strings and objects static arguments."
+        raise TypeMismatchError(explain(f"arrays of dtype {leaf.dtype} are not traced.", cure=cure))
+    return leaf.astype(dtype)
 
 
 def _signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
