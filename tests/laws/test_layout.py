@@ -47,11 +47,21 @@ def test_links_lead_somewhere(name: str) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
-def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [
+    "README.md",
+    "docs/quickstart.md",
+    "docs/from-numpy.md",
+    "docs/from-jax.md",
+    "docs/from-scipy.md",
+]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_code_of_the_pages_runs(name: str, tmp_path: Path) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert blocks
-    script = tmp_path / "readme.py"
+    script = tmp_path / "page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
     subprocess.run([sys.executable, "-W", "error", str(script)], check=True, cwd=tmp_path)
 

@@ -1,0 +1,60 @@
+"""The examples are plain NumPy: with one decorator they give what NumPy gives."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+
+FOLDER = Path(__file__).parents[2] / "examples"
+
+
+def load(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(FOLDER / f"{name}.py"))
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "more"),
+    [
+        ("kmeans", "kmeans", ()),
+        ("life", "live", (50,)),
+        ("pagerank", "pagerank", ()),
+        ("conjugate_gradients", "solve", ()),
+    ],
+)
+def test_the_compiled_program_is_the_plain_one(name: str, function: str, more: tuple) -> None:
+    module = load(name)
+    data = module["example_data"]()
+    args = (*(data if isinstance(data, tuple) else (data,)), *more)
+    plain = module[function](*args)
+    found = wend.function(module[function])(*args)
+    for mine, theirs in zip(found, plain, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_the_kalman_filter_and_its_gradient() -> None:
+    module = load("kalman")
+    fun, positions = module["negative_log_likelihood"], module["example_data"](30)
+    start = np.array([-1.0, 0.2])
+    value, gradient = wend.value_and_grad(fun)(start, positions)
+    np.testing.assert_allclose(value, fun(start, positions), rtol=1e-12)
+    for k in range(2):
+        step = np.eye(2)[k] * 1e-6
+        slope = (fun(start + step, positions) - fun(start - step, positions)) / 2e-6
+        np.testing.assert_allclose(gradient[k], slope, rtol=1e-6)
+
+
+def test_the_net_learns() -> None:
+    module = load("digits")
+    rng = np.random.default_rng(0)
+    digits = rng.integers(10, size=200)
+    images = rng.random((10, 64))[digits] + 0.05 * rng.normal(size=(200, 64))
+    weights, value = module["train"](module["start"](), images, digits, 100, 0.5)
+    assert value < 0.2
+    right = (module["scores"](weights, images).argmax(axis=1) == digits).mean()
+    assert right > 0.98
