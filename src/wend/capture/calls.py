@@ -34,6 +34,8 @@ def is_library(file: str) -> bool:
 def _staged_len(x: Any) -> Any:
     if isinstance(x, TensorList):
         return x.length()
+    if not shaping.rank_of(x):
+        raise TypeError("len() of unsized object")
     return shaping.shape(x)[0]
 
 
