@@ -358,3 +358,15 @@ def test_dtypes_of_gradients():
 
 def test_enough_programs():
     assert len(PROGRAMS) >= 20
+
+
+def test_t34_a_captured_value():
+    def fun(v):
+        return wend.fori_loop(0, 2, lambda i, c: c + v * v, 0.0)
+
+    assert (fun(3.0), wend.grad(fun)(3.0)) == (18.0, 12.0)
+
+
+def test_t58_a_predicate_of_one_element_is_refused():
+    with pytest.raises(TypeError, match=r"bool\[1\]"):
+        wend.cond(np.array([True]), lambda: 1.0, lambda: 2.0)
