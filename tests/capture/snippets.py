@@ -2508,3 +2508,18 @@ def container_made_in_a_loop(n):
         d["b"] = d["a"]
         s = s + d["b"]
     return s
+
+
+@on((1, 2), (3, 0))
+def else_reads_what_the_loop_binds(a, b):
+    for i in range(3):
+        b = i
+        a, b = b, a
+    else:
+        a = 1 if not (a == 3) else b
+    while a < 5:
+        b = a
+        a = a + 1
+    else:
+        a = b
+    return a

@@ -431,7 +431,7 @@ class _Function:
             return self.loop(stmt, first, goes_on, last, after, always=True)
         flags = flags or self.loop_flags(stmt)
         if flags is None:
-            out = self.loop(stmt, [], stmt.test, stmt.body, after)
+            out = self.loop(stmt, [], stmt.test, stmt.body, live_before(stmt.orelse, after))
             return out + self.block(stmt.orelse, after)
         going: ast.expr = ast.UnaryOp(ast.Not(), name(flags.broken))
         always = isinstance(stmt.test, ast.Constant) and bool(stmt.test.value)
@@ -442,7 +442,7 @@ class _Function:
             ast.fix_missing_locations(
                 ast.copy_location(new, stmt) if not hasattr(new, "lineno") else new
             )
-        late = after | {flags.broken}
+        late = live_before(stmt.orelse, after) | {flags.broken}
         out = [
             *self.start_flags(flags, stmt),
             *self.loop(stmt, [], test, body, late, always=always),
@@ -492,7 +492,7 @@ class _Function:
             ast.fix_missing_locations(
                 ast.copy_location(new, stmt) if not hasattr(new, "lineno") else new
             )
-        late = after | ({flags.broken} if flags else set())
+        late = live_before(stmt.orelse, after) | ({flags.broken} if flags else set())
         head = self.head(late, body)
         out: list[ast.stmt] = []
         function = self.new("body")

@@ -14,12 +14,12 @@ from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
 
 def dce(graph: Graph) -> Graph:
     """Drop nodes, carries, invariants, operands and region results that nothing needs."""
-    return _keep(graph, range(len(graph.params)), graph.results)
+    return _keep(graph, range(len(graph.params)), graph.results, {})
 
 
-def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value]) -> Graph:
+def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value], known: _Known) -> Graph:
     """The graph with only these params and results, and the nodes that those need."""
-    liveness = _Liveness(graph, results)
+    liveness = _liveness(graph, results, known)
     mapping: dict[Value, Value] = {}
     used = [node for node in graph.nodes if node in liveness.used_results]
     nodes = [_copy_slim(node, liveness, mapping) for node in used]
@@ -64,7 +64,7 @@ class _Slim:
 class _Liveness:
     """Which nodes of a graph are needed for some results, and what of them."""
 
-    def __init__(self, graph: Graph, results: Sequence[Value]) -> None:
+    def __init__(self, graph: Graph, results: Sequence[Value], known: _Known) -> None:
         self.needed: set[Value] = set(results)
         self.used_results: dict[Node, list[int]] = {}
         self.slims: dict[Node, _Slim] = {}
@@ -74,28 +74,40 @@ class _Liveness:
                 continue
             self.used_results[node] = used
             if node.regions:
-                self.slims[node] = _SLIMMERS[node.op](node, used)
+                self.slims[node] = _SLIMMERS[node.op](node, used, known)
                 self.needed.update(node.operands[i] for i in self.slims[node].operands)
             else:
                 self.needed.update(node.operands)
 
 
-def _needs(graph: Graph, results: Sequence[Value]) -> set[int]:
+# What was found out, by graph and wanted results: asked again at each level of a nest of regions,
+# it would take time that doubles with every level.
+_Known = dict[tuple[int, frozenset[Value]], _Liveness]
+
+
+def _liveness(graph: Graph, results: Sequence[Value], known: _Known) -> _Liveness:
+    key = id(graph), frozenset(results)
+    if key not in known:
+        known[key] = _Liveness(graph, results, known)
+    return known[key]
+
+
+def _needs(graph: Graph, results: Sequence[Value], known: _Known) -> set[int]:
     """Which params some results of a graph need."""
-    needed = _Liveness(graph, results).needed
+    needed = _liveness(graph, results, known).needed
     return {i for i, param in enumerate(graph.params) if param in needed}
 
 
-def _slim_while(node: Node, used: list[int]) -> _Slim:
+def _slim_while(node: Node, used: list[int], known: _Known) -> _Slim:
     """Keep the carries that the used results, the predicate or kept carries need."""
     w = WhileParts.of(node)
     carries, forwards = len(w.carry), len(w.forwarded)
     forwarded, carry = set(used), set[int]()
     while True:
         wanted = [w.predicate, *(w.forwarded[i] for i in sorted(forwarded))]
-        before_needs = _needs(w.before, wanted)
+        before_needs = _needs(w.before, wanted, known)
         now_carry = carry | {i for i in before_needs if i < carries}
-        after_needs = _needs(w.after, [w.next_carry[i] for i in sorted(now_carry)])
+        after_needs = _needs(w.after, [w.next_carry[i] for i in sorted(now_carry)], known)
         now_forwarded = forwarded | {i for i in after_needs if i < forwards}
         if now_carry == carry and now_forwarded == forwarded:
             break
@@ -108,30 +120,34 @@ def _slim_while(node: Node, used: list[int]) -> _Slim:
         w.before,
         [*kept_carry, *(carries + j for j in kept_invariants)],
         [w.predicate, *(w.forwarded[i] for i in kept_forwarded)],
+        known,
     )
     after = _keep(
         w.after,
         [*kept_forwarded, *(forwards + j for j in kept_invariants)],
         [w.next_carry[i] for i in kept_carry],
+        known,
     )
     operands = [*kept_carry, *(carries + j for j in kept_invariants)]
     return _Slim(operands, kept_forwarded, (before, after), {"carry": len(kept_carry)})
 
 
-def _slim_branches(branches: Sequence[Graph], used: list[int]) -> tuple[list[int], list[Graph]]:
+def _slim_branches(
+    branches: Sequence[Graph], used: list[int], known: _Known
+) -> tuple[list[int], list[Graph]]:
     results = [[branch.results[i] for i in used] for branch in branches]
     pairs = list(zip(branches, results, strict=True))
-    params = sorted(set[int]().union(*(_needs(branch, wanted) for branch, wanted in pairs)))
-    return params, [_keep(branch, params, wanted) for branch, wanted in pairs]
+    params = sorted(set[int]().union(*(_needs(branch, wanted, known) for branch, wanted in pairs)))
+    return params, [_keep(branch, params, wanted, known) for branch, wanted in pairs]
 
 
-def _slim_if(node: Node, used: list[int]) -> _Slim:
-    params, branches = _slim_branches(IfParts.of(node).branches, used)
+def _slim_if(node: Node, used: list[int], known: _Known) -> _Slim:
+    params, branches = _slim_branches(IfParts.of(node).branches, used, known)
     return _Slim([0, *(i + 1 for i in params)], used, branches, {})
 
 
-def _slim_call(node: Node, used: list[int]) -> _Slim:
-    params, (callee,) = _slim_branches([CallParts.of(node).callee], used)
+def _slim_call(node: Node, used: list[int], known: _Known) -> _Slim:
+    params, (callee,) = _slim_branches([CallParts.of(node).callee], used, known)
     return _Slim(params, used, [callee], {})
 
 
