@@ -12,18 +12,22 @@ import pytest
 
 from tests.helpers.golden import FOLDER, Golden
 from wend.ir import Graph, parse, to_text, verify
+from wend.passes.blocks import lower
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.inline import inline_calls
 from wend.passes.loops import canonical_loops
+from wend.passes.zeros import specialise
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
+    "blocks": lower,
     "cse": cse,
     "dce": dce,
     "fold": fold,
     "inline": inline_calls,
     "loops": canonical_loops,
+    "specialise": specialise,
 }
 CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob("*.wir"))]
 

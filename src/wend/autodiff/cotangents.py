@@ -5,6 +5,7 @@ from __future__ import annotations
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Value
 from wend.ir.types import MaybeType, without_maybe
+from wend.ops import maybe
 from wend.ops.build import Build
 
 Cotangent = Value | Zero
@@ -13,7 +14,9 @@ Cotangent = Value | Zero
 class Cotangents:
     """Cotangents of forward values, as values of the backward graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, spelled_out: bool = False) -> None:
+        """With `spelled_out`, sums of contributions are `autograd_add` nodes, known or not."""
+        self._spelled_out = spelled_out
         self._arrived: dict[Value, Value] = {}
 
     def add(self, b: Build, value: Value, ct: Cotangent) -> None:
@@ -22,7 +25,10 @@ class Cotangents:
             return
         ct = _named_alike(b, ct, value)
         before = self._arrived.get(value)
-        self._arrived[value] = ct if before is None else b.autograd_add(before, ct)
+        self._arrived[value] = ct if before is None else self._sum(b, before, ct)
+
+    def _sum(self, b: Build, x: Value, y: Value) -> Value:
+        return b.emit(maybe.autograd_add, x, y) if self._spelled_out else b.autograd_add(x, y)
 
     def put(self, value: Value, ct: Cotangent) -> None:
         """Replace what has arrived."""

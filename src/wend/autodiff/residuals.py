@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from wend.autodiff.transpose import BackwardBuild
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect
 from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType, Type
-from wend.ops import creating, lists
+from wend.ops import lists
 from wend.ops.shapes import size_of
 
 # A size that is not known before the run counts as this many elements.
@@ -26,22 +25,10 @@ _ENDLESS = float("inf")
 _SMALL, _LONG = 8, 8
 
 
-def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:
-    """The forward values that a backward graph reads, in order of first use."""
-    reads = dict.fromkeys(operand for node in b.nodes for operand in node.operands)
-    reads.update(dict.fromkeys(results))
-    return [value for value in reads if not b.is_own(value)]
-
-
 def is_recomputable(value: Value) -> bool:
     """Whether a value can be had again from its operands at little cost."""
     node = value.node
     return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
-
-
-def is_constant(value: Value) -> bool:
-    """Whether a value is the same in every run: it is copied, never kept."""
-    return value.node is not None and value.node.op is creating.constant
 
 
 def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:

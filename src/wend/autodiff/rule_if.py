@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.activity import branch_activity
+from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import forward_reads, recipe, values_to_keep
-from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
+from wend.autodiff.residuals import recipe, values_to_keep
+from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
@@ -70,9 +71,8 @@ def _pull_back_branches(
 ) -> None:
     b = this.b
     flags = [operand in this.active for operand in operands]
-    seeded = [i for i, ct in enumerate(cts) if ct is not ZERO]
-    ready = {i: _ready(b, cts[i], node.results[i]) for i in seeded}
-    seeds = {i: _seed_type(types[i], ready[i]) for i in seeded}
+    ready = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
+    seeds = {i: _seed_type(types[i], ready[i]) for i in ready}
     done = [_transpose_branch(t, branch, flags, seeds) for branch in branches]
     wanted = [j for j in range(len(operands)) if any(d.grads[j] is not ZERO for d in done)]
     if not wanted:
@@ -88,11 +88,6 @@ def _pull_back_branches(
     backward = make(b, given, [_backward_branch(d, residuals, used, wanted) for d in done])
     for j, ct in zip(wanted, backward.results, strict=True):
         this.cts.add(b, operands[j], ct)
-
-
-def _ready(b: Build, ct: Cotangent, like: Value) -> Value:
-    assert isinstance(ct, Value)
-    return b.instantiate(ct, like)
 
 
 def _seed_type(result: Type, ct: Value) -> Type:

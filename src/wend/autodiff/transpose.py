@@ -2,63 +2,30 @@
 
 The backward nodes go into a builder of their own and read forward values where rules ask for
 them. Which ones they read is looked up afterwards: those are the residuals (see `residuals`).
+
+What a node does with its cotangents is a *linear block*: nothing arrives, nothing leaves, nothing
+runs. Where it is known now whether a cotangent arrives, the block is not even made; where only
+the run can tell, it stays a `linear_block` node, which `passes/zeros` and `passes/blocks` treat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.base.errors import MissingRuleError
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
-from wend.ops import shaping
-from wend.ops.build import Build
+from wend.ir.types import MaybeType
+from wend.ops import maybe, shaping
 
-
-class BackwardBuild(Build):
-    """A backward graph under construction.
-
-    Sizes of forward values are asked for in the forward pass and kept as sizes: `extras` are the
-    nodes that do so, to be added to the forward graph.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.extras: list[Node] = []
-        self._own: set[Value] = set()
-        self._asked: dict[tuple[Any, ...], Value] = {}
-
-    def param(self, type: Any, name: str | None = None) -> Value:
-        value = super().param(type, name)
-        self._own.add(value)
-        return value
-
-    def emit_node(self, op: Op, operands: Sequence[Value], *args: Any, **attrs: Any) -> Node:
-        if op in (shaping.shape_of, shaping.dim_of) and operands[0] not in self._own:
-            return self._ask_forward(op, operands[0], attrs)
-        node = super().emit_node(op, operands, *args, **attrs)
-        self._own.update(node.results)
-        return node
-
-    def _ask_forward(self, op: Op, x: Value, attrs: Mapping[str, Any]) -> Node:
-        key = (op, x, *sorted(attrs.items()))
-        if key not in self._asked:
-            node = Build.emit_node(self, op, [x], **attrs)
-            self.nodes.remove(node)
-            self.extras.append(node)
-            self._asked[key] = node.results[0]
-        found = self._asked[key].node
-        assert found is not None
-        return found
-
-    def is_own(self, value: Value) -> bool:
-        """Whether the value belongs to the backward graph, not to the forward one."""
-        return value in self._own
+# These hand on what may be Zero as it is.
+_PASS_ON = {maybe.present, maybe.instantiate, maybe.autograd_add, shaping.refine}
 
 
 @dataclass(slots=True)
@@ -67,12 +34,14 @@ class Pass:
 
     `replaced`: forward nodes that must give more results than they do (trip counts, lists of
     residuals), with the nodes to stand for each, the last of them giving the results.
+    `in_blocks`: make a linear block of every node, not only where it is needed.
     """
 
     b: BackwardBuild
     cts: Cotangents
     active: set[Value]
     replaced: dict[Node, Sequence[Node]] = field(default_factory=dict)
+    in_blocks: bool = False
 
     def seed(self, value: Value, ct: Cotangent) -> None:
         """Let a cotangent arrive at a forward value, if anything depends on it."""
@@ -97,7 +66,37 @@ class Transposer:
                 continue
             if any(operand in this.active for operand in node.operands):
                 this.b.source = node.source
-                self._pull_back_node(this, node, cts)
+                if this.in_blocks or (_may_all_be_zero(cts) and node.op not in _PASS_ON):
+                    self._pull_back_block(this, node, cts)
+                else:
+                    self._pull_back_node(this, node, cts)
+
+    def _pull_back_block(self, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+        """Append a linear block that takes the cotangents of all the node's results."""
+        body = BackwardBuild(f"{node.op.name}_vjp", outer=this.b)
+        body.source = node.source
+        within = Pass(body, Cotangents(), this.active, this.replaced)
+        given = [
+            this.b.zero(result.type) if isinstance(ct, Zero) else ct
+            for ct, result in zip(cts, node.results, strict=True)
+        ]
+        params = [body.param(ct.type) for ct in given]
+        arrived = [ct for ct in cts if ct is not ZERO]
+        is_alone = len(arrived) == 1  # the body runs: so it is this one that arrived
+        taken = [
+            ZERO if ct is ZERO else body.present(param) if is_alone else param
+            for ct, param in zip(cts, params, strict=True)
+        ]
+        self._pull_back_node(within, node, taken)
+        found = {value: within.cts.get(value) for value in dict.fromkeys(node.operands)}
+        grads = {value: ct for value, ct in found.items() if isinstance(ct, Value)}
+        if not grads:
+            return
+        reads = [v for v in forward_reads(body, grads.values()) if not is_constant(v)]
+        graph = closed(body, params, reads, list(grads.values()))
+        block = this.b.linear_block(node.op.name, given, reads, graph)
+        for value, ct in zip(grads, block.results, strict=True):
+            this.cts.add(this.b, value, ct)
 
     def _pull_back_node(self, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
         b, derivative = this.b, node.op.derivative
@@ -142,3 +141,8 @@ class Transposer:
 def _value(ct: Cotangent) -> Value:
     assert isinstance(ct, Value)
     return ct
+
+
+def _may_all_be_zero(cts: Sequence[Cotangent]) -> bool:
+    """Whether only the run can tell if any cotangent arrives."""
+    return all(isinstance(ct, Zero) or isinstance(ct.type, MaybeType) for ct in cts)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wend.autodiff.activity import active_values
+from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangents
-from wend.autodiff.residuals import forward_reads, is_constant
 from wend.autodiff.rule_if import pull_back_call, pull_back_if
 from wend.autodiff.rule_while import pull_back_while
-from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
+from wend.autodiff.transpose import Pass, Transposer
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes, inline
-from wend.ir.types import without_maybe
+from wend.ir.traverse import use_counts
+from wend.ir.types import MaybeType, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
+from wend.passes.blocks import without_blocks
 
 _transposer = Transposer({while_: pull_back_while, if_: pull_back_if, call: pull_back_call})
 
@@ -37,32 +39,30 @@ class VJP:
     connected: tuple[bool, ...]
 
 
-def vjp(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> VJP:
+def vjp(
+    graph: Graph, wrt: Sequence[int], seeded: Sequence[int], unknown: Sequence[int] = ()
+) -> VJP:
     """Differentiate a graph in reverse.
 
     Args:
         graph: what to differentiate; it is not changed.
         wrt: positions of the params to have cotangents of.
         seeded: positions of the results whose cotangents will be given.
+        unknown: those of `seeded` whose cotangents may be given or not: `backward` takes a maybe
+            for each, and gives a maybe where nothing may arrive.
     """
-    b = BackwardBuild(f"{graph.name}_backward")
-    this = Pass(b, Cotangents(), active_values(graph, [graph.params[i] for i in wrt]))
-    seeds = [b.param(without_maybe(graph.results[i].type)) for i in seeded]
-    for i, seed in zip(seeded, seeds, strict=True):
-        this.seed(graph.results[i], seed)
-    _transposer.pull_back(this, graph.nodes)
-    grads = [this.cts.get(graph.params[i]) for i in wrt]
-    found = [
-        b.instantiate(grad, graph.params[i])
-        for i, grad in zip(wrt, grads, strict=True)
-        if isinstance(grad, Value)
-    ]
-    reads = forward_reads(b, found)
-    constants = [value for value in reads if is_constant(value)]
-    residuals = [value for value in reads if not is_constant(value)]
-    connected = tuple(isinstance(grad, Value) for grad in grads)
-    forward = _forward_graph(graph, this, residuals)
-    return VJP(forward, _backward_graph(b, seeds, residuals, constants, found), connected)
+    return _differentiate(graph, wrt, seeded, unknown, in_blocks=False)
+
+
+def linear_blocks(
+    graph: Graph, wrt: Sequence[int], seeded: Sequence[int], unknown: Sequence[int] = ()
+) -> VJP:
+    """As `vjp`, with the backward graph as it is before any pass: a linear block for every node.
+
+    `passes.zeros.specialise` makes of it what the cotangents that are known to arrive, or not to,
+    need; `passes.blocks.lower` puts a guard before the rest. `vjp` gives what both would leave.
+    """
+    return _differentiate(graph, wrt, seeded, unknown, in_blocks=True)
 
 
 def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[bool, ...]]:
@@ -80,6 +80,38 @@ def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[boo
     return b.finish([*results, *grads], len(graph.captures)), pair.connected
 
 
+def _differentiate(
+    graph: Graph, wrt: Sequence[int], seeded: Sequence[int], unknown: Sequence[int], in_blocks: bool
+) -> VJP:
+    graph = without_blocks(graph)
+    b = BackwardBuild(f"{graph.name}_backward")
+    active = active_values(graph, [graph.params[i] for i in wrt])
+    this = Pass(b, Cotangents(spelled_out=in_blocks), active, in_blocks=in_blocks)
+    types = {i: without_maybe(graph.results[i].type) for i in seeded}
+    seeds = [b.param(MaybeType(types[i]) if i in unknown else types[i]) for i in seeded]
+    for i, seed in zip(seeded, seeds, strict=True):
+        this.seed(graph.results[i], seed)
+    _transposer.pull_back(this, graph.nodes)
+    grads = {i: this.cts.get(graph.params[i]) for i in wrt}
+    found = [
+        ct if unknown or in_blocks else b.instantiate(ct, graph.params[i])
+        for i, ct in grads.items()
+        if isinstance(ct, Value)
+    ]
+    residuals = [value for value in forward_reads(b, found) if not is_constant(value)]
+    backward = closed(b, residuals, seeds, found)
+    if not in_blocks:
+        backward = without_blocks(backward)
+        # What is known now may need fewer of them.
+        used = use_counts(backward)
+        kept = [k for k, param in enumerate(backward.params[: len(residuals)]) if param in used]
+        params = [backward.params[k] for k in kept] + [*backward.params[len(residuals) :]]
+        backward = replace(backward, params=tuple(params))
+        residuals = [residuals[k] for k in kept]
+    connected = tuple(isinstance(grads[i], Value) for i in wrt)
+    return VJP(_forward_graph(graph, this, residuals), backward, connected)
+
+
 def _forward_graph(graph: Graph, this: Pass, residuals: Sequence[Value]) -> Graph:
     b = Build(graph.name)
     mapping = {param: b.param(param.type, param.name) for param in graph.params}
@@ -87,17 +119,3 @@ def _forward_graph(graph: Graph, this: Pass, residuals: Sequence[Value]) -> Grap
     b.nodes += copy_nodes(this.b.extras, mapping)
     results = [mapping[value] for value in (*graph.results, *residuals)]
     return b.finish(results, len(graph.captures))
-
-
-def _backward_graph(
-    b: BackwardBuild,
-    seeds: Sequence[Value],
-    residuals: Sequence[Value],
-    constants: Sequence[Value],
-    found: Sequence[Value],
-) -> Graph:
-    out = Build(b.name)
-    mapping = {value: out.param(value.type) for value in (*residuals, *seeds)}
-    out.nodes += copy_nodes([value.node for value in constants if value.node], mapping)
-    out.nodes += copy_nodes(b.nodes, mapping)
-    return out.finish([mapping[value] for value in found])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.choose import choose
 from wend.backends.protocol import Executable
 from wend.base import trees
+from wend.base.config import settings
+from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.function.run import Run, start
 from wend.function.signature import Arguments
 from wend.ir.graph import Graph
+from wend.ir.types import accepts
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType
+from wend.trace.recording import current
 from wend.trace.traced import Traced
 
 
@@ -27,9 +32,19 @@ class ConcreteFunction:
         structured_input_signature: its (args, kwargs), with types in place of arrays.
     """
 
-    def __init__(self, name: str, traced: Traced, arguments: Arguments) -> None:
+    def __init__(
+        self,
+        name: str,
+        traced: Traced,
+        arguments: Arguments,
+        bind: Callable[[Sequence[Any], dict[str, Any]], Arguments],
+        backend: str | None = None,
+    ) -> None:
         self.name = name
         self.traced = traced
+        self.backend = backend
+        self._bind = bind
+        self._treedef = arguments.treedef
         self.graph: Graph = run_passes(traced.graph, TIDY)
         self.input_types = arguments.types
         self.structured_input_signature = trees.unflatten(
@@ -51,15 +66,76 @@ class ConcreteFunction:
             self._executables[backend, graph] = compiled
         return self._executables[backend, graph]
 
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+        """Take a call's arguments apart.
+
+        Raises:
+            TypeMismatchError: one of them is not of the type that this was traced for.
+        """
+        arguments = self._bind(args, kwargs)
+        if arguments.treedef != self._treedef:
+            wanted = f"{self.name} was traced for {self._treedef}, given {arguments.treedef}."
+            raise StructureError(explain(wanted, cure="call the function itself."))
+        for name, given, type in zip(
+            arguments.names(), arguments.types, self.input_types, strict=True
+        ):
+            if not accepts(type.type, given.type):
+                what = f"{self.name} was traced for {name}: {type}, given {given}."
+                raise TypeMismatchError(explain(what, cure="cast it, or call the function itself."))
+        return arguments
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run this trace, and no other, on arguments of its types."""
+        arrays = self.bind(args, kwargs).arrays
+        recording = current()
+        if recording is not None:
+            return self.traced.call_in(recording, arrays)
+        return self.run(self.backend or settings().backend, arrays)
+
+    def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
+        """Run the forward form: what the function returns, and what `backward` needs.
+
+        Each run owns what it keeps, so that two runs before one backward do not mix.
+
+        Example:
+            >>> import wend
+            >>> square = wend.function(lambda x: x * x).get_concrete_function(3.0)
+            >>> value, run = square.forward(3.0)
+            >>> square.backward(run, 1.0)
+            (np.float64(6.0),)
+        """
+        return start(self, self.bind(args, kwargs))
+
+    def backward(self, run: Run, cotangent: Any) -> tuple[Any, ...]:
+        """Run the backward form on one run of the forward form.
+
+        Args:
+            run: from `forward`.
+            cotangent: like what the function returns, None in the place of each result from which
+                nothing comes: what only those would need does not run.
+
+        Returns:
+            A cotangent for each positional argument; None where nothing arrives.
+
+        Raises:
+            TypeError: `run` is of another function.
+        """
+        if not isinstance(run, Run) or run.concrete is not self:
+            raise TypeError(f"{self.name}.backward takes a run of its own forward, not {run!r}")
+        return run.pull_back(cotangent)
+
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""
         return self.traced.run(self.executable(backend), arrays)
 
-    def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
+    def vjp(
+        self, wrt: tuple[int, ...], seeded: tuple[int, ...], unknown: tuple[int, ...] = ()
+    ) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        if (wrt, seeded) not in self._derivatives:
-            self._derivatives[wrt, seeded] = vjp(self.graph, wrt, seeded)
-        return self._derivatives[wrt, seeded]
+        key = wrt, seeded, unknown
+        if key not in self._derivatives:
+            self._derivatives[key] = vjp(self.graph, wrt, seeded, unknown)
+        return self._derivatives[key]
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))

@@ -131,7 +131,7 @@ class Function:
             self.name,
             [f"argument {name}" for name in arguments.names()],
         )
-        return ConcreteFunction(self.name, traced, arguments)
+        return ConcreteFunction(self.name, traced, arguments, self._bind, self.backend)
 
     def _fit(
         self, args: Sequence[Any], kwargs: dict[str, Any]

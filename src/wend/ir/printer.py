@@ -139,4 +139,6 @@ def _number(value: float) -> str:
 
 
 def _quoted_if_odd(name: str) -> str:
-    return name if name.isidentifier() else repr(name)
+    """A name that the parser would take for something else (`nan`, `<lambda>`) is quoted."""
+    is_word = name.isidentifier() and name not in ("inf", "nan")
+    return name if is_word else repr(name)

@@ -443,6 +443,10 @@ class Build(Builder):
             return x
         return self.emit(maybe.instantiate, x, self.zeros_like(like))
 
+    def any_nonzero(self, *xs: Value) -> Value:
+        """Whether any of some cotangents arrived."""
+        return self.emit(maybe.any_nonzero, *xs)
+
     def present(self, x: Value) -> Value:
         """The value of a maybe that is known to be there."""
         return self.emit(maybe.present, x) if isinstance(x.type, MaybeType) else x
@@ -463,6 +467,12 @@ class Build(Builder):
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return self.emit_node(control.if_, (selector, *operands), branches)
+
+    def linear_block(
+        self, of: str, cotangents: Sequence[Value], forward: Sequence[Value], body: Graph
+    ) -> Node:
+        operands, count = (*cotangents, *forward), len(cotangents)
+        return self.emit_node(control.linear_block, operands, (body,), of=of, cotangents=count)
 
     def call(self, callee: Graph, operands: Sequence[Value]) -> Node:
         return self.emit_node(control.call, operands, (callee,))

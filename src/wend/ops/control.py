@@ -132,9 +132,23 @@ def _infer_call(*types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
     return tuple(substitute(type, bound | names) for type in callee.result_types)
 
 
+def _infer_block(
+    *types: Type, of: str, cotangents: int, regions: Sequence[Graph]
+) -> tuple[Type, ...]:
+    if not 0 < cotangents <= len(types):
+        raise ShapeError(f"a block of {of}: {cotangents} cotangents, {len(types)} operands")
+    results = _infer_call(*types, regions=regions)
+    if all(isinstance(type, MaybeType) for type in types[:cotangents]):
+        return tuple(MaybeType(without_maybe(type)) for type in results)
+    return results
+
+
 while_ = Op("while", _infer_while, None, ByRegions(), regions=("before", "after"))
 if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",))
 call = Op("call", _infer_call, None, ByRegions(), regions=("callee",))
+# What a node's derivative does with the cotangents of its results (attr `cotangents`: how many of
+# the operands are those; `of`: the node's operation). All Zero in: all Zero out, and nothing runs.
+linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("body",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +223,21 @@ class CallParts:
         return CallParts(node.operands, node.regions[0])
 
 
+@dataclass(frozen=True, slots=True)
+class BlockParts:
+    """A `linear_block` node by its parts; the body takes cotangents, then forward values."""
+
+    cotangents: tuple[Value, ...]
+    forward: tuple[Value, ...]
+    body: Graph
+
+    @staticmethod
+    def of(node: Node) -> BlockParts:
+        count = node.attrs["cotangents"]
+        return BlockParts(node.operands[:count], node.operands[count:], node.regions[0])
+
+
 def parts(node: Node) -> Any:
     """The parts of a node that holds regions."""
-    views = {while_: WhileParts, if_: IfParts, call: CallParts}
+    views = {while_: WhileParts, if_: IfParts, call: CallParts, linear_block: BlockParts}
     return views[node.op].of(node)  # type: ignore[attr-defined]

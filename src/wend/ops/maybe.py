@@ -25,6 +25,14 @@ is_zero = Op(
     no_gradient(),
 )
 
+# Whether any of some cotangents arrived
+any_nonzero = Op(
+    "any_nonzero",
+    lambda *xs: TensorType(BOOL, ()),
+    lambda *xs: np.bool_(any(x is not ZERO for x in xs)),
+    no_gradient(),
+)
+
 
 def _infer_autograd_add(x: Type, y: Type) -> Type:
     if without_maybe(x) != without_maybe(y):

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
-from wend.ops.control import CallParts, IfParts, WhileParts, call, if_, while_
+from wend.ops.control import (
+    BlockParts,
+    CallParts,
+    IfParts,
+    WhileParts,
+    call,
+    if_,
+    linear_block,
+    while_,
+)
 
 
 def dce(graph: Graph) -> Graph:
@@ -151,4 +160,18 @@ def _slim_call(node: Node, used: list[int], known: _Known) -> _Slim:
     return _Slim(params, used, [callee], {})
 
 
-_SLIMMERS = {while_: _slim_while, if_: _slim_if, call: _slim_call}
+def _slim_block(node: Node, used: list[int], known: _Known) -> _Slim:
+    """Keep all cotangents: whether any arrives decides whether the body runs."""
+    block = BlockParts.of(node)
+    count, results = len(block.cotangents), [block.body.results[i] for i in used]
+    params = sorted({*range(count), *_needs(block.body, results, known)})
+    body = _keep(block.body, params, results, known)
+    return _Slim(params, used, [body], dict(node.attrs))
+
+
+_SLIMMERS = {
+    while_: _slim_while,
+    if_: _slim_if,
+    call: _slim_call,
+    linear_block: _slim_block,
+}

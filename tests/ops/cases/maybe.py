@@ -23,6 +23,11 @@ CASES = [
     ),
     Case("is_zero", lambda x: np.bool_(x is ZERO), [(ABSENT,), (maybe(X),)]),
     Case(
+        "any_nonzero",
+        lambda *xs: np.bool_(any(x is not ZERO for x in xs)),
+        [(ABSENT,), (maybe(X),), (ABSENT, maybe(X)), (ABSENT, ABSENT), (ABSENT, X)],
+    ),
+    Case(
         "autograd_add",
         total,
         [(ABSENT, maybe(Y)), (maybe(X), ABSENT), (ABSENT, ABSENT), (ABSENT, Y), (X, ABSENT)],

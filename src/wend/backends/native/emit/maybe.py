@@ -25,6 +25,15 @@ def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequen
     return [(low.w.define(f"xor i1 {operands[0][0]}, true"),)]
 
 
+def emit_any_nonzero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """The flags, or-ed."""
+    pairs = zip(node.operands, operands, strict=True)
+    first, *rest = (slots[0] if is_maybe(value) else "true" for value, slots in pairs)
+    for flag in rest:
+        first = low.w.define(f"or i1 {first}, {flag}")
+    return [(first,)]
+
+
 def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
     """The sum of what is there."""
     result = node.results[0].type
@@ -64,6 +73,7 @@ def emit_present(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequen
 EMITTERS: Mapping[Op, Emit] = {
     maybe.zero: emit_zero,
     maybe.is_zero: emit_is_zero,
+    maybe.any_nonzero: emit_any_nonzero,
     maybe.autograd_add: emit_autograd_add,
     maybe.instantiate: emit_instantiate,
     maybe.present: emit_present,

@@ -1,0 +1,395 @@
+"""Specialises cotangent arithmetic by what is known to be Zero, to be there, or neither.
+
+Each value of a graph is Zero, Nonzero (its type is no maybe) or Unknown (its type is a maybe).
+A linear block fed by Zero alone goes, with all that only it would need; one that is fed by anything
+Nonzero is put in place of its node; one of which only the run can tell stays. The lattice is that
+of PyTorch's autodiff for TorchScript; here it passes through loops, branches and calls as well.
+
+It also follows arrays that are zero because they stand for a Zero (a loop's sum that nothing was
+added to): an operation that is linear in such operands alone gives such an array (D28). Arrays
+that the user made are never taken for zero, so 0 * inf is still NaN in what the user wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from wend.base.zero import ZERO, Zero
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Linear, Op
+from wend.ir.rewrite import copy_graph, copy_node, rename_dims
+from wend.ir.types import Dim, MaybeType, Symbol, Type, accepts, substitute, symbols, without_maybe
+from wend.ops import creating, elementwise, lists, maybe, shaping
+from wend.ops.build import Build
+from wend.ops.control import (
+    PREDICATE,
+    BlockParts,
+    CallParts,
+    IfParts,
+    WhileParts,
+    call,
+    if_,
+    linear_block,
+    while_,
+)
+
+State: TypeAlias = Value | Zero
+_ABOUT_ZERO = {linear_block, maybe.zero, maybe.autograd_add}
+_Known: TypeAlias = Mapping[int, Callable[[Build, Value], State]]
+
+
+def specialise(graph: Graph, zero: Iterable[int] = ()) -> Graph:
+    """Resolve what is known about cotangents.
+
+    Args:
+        graph: a backward graph, with linear blocks or without.
+        zero: positions of params that are known to be Zero; the result does not take them.
+
+    Returns:
+        The graph without the blocks and sums that are decided. A result that is Zero is the result
+        of a `zero` node.
+    """
+    gone = {*zero}
+    if not gone and not any(node.op in _ABOUT_ZERO for node in graph.walk()):
+        return graph
+    types = [None if k in gone else param.type for k, param in enumerate(graph.params)]
+    captures = types[len(types) - len(graph.captures) :]
+    done = Specialiser().region(graph, types)
+    return done.finish(done.values(graph), sum(type is not None for type in captures))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region on states.
+
+    Attributes:
+        b: what is left of it, with params for what is not Zero.
+        params: what each of the old params is.
+        results: what each of the old results is.
+        zeros: which results are Zero, or arrays that stand for it.
+    """
+
+    b: Build
+    params: Sequence[State]
+    results: Sequence[State]
+    zeros: Sequence[bool]
+
+    def values(self, old: Graph) -> list[Value]:
+        """The results, a `zero` for each that is Zero."""
+        return [
+            self.b.zero(was.type) if isinstance(state, Zero) else state
+            for state, was in zip(self.results, old.results, strict=True)
+        ]
+
+    def finish(self, results: Sequence[Value], captures: int = 0) -> Graph:
+        return self.b.finish(results, captures)
+
+
+class Specialiser:
+    """Runs graphs on states instead of values, and emits what is left of them."""
+
+    def __init__(self, opened: Node | None = None) -> None:
+        """`opened`: a block that is known to run."""
+        self.opened = opened
+        self.zeros: set[Value] = set()  # arrays that stand for a Zero
+
+    def region(
+        self,
+        graph: Graph,
+        types: Sequence[Type | None],
+        zeros: Sequence[bool] = (),
+        known: _Known | None = None,
+    ) -> Region:
+        """Specialise a region.
+
+        Args:
+            graph: the region.
+            types: of what it will be given; None for Zero.
+            zeros: which of the first params are arrays that stand for a Zero.
+            known: what the region knows more of some params.
+        """
+        b = Build(graph.name)
+        params: list[State] = []
+        for k, (param, type) in enumerate(zip(graph.params, types, strict=True)):
+            if type is None:
+                params.append(ZERO)
+                continue
+            is_there = not isinstance(type, MaybeType)
+            value = b.param(without_maybe(param.type) if is_there else param.type, param.name)
+            if k < len(zeros) and zeros[k]:
+                self.zeros.add(value)
+            params.append(known[k](b, value) if known and k in known else value)
+        results = self.run(b, graph, params)
+        return Region(b, params, results, [self._is_zero(state) for state in results])
+
+    def run(self, b: Build, graph: Graph, params: Sequence[State]) -> list[State]:
+        """Append what is left of a graph's nodes on these params; return what its results are."""
+        env: dict[Value, State] = dict(zip(graph.params, params, strict=True))
+        dims: dict[Symbol, Dim] = {}
+        for node in graph.nodes:
+            b.source = node.source
+            found = self.node(b, node, [env[operand] for operand in node.operands], dims)
+            for old, new in zip(node.results, found, strict=True):
+                env[old] = new
+                if isinstance(new, Value):
+                    mine, theirs = [*symbols(old.type)], [*symbols(new.type)]
+                    if mine != theirs and len(mine) == len(theirs):
+                        rename_dims(dims, [old], [new])
+        return [env[result] for result in graph.results]
+
+    def node(
+        self, b: Build, node: Node, states: Sequence[State], dims: Mapping[Symbol, Dim]
+    ) -> Sequence[State]:
+        """Append what is left of one node."""
+        if node.op in _RULES:
+            if dims:
+                node = copy_node(node, node.operands, dims=dims)
+            return _RULES[node.op](self, b, node, states)
+        operands = [
+            b.zero(substitute(old.type, dims)) if isinstance(state, Zero) else state
+            for state, old in zip(states, node.operands, strict=True)
+        ]
+        copy = copy_node(node, operands, dims=dims)
+        b.nodes.append(copy)
+        if self.zeros and _is_linear_in(node.op, [value in self.zeros for value in operands]):
+            self.zeros.update(copy.results)
+        return copy.results
+
+    def splice(self, b: Build, graph: Graph, states: Sequence[State]) -> list[State]:
+        """Put a region in place of its node."""
+        dims: dict[Symbol, Dim] = {}
+        for param, state in zip(graph.params, states, strict=True):
+            if isinstance(state, Value):
+                accepts(param.type, state.type, dims)
+        renamed = {mine: theirs for mine, theirs in dims.items() if mine != theirs}
+        return self.run(b, copy_graph(graph, renamed) if renamed else graph, states)
+
+    def _is_zero(self, state: State) -> bool:
+        return isinstance(state, Zero) or state in self.zeros
+
+
+def _type(state: State) -> Type | None:
+    return None if isinstance(state, Zero) else state.type
+
+
+def _is_there(state: State) -> bool:
+    return isinstance(state, Value) and not isinstance(state.type, MaybeType)
+
+
+def _values(states: Iterable[State]) -> list[Value]:
+    return [state for state in states if isinstance(state, Value)]
+
+
+def _is_linear_in(op: Op, zeros: Sequence[bool]) -> bool:
+    """Whether an operation gives zero when the operands marked are zero."""
+    if op is elementwise.mul:
+        return any(zeros)
+    if op is elementwise.div:
+        return zeros[0]
+    if not isinstance(op.derivative, Linear):
+        return False
+    chosen = op.derivative.operands or range(len(zeros))
+    marked = [zeros[k] for k in chosen]
+    return bool(marked) and (all(marked) if op.derivative.jointly else any(marked))
+
+
+def _zero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    return [ZERO]
+
+
+def _block(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    block = BlockParts.of(node)
+    count = len(block.cotangents)
+    arrived = _values(states[:count])
+    if not arrived:
+        return [ZERO] * len(node.results)
+    if node is s.opened or any(map(_is_there, arrived)):
+        return s.splice(b, block.body, states)
+    # The body runs where one arrived: so a single one is there.
+    known = {states.index(arrived[0]): Build.present} if len(arrived) == 1 else {}
+    body = s.region(block.body, [_type(state) for state in states], known=known)
+    through = dict(zip(body.params, states, strict=True))
+    if all(result in through for result in body.results):
+        return [through[result] for result in body.results]  # nothing to guard
+    wanted = _values(body.results)
+    forward = _values(states[count:])
+    results = iter(b.linear_block(block_of(node), arrived, forward, body.finish(wanted)).results)
+    return [next(results) if isinstance(state, Value) else ZERO for state in body.results]
+
+
+def block_of(node: Node) -> str:
+    """The operation whose derivative a block is."""
+    return str(node.attrs["of"])
+
+
+def _autograd_add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    x, y = states
+    if isinstance(x, Zero) or isinstance(y, Zero):
+        return [y if isinstance(x, Zero) else x]
+    return _sum(s, b, node, [x, y]) or [b.autograd_add(x, y)]
+
+
+def _add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    """An array that stands for a Zero is the identity of sums, too."""
+    x, y = _values(states)
+    return _sum(s, b, node, [x, y]) or [b.emit(node.op, x, y)]
+
+
+def _sum(s: Specialiser, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:
+    x, y = operands
+    if x in s.zeros and x.type == y.type:
+        return [y]
+    return [x] if y in s.zeros and x.type == y.type else []
+
+
+def _instantiate(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    x, zeros = states
+    assert isinstance(zeros, Value)
+    if isinstance(x, Value):
+        return [x] if _is_there(x) else [b.emit(maybe.instantiate, x, zeros)]
+    zeros = b.refine(zeros, node.results[0].type)
+    s.zeros.add(zeros)
+    return [zeros]
+
+
+def _present(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    (x,) = states
+    if isinstance(x, Zero):  # where it is known to be there: so this never runs
+        x = b.zero(node.operands[0].type)
+    return [b.present(x)]
+
+
+def _is_zero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    (x,) = states
+    if isinstance(x, Zero) or _is_there(x):
+        return [b.constant(isinstance(x, Zero))]
+    return [b.emit(maybe.is_zero, x)]
+
+
+def _any_nonzero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    unknown = _values(states)
+    if not unknown or any(map(_is_there, unknown)):
+        return [b.constant(bool(unknown))]
+    return [_selector_of(unknown) or b.any_nonzero(*unknown)]
+
+
+def _selector_of(unknown: Sequence[Value]) -> Value | None:
+    """The predicate of the `if` that gives a maybe where it holds, and only there."""
+    node = unknown[0].node
+    if len(unknown) > 1 or node is None or node.op is not if_ or len(node.regions) != 2:
+        return None
+    otherwise, then = (branch.results[unknown[0].index] for branch in node.regions)
+    is_absent = otherwise.node is not None and otherwise.node.op is maybe.zero
+    is_bool = node.operands[0].type == PREDICATE
+    return node.operands[0] if is_bool and is_absent and _is_there(then) else None
+
+
+def _refine(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    (x,) = states
+    if isinstance(x, Zero):
+        return [ZERO]
+    type = node.attrs["type"]
+    result = b.refine(x, without_maybe(type) if _is_there(x) else type)
+    if x in s.zeros:
+        s.zeros.add(result)
+    return [result]
+
+
+def _call(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    callee = CallParts.of(node).callee
+    done = s.region(callee, [_type(state) for state in states])
+    graph = done.finish(_values(done.results))
+    results = iter(b.emit_node(node.op, _values(states), (graph,), **node.attrs).results)
+    return [next(results) if isinstance(state, Value) else ZERO for state in done.results]
+
+
+def _if(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    branches = IfParts.of(node).branches
+    selector, *given = states
+    assert isinstance(selector, Value)
+    if selector.node is not None and selector.node.op is creating.constant:
+        return s.splice(b, branches[int(selector.node.attrs["value"])], given)
+    types = [_type(state) for state in given]
+    flags = [state in s.zeros for state in given]
+    done = [
+        s.region(branch, types, flags, _given_by_twin(selector, given, k, len(branches)))
+        for k, branch in enumerate(branches)
+    ]
+    left = [i for i in range(len(node.results)) if any(d.results[i] is not ZERO for d in done)]
+    graphs = []
+    for region, branch in zip(done, branches, strict=True):
+        values = region.values(branch)
+        graphs.append(region.finish([values[i] for i in left]))
+    found: list[State] = [ZERO] * len(node.results)
+    if left:
+        results = b.if_(selector, _values(given), graphs).results
+        for i, result in zip(left, results, strict=True):
+            found[i] = result
+            if all(d.zeros[i] and isinstance(d.results[i], Value) for d in done):
+                s.zeros.add(result)
+    return found
+
+
+def _given_by_twin(selector: Value, given: Sequence[State], k: int, count: int) -> _Known:
+    """What branch k knows of maybes that another `if` with the same selector gave."""
+    known: dict[int, Callable[[Build, Value], State]] = {}
+    for j, state in enumerate(given):
+        twin = state.node if isinstance(state, Value) else None
+        if twin is None or twin.op is not if_ or _is_there(state):
+            continue
+        if twin.operands[0] is selector and len(twin.regions) == count:
+            inner = twin.regions[k].results[state.index]  # type: ignore[union-attr]
+            if inner.node is not None and inner.node.op is maybe.zero:
+                known[j] = lambda b, value: ZERO
+            elif _is_there(inner):
+                known[j] = Build.present
+    return known
+
+
+def _while(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+    """Carries that start as Zero's zeros and stay so are followed by a fixpoint."""
+    w = WhileParts.of(node)
+    count = len(w.carry)
+    carry = _values(states[:count])
+    invariants = states[count:]
+    outer = [_type(state) for state in invariants]
+    outer_zeros = [state in s.zeros for state in invariants]
+    zeros = [value in s.zeros for value in carry]
+    while True:
+        types = [param.type for param in w.before_carry]
+        before = s.region(w.before, [*types, *outer], [*zeros, *outer_zeros])
+        types = [param.type for param in w.after_forwarded]
+        after = s.region(w.after, [*types, *outer], [*before.zeros[1:], *outer_zeros])
+        still = [zero and last for zero, last in zip(zeros, after.zeros, strict=True)]
+        if still == zeros:
+            break
+        zeros = still
+    following = after.values(w.after)
+    for i in (i for i, zero in enumerate(zeros) if zero):
+        # It is handed on as it is: then it is no carry, and what moved it is dead.
+        places = [k for k, v in enumerate(before.results[1:]) if v is before.params[i]]
+        same = [after.params[k] for k in places if w.after_forwarded[k].type == following[i].type]
+        following[i : i + 1] = _values(same[:1]) or [following[i]]
+    regions = before.finish(before.values(w.before)), after.finish(following)
+    results = b.while_(carry, _values(invariants), *regions).results
+    s.zeros.update(r for r, zero in zip(results, before.zeros[1:], strict=True) if zero)
+    return results
+
+
+_RULES: Mapping[Op, Callable[[Specialiser, Build, Node, Sequence[State]], Sequence[State]]] = {
+    maybe.zero: _zero,
+    linear_block: _block,
+    maybe.autograd_add: _autograd_add,
+    elementwise.add: _add,
+    lists.list_add: _add,
+    maybe.instantiate: _instantiate,
+    maybe.present: _present,
+    maybe.is_zero: _is_zero,
+    maybe.any_nonzero: _any_nonzero,
+    shaping.refine: _refine,
+    call: _call,
+    if_: _if,
+    while_: _while,
+}
