@@ -12,7 +12,9 @@ from wend.ir.types import TOKEN, tensor
 from wend.ops.build import Build
 
 F64 = tensor("f8")
-_NAMES = st.sampled_from(["f", "g1", "<lambda>", "a b", "it's", 'say "x"', "naïve", "nan", "inf", ""])
+_NAMES = st.sampled_from(
+    ["f", "g1", "<lambda>", "a b", "it's", 'say "x"', "naïve", "nan", "inf", ""]
+)
 _NUMBERS = st.one_of(
     st.floats(),
     st.sampled_from([0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1e-300, 5e-324]),
