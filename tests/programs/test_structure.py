@@ -20,6 +20,7 @@ from tests.helpers.graphs import (
     traced,
 )
 from tests.helpers.programs import PROGRAMS, newton, square_until
+from wend.autodiff.vjp import vjp
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.runtime.sequence import Sequence
 
@@ -235,10 +236,10 @@ def _records(residual):
 
 
 def residual_results(fun, *args):
-    """How many results the forward `if` of a gradient has beyond its own."""
-    graph = gradient(fun, *args)
-    ifs = [node for node in graph.nodes if node.op.name == "if"]
-    return len(ifs[0].results) - 1
+    """How many results the `if` of the forward form has beyond its own."""
+    forward = vjp(traced(fun, *args), [0], [0]).forward
+    (branch,) = [node for node in forward.nodes if node.op.name == "if"]
+    return len(branch.results) - 1
 
 
 def _where_positive(fun, x):

@@ -65,4 +65,4 @@ def _append_backward(
 
 def _instantiated(b: Build, ct: Cotangent, like: Value) -> Value:
     """The cotangent; where nothing arrived the one zero that a sum starts from."""
-    return b.zeros_like(like) if isinstance(ct, Zero) else b.instantiate(ct, like)
+    return b.instantiate(b.zero(like.type) if isinstance(ct, Zero) else ct, like)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import StructureError, TypeMismatchError, explain
-from wend.function.run import Run, start
+from wend.function.run import Forms, Run, start
 from wend.function.signature import Arguments
 from wend.ir.graph import Graph
 from wend.ir.types import accepts
@@ -128,14 +129,16 @@ class ConcreteFunction:
         """Run on the array leaves of the arguments."""
         return self.traced.run(self.executable(backend), arrays)
 
-    def vjp(
-        self, wrt: tuple[int, ...], seeded: tuple[int, ...], unknown: tuple[int, ...] = ()
-    ) -> VJP:
+    def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        key = wrt, seeded, unknown
-        if key not in self._derivatives:
-            self._derivatives[key] = vjp(self.graph, wrt, seeded, unknown)
-        return self._derivatives[key]
+        if (wrt, seeded) not in self._derivatives:
+            self._derivatives[wrt, seeded] = vjp(self.graph, wrt, seeded)
+        return self._derivatives[wrt, seeded]
+
+    @functools.cached_property
+    def forms(self) -> Forms:
+        """The forward form, and a backward form for every choice of cotangents."""
+        return Forms(self)
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))

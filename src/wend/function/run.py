@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wend.autodiff.vjp import VJP
+from wend.autodiff.vjp import linear_blocks
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, StructureError, explain
 from wend.base.zero import ZERO
 from wend.function.cotangent import fitting
 from wend.function.signature import Arguments
+from wend.ir.graph import Graph
 from wend.ir.types import ListType, is_differentiable, without_maybe
+from wend.passes.blocks import without_blocks
+from wend.passes.zeros import specialise
 from wend.trace.arguments import to_run
 from wend.trace.traced import copied, owned
 
@@ -20,47 +23,65 @@ if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
 
 
+class Forms:
+    """The forward form of a function, and its backward form for any choice of cotangents.
+
+    There is one general backward graph, of linear blocks. Which results have cotangents is known
+    when it is to run, so it is specialised to that, once for each choice: nothing that only the
+    others would need is left.
+    """
+
+    def __init__(self, concrete: ConcreteFunction) -> None:
+        types = concrete.traced.result_types
+        self.wrt = [k for k, t in enumerate(concrete.input_types) if is_differentiable(t.type)]
+        self.seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
+        self.general = linear_blocks(concrete.graph, self.wrt, self.seeded, unknown=self.seeded)
+        self._backward: dict[tuple[bool, ...], Graph] = {}
+
+    @property
+    def forward(self) -> Graph:
+        return self.general.forward
+
+    def backward(self, given: tuple[bool, ...]) -> Graph:
+        """Takes what the forward form keeps, then the cotangents that are given."""
+        if given not in self._backward:
+            graph = self.general.backward
+            first = len(graph.params) - len(given)
+            zero = [first + k for k, is_given in enumerate(given) if not is_given]
+            there = [first + k for k, is_given in enumerate(given) if is_given]
+            self._backward[given] = without_blocks(specialise(graph, zero, there))
+        return self._backward[given]
+
+
 class Run:
     """What one run of a forward form keeps. It may be pulled back many times."""
 
     def __init__(
-        self,
-        concrete: ConcreteFunction,
-        forms: VJP,
-        wrt: Sequence[int],
-        arguments: Arguments,
-        residuals: Sequence[Any],
+        self, concrete: ConcreteFunction, arguments: Arguments, residuals: Sequence[Any]
     ) -> None:
-        self.concrete, self.forms, self.wrt = concrete, forms, wrt
-        self.arguments, self.residuals = arguments, residuals
+        self.concrete, self.arguments, self.residuals = concrete, arguments, residuals
 
     def __repr__(self) -> str:
         return f"<a run of {self.concrete.name}>"
 
     def pull_back(self, cotangent: Any) -> tuple[Any, ...]:
         """Cotangents of the arguments, None where nothing arrives."""
-        types = self.concrete.traced.result_types
-        tree = self.concrete.traced.result_tree
-        try:
-            given = trees.flatten_up_to(tree, cotangent) if cotangent is not None else []
-        except ValueError:
-            what = f"{self.concrete.name}.backward: the cotangent is {trees.described(cotangent)}."
-            cure = "give one for each result, None for those from which nothing comes."
-            raise StructureError(explain(what, cure=cure)) from None
-        given = given or [None] * len(types)
-        seeds = [
-            ZERO if ct is None else to_run(fitting(ct, type.type, f"{self.concrete.name}.backward"))
-            for ct, type in zip(given, types, strict=True)
-            if is_differentiable(type.type)
-        ]
+        concrete, forms = self.concrete, self.concrete.forms
+        types = concrete.traced.result_types
+        seeds = _leaves(concrete, cotangent)
+        given = tuple(seeds[k] is not None for k in forms.seeded)
         leaves: list[Any] = [None] * len(self.arguments.leaves)
-        if any(seed is not ZERO for seed in seeds):
-            execute = self.concrete.executable(
-                _backend(self.concrete, self.forms), self.forms.backward
-            )
-            inputs = [*self.residuals, *seeds]
+        if any(given):
+            what = f"{concrete.name}.backward"
+            fitted = [
+                to_run(fitting(seeds[k], types[k].type, what))
+                for k, is_given in zip(forms.seeded, given, strict=True)
+                if is_given
+            ]
+            execute = concrete.executable(_backend(concrete), forms.backward(given))
+            inputs = [*self.residuals, *fitted]
             found = iter(owned(execute(inputs), inputs))
-            for k, is_connected in zip(self.wrt, self.forms.connected, strict=True):
+            for k, is_connected in zip(forms.wrt, forms.general.connected, strict=True):
                 ct = next(found) if is_connected else ZERO
                 leaves[self.arguments.places[k]] = None if ct is ZERO else ct
         args, _ = trees.unflatten(self.arguments.treedef, leaves)
@@ -73,22 +94,33 @@ def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:
     if traced.written:
         what = f"{concrete.name}.forward: it changes an argument in place."
         raise NotDifferentiableError(explain(what, cure="change a copy of it: x = x.copy()."))
-    wrt = tuple(k for k, t in enumerate(arguments.types) if is_differentiable(t.type))
-    seeded = tuple(k for k, t in enumerate(traced.result_types) if is_differentiable(t.type))
-    forms = concrete.vjp(wrt, seeded, unknown=seeded)
-    execute = concrete.executable(_backend(concrete, forms), forms.forward)
+    execute = concrete.executable(_backend(concrete), concrete.forms.forward)
     # Copies: what the caller writes into arguments and value must not reach what is kept.
     results = execute(copied(traced.arguments(arguments.arrays)))
     count = len(concrete.graph.results)
     value = traced.rebuild(copied(results[:count]))
-    return value, Run(concrete, forms, wrt, arguments, results[count:])
+    return value, Run(concrete, arguments, results[count:])
 
 
-def _backend(concrete: ConcreteFunction, forms: VJP) -> str:
+def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
+    """The cotangents of the results, None for those that have none."""
+    tree = concrete.traced.result_tree
+    if cotangent is None:
+        return [None] * len(concrete.traced.result_types)
+    try:
+        return trees.flatten_up_to(tree, cotangent)
+    except ValueError:
+        what = f"{concrete.name}.backward: the cotangent is {trees.described(cotangent)}."
+        cure = "give one for each result, None for those from which nothing comes."
+        raise StructureError(explain(what, cure=cure)) from None
+
+
+def _backend(concrete: ConcreteFunction) -> str:
     """The function's backend; numpy where records of a loop go from one graph to the other.
 
     Only the numpy backend hands lists across a call so far.
     """
-    if any(isinstance(without_maybe(type), ListType) for type in forms.forward.result_types):
+    types = concrete.forms.forward.result_types
+    if any(isinstance(without_maybe(type), ListType) for type in types):
         return "numpy"
     return concrete.backend or settings().backend

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, rename_dims
+from wend.ir.types import Dim, Symbol
 from wend.ops import maybe
 from wend.ops.build import Build
 from wend.ops.control import BlockParts, linear_block
+from wend.passes.branches import join_branches
+from wend.passes.dce import dce
 from wend.passes.zeros import Specialiser, specialise
 
 
@@ -14,7 +17,7 @@ def without_blocks(graph: Graph) -> Graph:
     """Specialise what is known, lower the rest; what a gradient is when it is handed out."""
     graph = specialise(graph)
     lowered = lower(graph)
-    return graph if lowered is graph else specialise(lowered)
+    return graph if lowered is graph else dce(join_branches(specialise(lowered)))
 
 
 def lower(graph: Graph) -> Graph:
@@ -26,11 +29,12 @@ def lower(graph: Graph) -> Graph:
         return graph
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}
+    dims: dict[Symbol, Dim] = {}
     groups: list[_Group] = []
     for node in graph.nodes:
         taking = next((group for group in groups if group.takes(node)), None)
         for group in [group for group in groups if group is not taking and group.feeds(node)]:
-            group.emit(b, mapping)
+            group.emit(b, mapping, dims)
             groups.remove(group)
         if taking is not None:
             taking.members.append(node)
@@ -39,11 +43,11 @@ def lower(graph: Graph) -> Graph:
             groups.append(_Group(node))
             continue
         operands = [mapping.get(v, v) for v in node.operands]
-        copy = copy_node(node, operands, [lower(region) for region in node.regions])
+        copy = copy_node(node, operands, [lower(region) for region in node.regions], dims)
         b.nodes.append(copy)
         mapping.update(zip(node.results, copy.results, strict=True))
     for group in groups:
-        group.emit(b, mapping)
+        group.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
     return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
 
@@ -73,7 +77,7 @@ class _Group:
         shared = self.cotangents if len(self.cotangents) == 1 else []
         return {*cotangents} <= {*self.results, *shared}
 
-    def emit(self, b: Build, mapping: dict[Value, Value]) -> None:
+    def emit(self, b: Build, mapping: dict[Value, Value], dims: dict[Symbol, Dim]) -> None:
         """Append the guarded `if`."""
         cotangents = self.cotangents
         operands = dict.fromkeys(v for member in self.members for v in member.operands)
@@ -98,3 +102,4 @@ class _Group:
         predicate = b.any_nonzero(*given[: len(cotangents)])
         results = b.if_(predicate, given, branches).results
         mapping.update(zip(self.results, results, strict=True))
+        rename_dims(dims, self.results, results)

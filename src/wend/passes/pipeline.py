@@ -9,6 +9,7 @@ from wend.base.config import settings
 from wend.ir.graph import Graph
 from wend.ir.verify import verify
 from wend.passes.blocks import without_blocks
+from wend.passes.branches import join_branches
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
@@ -20,7 +21,15 @@ Transform: TypeAlias = Callable[[Graph], Graph]
 # Before a graph is differentiated or shown: meaning in few nodes.
 TIDY: Sequence[Transform] = (canonical_loops, dce)
 # Before a graph is run.
-OPTIMIZE: Sequence[Transform] = (without_blocks, inline_calls, fold, cse, canonical_loops, dce)
+OPTIMIZE: Sequence[Transform] = (
+    without_blocks,
+    inline_calls,
+    fold,
+    join_branches,
+    cse,
+    canonical_loops,
+    dce,
+)
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:

@@ -40,21 +40,25 @@ _ABOUT_ZERO = {linear_block, maybe.zero, maybe.autograd_add}
 _Known: TypeAlias = Mapping[int, Callable[[Build, Value], State]]
 
 
-def specialise(graph: Graph, zero: Iterable[int] = ()) -> Graph:
+def specialise(graph: Graph, zero: Iterable[int] = (), there: Iterable[int] = ()) -> Graph:
     """Resolve what is known about cotangents.
 
     Args:
         graph: a backward graph, with linear blocks or without.
         zero: positions of params that are known to be Zero; the result does not take them.
+        there: positions of maybe params that are known not to be.
 
     Returns:
         The graph without the blocks and sums that are decided. A result that is Zero is the result
         of a `zero` node.
     """
-    gone = {*zero}
-    if not gone and not any(node.op in _ABOUT_ZERO for node in graph.walk()):
+    gone, given = {*zero}, {*there}
+    if not gone and not given and not any(node.op in _ABOUT_ZERO for node in graph.walk()):
         return graph
-    types = [None if k in gone else param.type for k, param in enumerate(graph.params)]
+    types = [
+        None if k in gone else without_maybe(param.type) if k in given else param.type
+        for k, param in enumerate(graph.params)
+    ]
     captures = types[len(types) - len(graph.captures) :]
     done = Specialiser().region(graph, types)
     return done.finish(done.values(graph), sum(type is not None for type in captures))
@@ -121,7 +125,11 @@ class Specialiser:
             if k < len(zeros) and zeros[k]:
                 self.zeros.add(value)
             params.append(known[k](b, value) if known and k in known else value)
-        results = self.run(b, graph, params)
+        # An array that stands for a Zero need not be made where a Zero will do.
+        results = [
+            ZERO if state in self.zeros and isinstance(old.type, MaybeType) else state
+            for state, old in zip(self.run(b, graph, params), graph.results, strict=True)
+        ]
         return Region(b, params, results, [self._is_zero(state) for state in results])
 
     def run(self, b: Build, graph: Graph, params: Sequence[State]) -> list[State]:
