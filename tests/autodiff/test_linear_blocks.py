@@ -344,3 +344,21 @@ def test_a_graph_with_blocks_runs_and_differentiates():
     assert isinstance(graph.params[-1].type, MaybeType)
     again = vjp(graph, [len(graph.params) - 1], [0]).backward
     assert again.count("linear_block") == 0
+
+
+def test_a_read_in_a_branch_of_a_loop_stays_linear():
+    """At second order the cotangent of a list is added to in place, never copied in a trip."""
+
+    def fun(x, y):
+        def body(i, c):
+            x, y = c
+            root = wnp.sqrt(x)
+            return wend.cond(x > 1, lambda: root + y, lambda: 3 * y), y * 1.1
+
+        return wend.fori_loop(0, 4, body, (x, y))[0]
+
+    graph = traced(wend.grad(wend.grad(fun)), 2.0, 0.3, optimize=True)
+    for loop in loops(graph):
+        inside = {inner.op.name for region in loop.regions for inner in region.walk()}
+        assert not inside & {"list_add", "list_zeros"}
+    assert graph.count("list_add_at") == 1

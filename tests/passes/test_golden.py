@@ -13,6 +13,7 @@ import pytest
 from tests.helpers.golden import FOLDER, Golden
 from wend.ir import Graph, parse, to_text, verify
 from wend.passes.blocks import lower
+from wend.passes.branches import join_branches
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
@@ -22,6 +23,7 @@ from wend.passes.zeros import specialise
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "blocks": lower,
+    "branches": join_branches,
     "cse": cse,
     "dce": dce,
     "fold": fold,

@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Linear, Op
 from wend.ir.rewrite import copy_graph, copy_node, rename_dims
 from wend.ir.types import Dim, MaybeType, Symbol, Type, accepts, substitute, symbols, without_maybe
-from wend.ops import creating, elementwise, lists, maybe, shaping
+from wend.ops import creating, elementwise, indexing, lists, maybe, shaping
 from wend.ops.build import Build
 from wend.ops.control import (
     PREDICATE,
@@ -246,10 +248,43 @@ def _add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Seque
 
 
 def _sum(s: Specialiser, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:
+    """A sum that is not needed as such, if there is a way."""
     x, y = operands
-    if x in s.zeros and x.type == y.type:
+    if x.type != y.type:
+        return []
+    if x in s.zeros:
         return [y]
-    return [x] if y in s.zeros and x.type == y.type else []
+    if y in s.zeros:
+        return [x]
+    if node.op is not elementwise.add:
+        for into, part in ((x, y), (y, x)):
+            # What was added at a place of zeros is added there to what is summed: a loop that
+            # reads one item a trip must not pass over all of them.
+            if part.node is not None and part.node.op in _ADDS and _is_zeros(part.node.operands[0]):
+                added = copy_node(part.node, [into, *part.node.operands[1:]])
+                b.nodes.append(added)
+                return added.results
+    return []
+
+
+_ADDS = {
+    lists.list_add_at,
+    indexing.scatter_add,
+    indexing.add_along,
+    shaping.add_slice,
+    shaping.add_narrow,
+}
+
+
+def _is_zeros(value: Value) -> bool:
+    """Whether every element is zero in every run."""
+    node = value.node
+    if node is None:
+        return False
+    if node.op is shaping.broadcast_to:
+        return _is_zeros(node.operands[0])
+    is_constant = node.op is creating.constant and not np.any(node.attrs["value"])
+    return is_constant or node.op is lists.list_zeros
 
 
 def _instantiate(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
