@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from wend.base.errors import ShapeError
 from wend.ir.dtypes import INEXACT, short
 
 
@@ -53,7 +54,7 @@ class TensorType:
     def dims(self) -> Shape:
         """The shape, of a tensor whose rank is known."""
         if self.shape is None:
-            raise ValueError("the rank of this tensor is not known before it runs")
+            raise ShapeError("the rank of this array is not known before it runs; reshape it first")
         return self.shape
 
     @property

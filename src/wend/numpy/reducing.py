@@ -28,6 +28,11 @@ def _axes(x: Any, axis: Any) -> Axes:
     return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
 
 
+def _of_any_rank(x: Any, axis: Any) -> Any:
+    """One row of all elements, where all are reduced and the rank is not known before the run."""
+    return shaping.reshape(x, -1) if axis is None and tensor_type(x).shape is None else x
+
+
 def _axis(x: Any, axis: Any) -> int | None:
     """The one axis of a function that has no more; None: of a 0-d array, which has none."""
     rank = shaping.rank_of(x)
@@ -45,19 +50,20 @@ def _summing_dtype(x: Any, dtype: Any) -> np.dtype:
 @implements(np.sum)
 def sum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """`numpy.sum`, for traced arrays as well."""
-    x = cast(x, _summing_dtype(x, dtype))
+    x = cast(_of_any_rank(x, axis), _summing_dtype(x, dtype))
     return apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 @implements(np.prod)
 def prod(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """`numpy.prod`, for traced arrays as well; its derivative is right where elements are 0."""
-    x = cast(x, _summing_dtype(x, dtype))
+    x = cast(_of_any_rank(x, axis), _summing_dtype(x, dtype))
     return apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) -> Any:
     def staged(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        x = _of_any_rank(x, axis)
         axes = _axes(x, axis)
         if 0 in [tensor_type(x).dims[k] for k in axes]:
             name = original.__name__
@@ -104,6 +110,7 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
     """`numpy.mean`, for traced arrays as well."""
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
+    x = _of_any_rank(x, axis)
     total = sum(x, axis, dtype, keepdims=keepdims)
     return _over(total, _count(x, axis))
 

@@ -265,6 +265,8 @@ def ndim(x: Any) -> int:
 @implements(np.size)
 def size(x: Any, axis: int | None = None) -> Any:
     """The number of elements, or of those along an axis."""
+    if axis is None and tensor_type(x).shape is None:
+        x = reshape(x, -1)
     sizes = shape(x)
     if axis is not None:
         return sizes[axis]

@@ -262,10 +262,10 @@ class Build(Builder):
         return x if x.tensor.shape == shape else self.emit(shaping.reshape, x, shape=shape)
 
     def reshape_like(self, x: Value, like: Value) -> Value:
-        if x.tensor.shape == like.tensor.shape:
+        if x.tensor.shape == like.tensor.shape and x.tensor.shape is not None:
             return x
         given = () if like.tensor.is_static else (self.shape_of(like),)
-        return self.emit(shaping.reshape, x, *given, shape=like.tensor.dims)
+        return self.emit(shaping.reshape, x, *given, shape=like.tensor.shape)
 
     def insert_axes(self, x: Value, *, axes: Axes) -> Value:
         """Put axes of size 1 where they will be in the result."""

@@ -128,9 +128,9 @@ refine = Op(
 
 
 # Reshaping; one −1 in the shape stands for what is left
-def _infer_reshape(x: Type, *given: Type, shape: tuple[Dim, ...]) -> TensorType:
+def _infer_reshape(x: Type, *given: Type, shape: Shape | None) -> TensorType:
     x = tensor_of(x)
-    if given:
+    if given or shape is None:
         return x.with_shape(shape)
     total = None if x.shape is None else size_of(x.shape)
     known = size_of(tuple(dim for dim in shape if dim != -1))
