@@ -56,7 +56,7 @@ def test_one_trace_serves_any_rank(fun, shapes):
         found = wend.grad(general, argnums)(*args)
         expected = wend.grad(fun, argnums)(*args)
         for mine, theirs in zip(
-            *map(lambda x: x if isinstance(x, tuple) else (x,), (found, expected)), strict=True
+            *(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True
         ):
             np.testing.assert_allclose(mine, theirs, rtol=1e-13)
 
