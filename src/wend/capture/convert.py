@@ -13,7 +13,7 @@ from typing import Any
 from wend.base.errors import WendError, explain
 from wend.capture.assignments import get_item, in_place, set_item, set_item_in_place
 from wend.capture.branches import if_, if_return
-from wend.capture.calls import is_library, is_plain_function, replaced
+from wend.capture.calls import is_library, is_plain_function, replaced, take_in
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
@@ -46,6 +46,9 @@ def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
 def capture(fun: Any) -> Any:
     """A function whose control flow can be recorded, and whose errors show the user's lines."""
     _check_kind(fun)
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    if code is not None:
+        take_in(code.co_filename)
     found = captured(fun)
     return found if found is fun else guarded(found)
 
