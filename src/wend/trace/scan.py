@@ -79,8 +79,8 @@ class _Scan:
         self.types = LoopTypes(self.where, init)
         self.count, self.size = self._count(length, paths)
 
-    def _count(self, length: int | None, paths: Sequence[str]) -> tuple[Value, Dim]:
-        """The number of steps, as a value and as a dimension."""
+    def _count(self, length: int | None, paths: Sequence[str]) -> tuple[Any, Dim]:
+        """The number of steps, as a number, plain or traced, and as a dimension."""
         sizes: list[Dim] = []
         for row, path in zip(self.rows, paths, strict=True):
             dims = tensor_type(row).dims
@@ -96,17 +96,18 @@ class _Scan:
             )
         if known:
             (number,) = known
-            return self.outer.b.integer(number), number
+            return number, number
         if not sizes:
             raise ShapeError(f"{self.where}: give xs or length, to tell the number of steps")
-        return self.outer.b.size_of(self.outer.lift(self.rows[0]), 0), sizes[0]
+        size = self.outer.b.size_of(self.outer.lift(self.rows[0]), 0)
+        return Tracer(size, self.outer), sizes[0]
 
     def record(self) -> tuple[Any, Any]:
         outer = self.outer
         lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
         boxes: list[Tracer] = []
         while True:
-            after, index, results, ys, ys_tree = self._trace_body(lists, boxes)
+            after, following, results, ys, ys_tree = self._trace_body(lists, boxes)
             if not boxes_to_open(boxes, after) and not self.types.settle(results):
                 break
         before = Recording("before", outer, is_region=True)
@@ -114,14 +115,11 @@ class _Scan:
         carried = [before.param(t.type).value for t in self.types.types]
         before.open_for(boxes)
         with before.active():
-            goes_on = before.lift(step < Tracer(self.count, outer))
+            goes_on = before.lift(step < self.count)
         with after.active():
-            following = [
-                after.lift(index + 1),
-                *(
-                    after.lift(cast(r, t.type.dtype))
-                    for r, t in zip(results, self.types.types, strict=True)
-                ),
+            following += [
+                after.lift(cast(r, t.type.dtype))
+                for r, t in zip(results, self.types.types, strict=True)
             ]
             made = [after.lift(y) for y in ys]
         # The lists come before the arrays changed in place, whose params are there already.
@@ -131,11 +129,8 @@ class _Scan:
             after.b.list_push(_insert(after, Value(stack), len(boxes)), value)
             for stack, value in zip(stacks, made, strict=True)
         ]
-        starts = [
-            outer.b.integer(0),
-            *self.types.start(outer),
-            *(outer.b.list_new(stack.element) for stack in stacks),
-        ]
+        empty = [outer.b.list_new(stack.element) for stack in stacks]
+        starts = [outer.b.integer(0), *self.types.start(outer), *empty]
         node = join_loop(
             outer,
             starts,
@@ -155,19 +150,20 @@ class _Scan:
 
     def _trace_body(
         self, lists: Sequence[Value], boxes: Sequence[Tracer]
-    ) -> tuple[Recording, Tracer, list[Any], list[Any], trees.TreeDef]:
+    ) -> tuple[Recording, list[Value], list[Any], list[Any], trees.TreeDef]:
+        """The region; the next index, the next carry's leaves, y's leaves and their structure."""
         outer = self.outer
         after = Recording("after", outer, is_region=True, role=f"f of {self.where}")
         index = after.param(_INDEX)
         carry = self.types.params(after)
         after.open_for(boxes)
         with after.active():
-            last = Tracer(self.count, outer) - 1
-            place = after.lift(last - index if self.reverse else index)
+            place = after.lift(self.count - 1 - index if self.reverse else index)
             rows = [
                 after.wrap(after.b.list_get(after.lift(Tracer(list, outer)), place))
                 for list in lists
             ]
+            following = [after.lift(index + 1)]
             result = self.f(carry, trees.unflatten(self.rows_tree, rows))
             if not isinstance(result, tuple) or len(result) != 2:
                 raise StructureError(
@@ -180,7 +176,7 @@ class _Scan:
             ys, ys_tree = trees.flatten(result[1])
             check_leaves(self.where, ys, trees.paths(ys_tree, "y"))
             ys = [as_array(y) for y in ys]
-        return after, index, self.types.leaves_of(result[0]), ys, ys_tree
+        return after, following, self.types.leaves_of(result[0]), ys, ys_tree
 
     def _stack(self, list: Value, like: Value) -> Tracer:
         b, outer = self.outer.b, self.outer

@@ -19,6 +19,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.ops import lists as list_ops
 from wend.trace.arguments import LeafType, leaf_type
+from wend.trace.lengths import known_length
 from wend.trace.recording import current
 from wend.trace.tracer import Tracer
 
@@ -141,7 +142,11 @@ class TensorList:
         for list, type in zip(self.lists, self.types, strict=True):
             if not type.type.is_static:
                 raise NotImplementedError("stacking items whose sizes are known only when it runs")
-            array = recording.wrap(recording.b.list_stack(recording.lift(list)))
+            value = recording.lift(list)
+            rows, size = recording.b.list_stack(value), known_length(value)
+            if size is not None:
+                rows = recording.b.refine(rows, type.type.with_shape((size, *type.type.dims)))
+            array = recording.wrap(rows)
             stacked.append(array if axis == 0 else shaping.moveaxis(array, 0, axis))
         return trees.unflatten(self.treedef, stacked)
 
