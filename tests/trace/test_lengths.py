@@ -117,6 +117,14 @@ def test_as_many_as_there_are_rows():
     np.testing.assert_array_equal(wend.function(rows)(x), x * 2.0)
 
 
+def test_items_of_a_size_that_the_run_tells():
+    fun = wend.function(rows, input_signature=[wend.TensorSpec([None, None])])
+    for shape in ((3, 2), (0, 2)):
+        np.testing.assert_array_equal(fun(np.ones(shape)), np.full(shape, 2.0))
+    slope = wend.grad(lambda x: np.sum(fun(x) ** 2))(np.ones((2, 3)))
+    np.testing.assert_array_equal(slope, np.full((2, 3), 8.0))
+
+
 def test_as_many_as_the_data_say():
     fun = wend.function(by_data)
     assert [fun(1.0, n).shape for n in (0, 3)] == [(0,), (3,)]

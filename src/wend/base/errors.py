@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -55,6 +56,17 @@ class UnsupportedError(WendError, NotImplementedError):
 
 class AssertionFailed(WendError, AssertionError):
     """A `wend.assert_` was false at run time."""
+
+
+_PLACE = re.compile(r"\bat \S+:\d+")
+
+
+def tell_where(error: WendError, place: str) -> None:
+    """Say on the first line of an error's message where it happened, unless it says so already."""
+    first, *rest = str(error).split("\n")
+    if not _PLACE.search(first):
+        stop = "." if first.endswith(".") else ""
+        error.args = ("\n".join([first.removesuffix(".") + place + stop, *rest]),)
 
 
 def explain(what: str, *details: str | None, cure: str | None = None) -> str:

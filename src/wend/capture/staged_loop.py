@@ -86,7 +86,10 @@ class CarriedTypes(LoopTypes):
                     f".astype({old.type.dtype.name!r})."
                 )
             else:
-                cure = "let it have the same shape before the loop and after each iteration."
+                cure = (
+                    "let it have the same shape before the loop and after each iteration; "
+                    "collect what grows in a list."
+                )
             raise CarryError(explain(what, cure=cure)) from None
 
 

@@ -1,10 +1,15 @@
-"""How long a traced list is, where the graph tells before the run."""
+"""How long a traced list is, where the graph tells before the run; and how large its items."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from wend.ir.graph import Value
-from wend.ir.types import Dim, TensorType
+from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import creating, elementwise, lists, shaping
+from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 
 
@@ -92,3 +97,19 @@ def _product(a: Dim | None, b: Dim | None) -> Dim | None:
     if a == 1 or b == 1:
         return b if a == 1 else a
     return a * b if isinstance(a, int) and isinstance(b, int) else None
+
+
+def items_shape(b: Build, type: TensorType, arrays: Iterable[Value]) -> Value | None:
+    """The shape of a list's items as a vector; None where no array outside has such a size."""
+    if type.is_static:
+        return b.constant(type.dims, np.int64)
+    places: dict[Dim, tuple[Value, int]] = {}
+    for array in arrays:
+        if isinstance(array.type, TensorType) and array.type.shape is not None:
+            places.update((dim, (array, axis)) for axis, dim in enumerate(array.type.dims))
+    if any(isinstance(dim, Symbol) and dim not in places for dim in type.dims):
+        return None
+    sizes = [
+        b.size_of(*places[dim]) if isinstance(dim, Symbol) else b.integer(dim) for dim in type.dims
+    ]
+    return b.concat(*(b.insert_axes(size, axes=(0,)) for size in sizes), axis=0)

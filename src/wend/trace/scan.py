@@ -8,13 +8,17 @@ from typing import Any
 from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, explain
 from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
+from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
+from wend.numpy import elementwise as ew
 from wend.ops import shaping as shaping_ops
-from wend.trace.control import LoopTypes, boxes_to_open, check_leaves, join_loop
+from wend.trace.control import LoopTypes, boxes_to_open, check_integer, check_leaves, join_loop
 from wend.trace.immediate import run_now
+from wend.trace.lengths import items_shape
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 
@@ -23,7 +27,7 @@ def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
-    length: int | None = None,
+    length: Any = None,
     reverse: bool = False,
     unroll: int = 1,
     memory: str | None = None,
@@ -34,7 +38,7 @@ def scan(
         f: (carry, x) → (next carry, y).
         init: the carry to start from, a pytree of arrays and numbers.
         xs: a pytree of arrays with first axes of one size, or None.
-        length: the number of steps, where `xs` does not tell.
+        length: the number of steps, where `xs` does not tell; an integer, plain or traced.
         reverse: go from the last row to the first; ys stand where their xs do.
         unroll: steps per trip; 1 is built.
         memory: how the backward pass gets its residuals; `"keep"` (the default).
@@ -57,6 +61,9 @@ def scan(
         raise NotImplementedError(f"scan(unroll={unroll!r}) is not built yet")
     if memory not in (None, "keep"):
         raise NotImplementedError(f"scan(memory={memory!r}) is not built yet")
+    if length is not None:
+        check_integer(length, f"scan{at(user_source())}: length")
+        length = length if isinstance(length, Staged) else int(length)
     if current() is None:
         result: tuple[Any, Any] = run_now(
             lambda c, rows: scan(f, c, rows, length, reverse), init, xs
@@ -68,7 +75,7 @@ def scan(
 class _Scan:
     """A `scan` that is being recorded: a loop over i that reads row i and pushes y."""
 
-    def __init__(self, f: Any, init: Any, xs: Any, length: int | None, reverse: bool) -> None:
+    def __init__(self, f: Any, init: Any, xs: Any, length: Any, reverse: bool) -> None:
         outer = current()
         assert outer is not None
         self.f, self.reverse, self.outer = f, reverse, outer
@@ -79,7 +86,7 @@ class _Scan:
         self.types = LoopTypes(self.where, init)
         self.count, self.size = self._count(length, paths)
 
-    def _count(self, length: int | None, paths: Sequence[str]) -> tuple[Any, Dim]:
+    def _count(self, length: Any, paths: Sequence[str]) -> tuple[Any, Dim]:
         """The number of steps, as a number, plain or traced, and as a dimension."""
         sizes: list[Dim] = []
         for row, path in zip(self.rows, paths, strict=True):
@@ -87,6 +94,13 @@ class _Scan:
             if not dims:
                 raise ShapeError(f"{self.where}: {path} is a scalar, it has no rows")
             sizes.append(dims[0])
+        if isinstance(length, Staged) and sizes:
+            raise ShapeError(
+                explain(
+                    f"{self.where}: xs tell the number of steps, and so does a traced length.",
+                    cure="leave length out, or xs; xs[i] may be read in f.",
+                )
+            )
         known = {size for size in (*sizes, length) if isinstance(size, int)}
         if len(known) > 1:
             raise ShapeError(
@@ -97,6 +111,8 @@ class _Scan:
         if known:
             (number,) = known
             return number, number
+        if length is not None:
+            return ew.maximum(length, 0), new_symbol()
         if not sizes:
             raise ShapeError(f"{self.where}: give xs or length, to tell the number of steps")
         size = self.outer.b.size_of(self.outer.lift(self.rows[0]), 0)
@@ -143,7 +159,7 @@ class _Scan:
         first = 1 + len(carried)
         carry = self.types.rebuild(outer, node.results[1:first])
         stacked = [
-            self._stack(list, value)
+            self._stack(list, value, after)
             for list, value in zip(node.results[first : first + len(made)], made, strict=True)
         ]
         return carry, trees.unflatten(ys_tree, stacked)
@@ -178,14 +194,19 @@ class _Scan:
             ys = [as_array(y) for y in ys]
         return after, following, self.types.leaves_of(result[0]), ys, ys_tree
 
-    def _stack(self, list: Value, like: Value) -> Tracer:
+    def _stack(self, list: Value, like: Value, body: Recording) -> Tracer:
         b, outer = self.outer.b, self.outer
         assert isinstance(like.type, TensorType)
-        if not like.type.is_static:
-            raise NotImplementedError(
-                f"{self.where}: stacking ys whose sizes are not known before the run"
+        arrays = [*(outer.lift(row) for row in self.rows), *body.captured]
+        shape = items_shape(outer.b, like.type, arrays)
+        if shape is None:
+            raise ShapeError(
+                explain(
+                    f"{self.where}: y is {like.type}, of a size that is only known inside.",
+                    cure="give y a size that is known before the scan, as that of an argument.",
+                )
             )
-        stacked = b.list_stack(list)
+        stacked = b.list_stack(list, shape)
         stacked = b.refine(stacked, like.type.with_shape((self.size, *like.type.dims)))
         if self.reverse:
             whole = ((None, None, None),) * len(like.type.dims)
