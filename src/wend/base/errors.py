@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 
 class WendError(Exception):
-    """Base of every error that wend itself raises."""
+    """Base of every error that wend itself raises.
+
+    Example:
+        >>> import wend
+        >>> try:
+        ...     wend.grad(lambda x: (x, x))(1.0)
+        ... except wend.WendError as error:
+        ...     print(type(error).__name__, isinstance(error, TypeError))
+        NotDifferentiableError True
+    """
 
 
 class TypeMismatchError(WendError, TypeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class Source:
     def short(self) -> str:
         """The line with the file's last name only, for messages."""
         return f"{os.path.basename(self.file)}:{self.line}"
+
+    def has_text(self) -> bool:
+        """Whether the text of the line can be read: not where it was typed at a prompt."""
+        return bool(linecache.getline(self.file, self.line))
 
 
 def is_own(file: str) -> bool:

@@ -47,7 +47,23 @@ class Unrolled:
 
 
 def unroll(iterable: Any) -> Unrolled:
-    """Let Python go through `iterable` in a captured `for`, a copy of the body for each item."""
+    """Let Python go through `iterable` in a captured `for`, a copy of the body for each item.
+
+    Example:
+        >>> import wend
+        >>> @wend.function
+        ... def total(x):
+        ...     result = x
+        ...     for k in wend.unroll(range(2)):
+        ...         result = result + x
+        ...     return result
+        >>> print(total.get_concrete_function(1.0).graph)
+        graph total(%0: f64[]) {
+          %1: f64[] = add(%0, %0)
+          %2: f64[] = add(%1, %0)
+          return %2
+        }
+    """
     return Unrolled(iterable)
 
 

@@ -66,6 +66,7 @@ def advance(
         shorter, is NaN.
 
     Example:
+        >>> from wend.cli.dopri import advance
         >>> (y,), _, tried = advance(lambda y: (-y,), (1.0,), 2.0, 0.1, 1e-8)
         >>> round(float(y), 8), tried
         (0.13533528, 18)
