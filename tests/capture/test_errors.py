@@ -29,7 +29,8 @@ def test_shape_changes_in_a_loop() -> None:
     assert message_of(f, np.ones(2)) == (
         f"while at {line_of(f, 1)}: `x` enters the loop as f64[2], "
         "an iteration leaves it as f64[4].\n"
-        "  To fix it: let it have the same shape before the loop and after each iteration."
+        "  To fix it: let it have the same shape before the loop and after each iteration; "
+        "collect what grows in a list."
     )
 
 

@@ -1,7 +1,10 @@
 """The demo: its likelihood, its gradient, its fit, and the command."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +72,19 @@ def test_trajectory_is_scipy_s():
     hare, lynx, steps = wend.function(demo.trajectory)(PUBLISHED, times, TOL)
     np.testing.assert_allclose((hare, lynx), _solution(PUBLISHED, times)[:, 1:], rtol=1e-8)
     assert (steps > 0).all()
+
+
+def test_the_model_is_plain_python(pelts):
+    # Not recorded, it computes the same with numbers.
+    plain = demo.negative_log_likelihood(LOG_START, pelts, 1e-6)
+    compiled = wend.function(demo.negative_log_likelihood)(LOG_START, pelts, 1e-6)
+    assert plain == pytest.approx(compiled, rel=1e-12)
+    times = np.array([1900.0, 1901.0, 1907.5])
+    plain = demo.trajectory(PUBLISHED, times, 1e-6)
+    for mine, theirs in zip(
+        wend.function(demo.trajectory)(PUBLISHED, times, 1e-6), plain, strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
 def test_gradient_is_that_of_finite_differences(loss, pelts):
@@ -173,6 +189,17 @@ def test_the_command(tmp_path):
     for word in ("alpha", "0.540", "published", "steps of the solver"):
         assert word in run.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_where_wend_is_installed(tmp_path):
+    # Not in a folder of its sources, as `pip install wend` leaves it.
+    folder = tmp_path / "site-packages"
+    shutil.copytree(Path(wend.__file__).parent, folder / "wend")
+    command = [sys.executable, "-m", "wend", "demo", "--no-plot", "--tol", "1e-4"]
+    where = {**os.environ, "PYTHONPATH": str(folder)}
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=where)
+    assert run.returncode == 0, run.stderr
+    assert "0.540" in run.stdout
 
 
 def test_without_matplotlib_a_line_says_how_to_get_it(monkeypatch, capsys, tmp_path, found):

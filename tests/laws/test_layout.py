@@ -39,7 +39,9 @@ def test_the_miniature_holds() -> None:
     runpy.run_path(str(ROOT / "docs" / "miniature.py"))["check"]()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/adding-an-op.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/adding-an-op.md", "docs/quickstart.md", "docs/errors.md"]
+)
 def test_links_lead_somewhere(name: str) -> None:
     page = ROOT / name
     links = re.findall(r"\]\(([^)#]+?)\)", page.read_text(encoding="utf-8"))

@@ -123,6 +123,23 @@ def test_formats(capsys):
     assert lines(capsys) == ["{} 1.0 }{", "1.0"]
 
 
+def test_traced_values_in_containers(capsys):
+    @wend.function
+    def fun(x):
+        wend.print({"a": x, "b": [x * 2.0, "{}", None]}, (x,))
+        print([x], {"k": 1})
+        return x
+
+    fun(1.5)
+    fun(2.5)
+    assert lines(capsys) == [
+        "{'a': 1.5, 'b': [3.0, '{}', None]} (1.5,)",
+        "[1.5] {'k': 1}",
+        "{'a': 2.5, 'b': [5.0, '{}', None]} (2.5,)",
+        "[2.5] {'k': 1}",
+    ]
+
+
 def test_assertions():
     @wend.function
     def root(x):

@@ -96,6 +96,70 @@ def scan_length_and_rows():
     wend.scan(lambda c, x: (c, x), 0.0, np.arange(3), length=4)
 
 
+def scan_traced_length_and_rows():
+    wend.function(lambda n, x: wend.scan(lambda c, x: (c, x), 0.0, x, length=n))(3, np.arange(3))
+
+
+def scan_float_length():
+    wend.scan(lambda c, x: (c, x), 0.0, None, length=3.0)
+
+
+def scan_rows_of_no_known_size():
+    wend.function(lambda xs: wend.map(lambda x: x[x > 0], xs))(np.ones((3, 2)))
+
+
+def list_of_no_known_size():
+    def fun(xs):
+        out = []
+        for x in xs:
+            out.append(x[x > 0])
+        return wnp.stack(out)
+
+    wend.function(fun)(np.ones((100, 2)))
+
+
+def shapes_that_do_not_fit():
+    wend.function(lambda x, y: x + y)(np.ones(3), np.ones(2))
+
+
+def products_that_do_not_fit():
+    wend.fori_loop(0, 3, lambda i, x: x @ np.ones((2, 3)), np.ones((2, 3)))
+
+
+def truth_of_many():
+    wend.function(lambda x: 1.0 if x > 0 else 2.0)(np.ones(3))
+
+
+def unknown_function():
+    wend.function(lambda x: np.fft.fft(x))(np.ones(4))
+
+
+def unknown_method():
+    wend.function(lambda x: np.add.accumulate(x))(np.ones(4))
+
+
+def function_of_scipy():
+    from scipy.special import gammaln
+
+    wend.function(lambda x: gammaln(x))(np.ones(4))
+
+
+def grad_by_name():
+    wend.grad(lambda x, y: x * y, "y")
+
+
+def grad_by_float():
+    wend.value_and_grad(lambda x, y: x * y, (0, 1.0))
+
+
+def returned_on_one_path():
+    def fun(x):  # noqa: RET503 - the mistake
+        if x > 0:
+            return x
+
+    wend.function(fun)(1.0)
+
+
 def scan_nothing():
     wend.scan(lambda c, x: (c, x), 0.0)
 
@@ -371,6 +435,7 @@ CASES = {
         invariants_do_not_fit,
     ],
     StructureError: [
+        returned_on_one_path,
         carry_missing_key,
         carry_extra_key,
         carry_arity,
@@ -400,9 +465,28 @@ CASES = {
         returns_object,
         signature_dtype,
         signature_rank,
+        scan_float_length,
+        truth_of_many,
+        unknown_function,
+        unknown_method,
+        function_of_scipy,
+        grad_argnums,
+        grad_by_name,
+        grad_by_float,
         pullback_dtype,
     ],
-    ShapeError: [scan_lengths, scan_length_and_rows, scan_nothing, scan_scalar, pullback_shape],
+    ShapeError: [
+        scan_lengths,
+        scan_length_and_rows,
+        scan_traced_length_and_rows,
+        scan_rows_of_no_known_size,
+        list_of_no_known_size,
+        scan_nothing,
+        scan_scalar,
+        shapes_that_do_not_fit,
+        products_that_do_not_fit,
+        pullback_shape,
+    ],
     ValueError: [switch_nothing],
     TypeError: [
         cond_fun_not_callable,
@@ -412,7 +496,6 @@ CASES = {
         unhashable_static,
         unhashable_argument,
         signature_too_many,
-        grad_argnums,
     ],
     NotImplementedError: [
         memory_not_built,

@@ -39,6 +39,37 @@ def test_length():
     assert carry == 3.0
 
 
+def test_length_is_data():
+    @wend.function
+    def powers(n, c):
+        return wend.scan(lambda c, _: (c * 2.0, c), c, None, length=n)
+
+    for n, last, rows in [(3, 8.0, [1, 2, 4]), (0, 1.0, []), (-2, 1.0, [])]:
+        carry, ys = powers(n, 1.0)
+        assert carry == last
+        np.testing.assert_array_equal(ys, rows)
+    assert powers.trace_count == 1
+    assert wend.grad(lambda c, n: wnp.sum(powers(n, c)[1]))(1.0, 3) == 7.0
+    carry, _ = wend.scan(lambda c, _: (c + 1, None), 0, None, length=np.int32(3))
+    assert carry == 3
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0, 2), (2, 0)])
+def test_rows_of_sizes_that_the_run_tells(shape):
+    def doubled(xs):
+        return wend.map(lambda x: {"double": x * 2.0, "both": wnp.stack([x, xs[0]])}, xs)
+
+    fun = wend.function(doubled, input_signature=[wend.TensorSpec([None, None])])
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    found = fun(x)
+    np.testing.assert_array_equal(found["double"], 2.0 * x)
+    assert found["both"].shape == (shape[0], 2, shape[1])
+    graph = fun.get_concrete_function().graph
+    assert graph.results[-1].type == graph.params[0].type
+    slope = wend.grad(lambda x: wnp.sum(fun(x)["double"] ** 2))(x)
+    np.testing.assert_array_equal(slope, 8.0 * x)
+
+
 def test_pytrees_in_and_out():
     xs = {"a": np.arange(3), "b": (np.arange(6.0).reshape(3, 2), None)}
 

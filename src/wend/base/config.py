@@ -52,8 +52,11 @@ class config:  # noqa: N801 - used like a function, and as a context manager
         TypeError: a name is not a setting.
 
     Example:
-        >>> with config(backend="native"):
-        ...     root(2.0)  # doctest: +SKIP
+        >>> import wend
+        >>> square = wend.function(lambda x: x * x)
+        >>> with wend.config(backend="native"):
+        ...     square(3.0)
+        np.float64(9.0)
     """
 
     def __init__(self, **changes: Any) -> None:

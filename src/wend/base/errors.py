@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
 class WendError(Exception):
-    """Base of every error that wend itself raises."""
+    """Base of every error that wend itself raises.
+
+    Example:
+        >>> import wend
+        >>> try:
+        ...     wend.grad(lambda x: (x, x))(1.0)
+        ... except wend.WendError as error:
+        ...     print(type(error).__name__, isinstance(error, TypeError))
+        NotDifferentiableError True
+    """
 
 
 class TypeMismatchError(WendError, TypeError):
@@ -55,6 +65,17 @@ class UnsupportedError(WendError, NotImplementedError):
 
 class AssertionFailed(WendError, AssertionError):
     """A `wend.assert_` was false at run time."""
+
+
+_PLACE = re.compile(r"\bat \S+:\d+")
+
+
+def tell_where(error: WendError, place: str) -> None:
+    """Say on the first line of an error's message where it happened, unless it says so already."""
+    first, *rest = str(error).split("\n")
+    if not _PLACE.search(first):
+        stop = "." if first.endswith(".") else ""
+        error.args = ("\n".join([first.removesuffix(".") + place + stop, *rest]),)
 
 
 def explain(what: str, *details: str | None, cure: str | None = None) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from dataclasses import dataclass
 from types import FrameType
 
+import numpy as np
+
 # Frames below this folder are wend's own; the user's line is the first one outside.
 # The demo's programs, in `cli`, are what a user would write.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PROGRAMS = os.path.join(PACKAGE, "cli") + os.sep
+# Nor is a line in these what a user has written, though they may call back.
+_BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
+LIBRARIES = tuple(os.path.join(_BESIDE, name) + os.sep for name in ("numpy", "scipy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,10 @@ class Source:
         """The line with the file's last name only, for messages."""
         return f"{os.path.basename(self.file)}:{self.line}"
 
+    def has_text(self) -> bool:
+        """Whether the text of the line can be read: not where it was typed at a prompt."""
+        return bool(linecache.getline(self.file, self.line))
+
 
 def is_own(file: str) -> bool:
     """Whether code in this file is wend's, not a user's."""
@@ -36,15 +46,26 @@ def is_own(file: str) -> bool:
 
 
 def user_source() -> Source | None:
-    """Return the innermost line on the stack that is not wend's own, or None."""
+    """Return the innermost line on the stack that is the user's, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not is_own(file):
+        if not is_own(file) and not file.startswith(LIBRARIES):
             return Source(file, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
+
+
+def raised_at(error: BaseException) -> Source | None:
+    """Return the innermost line of the user's that an error has passed, or None."""
+    entry, found = error.__traceback__, None
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if not is_own(code.co_filename) and not code.co_filename.startswith(LIBRARIES):
+            found = Source(code.co_filename, entry.tb_lineno, code.co_name)
+        entry = entry.tb_next
+    return found
 
 
 def at(source: Source | None) -> str:

@@ -156,7 +156,7 @@ class _Branch:
                 explain(
                     f"{self.where}: {subject} {_described(returned[1])} if the test "
                     f"holds, else {_described(returned[0])}.",
-                    cure="return arrays of the same structure on both paths."
+                    cure=_cure_of_returns(returned)
                     if self.verb == "returns"
                     else "only arrays and numbers can depend on a traced test.",
                 )
@@ -230,6 +230,12 @@ def _structure(value: Any) -> str:
     _, treedef = trees.flatten(value)
     text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
     return text.replace(", NoneIsLeaf", "")
+
+
+def _cure_of_returns(returned: Sequence[Any]) -> str:
+    if any(value is None for value in returned):
+        return "return a value on both paths."
+    return "return arrays of the same structure on both paths."
 
 
 def _filled(pair: list[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import os
 import sysconfig
 import types
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.source import is_own
+from wend.base.source import PROGRAMS, is_own
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, reducing, shaping
@@ -26,9 +27,26 @@ _LIBRARY = tuple(
 )
 
 
+# Installed packages that are captured all the same, for a function of theirs was given to wend.
+_packages: set[str] = set()
+_INSTALLED = "site-packages" + os.sep
+
+
 def is_library(file: str) -> bool:
     """Whether code in this file is left alone: wend, the standard library, installed packages."""
-    return is_own(file) or file.startswith(_LIBRARY) or "site-packages" in file
+    if is_own(file):
+        return True
+    installed = file.startswith(_LIBRARY) or _INSTALLED in file
+    # The demo is installed with wend.
+    return installed and not file.startswith((PROGRAMS, *_packages))
+
+
+def take_in(file: str) -> None:
+    """Capture the package of this file, installed as it is: a function of it was given to wend."""
+    folder, found, rest = file.rpartition(_INSTALLED)
+    package = rest.partition(os.sep)[0]
+    if found and package not in ("numpy", "scipy") and not is_own(file):
+        _packages.add(folder + found + package)
 
 
 def _staged_len(x: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 import types
@@ -13,13 +12,13 @@ from typing import Any
 from wend.base.errors import WendError, explain
 from wend.capture.assignments import get_item, in_place, set_item, set_item_in_place
 from wend.capture.branches import if_, if_return
-from wend.capture.calls import is_library, is_plain_function, replaced
+from wend.capture.calls import is_library, is_plain_function, replaced, take_in
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
 from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
-from wend.capture.rewrite import RUNTIME, THUNK, definition, mangled, rewrite_function
+from wend.capture.rewrite import RUNTIME, THUNK, cloned, definition, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 
@@ -38,7 +37,26 @@ _sources: dict[types.CodeType, ast.FunctionDef] = {}
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a function as it is when captured code calls it."""
+    """Leave a function as it is when captured code calls it.
+
+    Its `for` then runs in Python while it is recorded, and its `if` decides there.
+
+    Example:
+        >>> import wend
+        >>> @wend.do_not_capture
+        ... def power(x, n):
+        ...     result = x
+        ...     for _ in range(n - 1):
+        ...         result = result * x
+        ...     return result
+        >>> cube = wend.function(lambda x: power(x, 3))
+        >>> print(cube.get_concrete_function(2.0).graph)
+        graph '<lambda>'(%0: f64[]) {
+          %1: f64[] = mul(%0, %0)
+          %2: f64[] = mul(%1, %0)
+          return %2
+        }
+    """
     fun.__wend_do_not_capture__ = True  # type: ignore[attr-defined]
     return fun
 
@@ -46,6 +64,9 @@ def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
 def capture(fun: Any) -> Any:
     """A function whose control flow can be recorded, and whose errors show the user's lines."""
     _check_kind(fun)
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    if code is not None:
+        take_in(code.co_filename)
     found = captured(fun)
     return found if found is fun else guarded(found)
 
@@ -150,7 +171,7 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
-    node = copy.deepcopy(node)
+    node = cloned(node)
     if isinstance(node, ast.Lambda):
         returned = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(definition(f"{PREFIX}lambda", node.args, [returned]), node)
@@ -213,6 +234,13 @@ def source(fun: Callable[..., Any]) -> str:
 
     Args:
         fun: a function, plain or decorated.
+
+    Example:
+        >>> import wend
+        >>> def sign(x):
+        ...     return -1.0 if x < 0 else 1.0
+        >>> "if_expression(x < 0, " in wend.source(sign)
+        True
     """
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)

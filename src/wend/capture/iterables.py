@@ -22,10 +22,18 @@ class Stepped:
         count: how many items, an int or a traced integer.
         item: position → item.
         is_staged: whether it must be staged, for Python cannot go through it.
+        numbers: the first, the bound and the step, where the items are numbers in a row.
     """
 
-    def __init__(self, count: Any, item: Callable[[Any], Any], *, is_staged: bool) -> None:
-        self.count, self.item, self.is_staged = count, item, is_staged
+    def __init__(
+        self,
+        count: Any,
+        item: Callable[[Any], Any],
+        *,
+        is_staged: bool,
+        numbers: tuple[Any, Any, int] | None = None,
+    ) -> None:
+        self.count, self.item, self.is_staged, self.numbers = count, item, is_staged, numbers
 
 
 class Unrolled:
@@ -39,7 +47,23 @@ class Unrolled:
 
 
 def unroll(iterable: Any) -> Unrolled:
-    """Let Python go through `iterable` in a captured `for`, a copy of the body for each item."""
+    """Let Python go through `iterable` in a captured `for`, a copy of the body for each item.
+
+    Example:
+        >>> import wend
+        >>> @wend.function
+        ... def total(x):
+        ...     result = x
+        ...     for k in wend.unroll(range(2)):
+        ...         result = result + x
+        ...     return result
+        >>> print(total.get_concrete_function(1.0).graph)
+        graph total(%0: f64[]) {
+          %1: f64[] = add(%0, %0)
+          %2: f64[] = add(%1, %0)
+          return %2
+        }
+    """
     return Unrolled(iterable)
 
 
@@ -81,13 +105,8 @@ class Together:
 
 def stepped(iterable: Any) -> Stepped | None:
     """The iterable by positions; None where Python goes through it."""
-    if isinstance(iterable, range):
-        start, step = iterable.start, iterable.step
-        return Stepped(len(iterable), lambda k: start + step * k, is_staged=False)
-    if isinstance(iterable, TracedRange):
-        return Stepped(
-            iterable.count(), lambda k: iterable.start + iterable.step * k, is_staged=True
-        )
+    if isinstance(iterable, (range, TracedRange)):
+        return _numbers(iterable)
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
         return _rows(iterable)
     if isinstance(iterable, Together):
@@ -95,12 +114,20 @@ def stepped(iterable: Any) -> Stepped | None:
     return None
 
 
+def _numbers(numbers: range | TracedRange) -> Stepped:
+    start, stop, step = numbers.start, numbers.stop, numbers.step
+    is_staged = isinstance(numbers, TracedRange)
+    count = numbers.count() if isinstance(numbers, TracedRange) else len(numbers)
+    row = (start, stop, step) if isinstance(step, int) else None
+    return Stepped(count, lambda k: start + step * k, is_staged=is_staged, numbers=row)
+
+
 def _rows(array: Any) -> Stepped:
     size = tensor_type(array).dims[0]
     current = recorder.get()
     assert current is not None
-    (rows,) = current.emit(lists.list_unstack, [array], {})
     count = size if isinstance(size, int) else apply(shaping.dim_of, array, axis=0)
+    (rows,) = current.emit(lists.list_unstack, [array], {})
     is_staged = isinstance(array, Staged)
     return Stepped(count, lambda k: apply(lists.list_get, rows, _position(k)), is_staged=is_staged)
 

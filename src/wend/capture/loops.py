@@ -94,17 +94,29 @@ class _For:
     ) -> None:
         self.steps, self.body, self.state, self.broken = steps, body, state, broken
         self.position = _Position()
+        if steps.numbers is not None:
+            self.position.now = steps.numbers[0]
         self.attempt = _Attempt(outer, state, "for", self.position)
         self.is_known = isinstance(steps.count, int)
 
+    def is_before_the_end(self) -> Any:
+        """Whether there is an item at the position."""
+        if self.steps.numbers is None:
+            return self.position.now < self.steps.count
+        _, stop, step = self.steps.numbers
+        return self.position.now < stop if step > 0 else self.position.now > stop
+
     def test(self) -> Any:
-        going = self.position.now < self.steps.count
+        going = self.is_before_the_end()
         broken = self.broken
         return going if broken is None else and_(going, lambda: not_(broken()))
 
     def step(self) -> None:
-        item = self.steps.item(self.position.now)
-        self.position.now = self.position.now + 1
+        now = self.position.now
+        item, by = self.steps.item(now), 1
+        if self.steps.numbers is not None:
+            item, by = now, self.steps.numbers[2]
+        self.position.now = now + by
         self.body(item)
 
     def run(self, iterable: Iterable[Any]) -> None:
@@ -143,7 +155,9 @@ class _For:
 
 
 class _Position(Place):
-    """Where a staged `for` is: how many items it has taken."""
+    """Where a staged `for` is: at which number, or how many items it has taken."""
+
+    leads = True
 
     def __init__(self) -> None:
         super().__init__("the position of the loop", ("position", id(self)))

@@ -31,6 +31,8 @@ UNBOUND = Unbound()
 class Place(ABC):
     """Somewhere that a value can be read from and written to; equal keys, equal places."""
 
+    leads = False  # whether a loop carries it before its variables
+
     def __init__(self, label: str, key: Hashable) -> None:
         self.label, self.key = label, key
 

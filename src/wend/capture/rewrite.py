@@ -845,11 +845,16 @@ class _MarkBreaks(ast.NodeTransformer):
     visit_For = visit_While = visit_FunctionDef = visit_ClassDef = _leave
 
 
+_SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+
+
 def cloned(node: Any) -> Any:
     """A copy of a syntax tree, faster than `copy.deepcopy`."""
     if isinstance(node, list):
         return [cloned(item) for item in node]
-    if not isinstance(node, ast.AST):
+    # Every tree shares its `Load()` and `Add()` with all others. So they may hold anything: IPython
+    # hangs the tree of the last traceback on them.
+    if not isinstance(node, ast.AST) or isinstance(node, _SHARED):
         return node
     new = type(node)()
     for field, value in node.__dict__.items():
@@ -906,7 +911,7 @@ def _case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) -
     if bound:
         binding = assign(bound, name(subject))
         if case.guard is not None:
-            body = [ast.If(case.guard, body, copy.deepcopy(otherwise))]
+            body = [ast.If(case.guard, body, cloned(otherwise))]
         body = [binding, *body]
     elif case.guard is not None:
         test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
@@ -957,6 +962,6 @@ class _Mangle(ast.NodeTransformer):
 
 def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
     """A method of class `owner` with its private names as Python has them."""
-    new = _Mangle(owner).visit(copy.deepcopy(node))
+    new = _Mangle(owner).visit(cloned(node))
     assert isinstance(new, ast.FunctionDef)
     return new

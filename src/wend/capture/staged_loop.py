@@ -86,7 +86,10 @@ class CarriedTypes(LoopTypes):
                     f".astype({old.type.dtype.name!r})."
                 )
             else:
-                cure = "let it have the same shape before the loop and after each iteration."
+                cure = (
+                    "let it have the same shape before the loop and after each iteration; "
+                    "collect what grows in a list."
+                )
             raise CarryError(explain(what, cure=cure)) from None
 
 
@@ -97,7 +100,7 @@ class StagedLoop:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.entry = state.get()
         self.start = list(self.entry)
-        self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
+        self.carried = state.carried_in(self.start)
         self.boxes: list[Tracer] = []  # outer arrays that the loop changes in place
 
     def trace(self, test: Thunk, body: Thunk) -> None:
@@ -126,17 +129,16 @@ class StagedLoop:
 
     def _take_more(self) -> None:
         """Carry what has turned out to change."""
-        known = len(self.start)
-        more = self.state.get()[known:]
+        more = self.state.get()[len(self.start) :]
         self.entry += more
         self.start += more
-        self.carried += [k for k in range(known, len(self.start)) if is_carried(self.start[k])]
+        self.carried = self.state.carried_in(self.start)
         self._take_types()
 
     def _restart(self) -> None:
         """Begin anew from how the loop is entered."""
         self.start = list(self.entry)
-        self.carried = [k for k, value in enumerate(self.start) if is_carried(value)]
+        self.carried = self.state.carried_in(self.start)
         self._take_types()
 
     def _take_types(self) -> None:
@@ -156,7 +158,7 @@ class StagedLoop:
             found = test()
             predicate = truth(found) if isinstance(found, Staged) else np.bool_(bool(found))
         self.known = self.state.get()
-        self.forwarded = [k for k, value in enumerate(self.known) if is_carried(value)]
+        self.forwarded = self.state.carried_in(self.known)
         self._check_plain(self.known)
         return predicate
 
@@ -192,8 +194,7 @@ class StagedLoop:
         ]
         for k in new:
             self.start[k] = trees.tree_map(placeholder, ends[k])
-            self.carried.append(k)
-        self.carried.sort()
+        self.carried = self.state.carried_in(self.start)
         if new:
             self._take_types()
         return bool(new)

@@ -99,6 +99,12 @@ class State:
     def names(self) -> list[str]:
         return [*self.variables, *(place.label for place in self.places)]
 
+    def carried_in(self, values: Sequence[Any]) -> list[int]:
+        """Which of some values can be part of a graph, in the order in which a loop has them."""
+        leading = [k for k, p in enumerate(self.places, len(self.variables)) if p.leads]
+        rest = [k for k in range(len(values)) if k not in leading]
+        return [k for k in (*leading, *rest) if k < len(values) and is_carried(values[k])]
+
     def get(self) -> list[Any]:
         """The values now; `UNBOUND` for what is not bound."""
         found = [*map(read, self.reads), *(place.read() for place in self.places)]

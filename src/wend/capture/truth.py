@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from wend.base.errors import TypeMismatchError, explain
+from wend.base.source import at, user_source
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
-from wend.trace.control import check_predicate
 
 
 def truth(x: Any) -> Any:
     """What Python would take for the truth of a traced scalar, as a traced bool."""
     if x.type.shape == () and x.type.dtype != BOOL:
         return ew.not_equal(x, 0)
-    check_predicate(x, "the truth of a traced array")
+    if x.type.shape != ():
+        raise TypeMismatchError(
+            explain(
+                f"the truth{at(user_source())} is of {x!r}, which has more than one element.",
+                cure="say which it is: .any() or .all(); or choose element by element by np.where.",
+            )
+        )
     return x

@@ -26,7 +26,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
-from math import pi
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -34,7 +33,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import wend
-import wend.numpy as wnp
 from wend.base.errors import UnsupportedError
 from wend.cli.dopri import Field, State, advance
 from wend.cli.figure import HOW_TO_DRAW, can_draw, draw
@@ -122,43 +120,41 @@ def lotka_volterra(p: Parameters) -> Field:
 
 def lognormal(x: Any, median: Any, sigma: Any) -> Any:
     """The logarithm of the log-normal density at x."""
-    z = (wnp.log(x) - wnp.log(median)) / sigma
-    return -0.5 * z * z - wnp.log(x * sigma) - 0.5 * np.log(2.0 * pi)
+    z = (np.log(x) - np.log(median)) / sigma
+    return -0.5 * z * z - np.log(x * sigma) - 0.5 * np.log(2.0 * np.pi)
+
+
+def surprise(counted: Populations, state: State, p: Parameters) -> Any:
+    """How unlikely the counts of one year are."""
+    hare, lynx = state
+    return -(
+        lognormal(counted.hare, hare, p.sigma_hare) + lognormal(counted.lynx, lynx, p.sigma_lynx)
+    )
 
 
 def negative_log_likelihood(log_parameters: Parameters, pelts: Pelts, tol: Any) -> tuple[Any, Any]:
     """How unlikely the counts are; and the number of steps that the solver has tried."""
-    p = Parameters(*map(wnp.exp, log_parameters))
-
-    def surprise(counted: Populations, state: State) -> Any:
-        hare, lynx = state
-        return -(
-            lognormal(counted.hare, hare, p.sigma_hare)
-            + lognormal(counted.lynx, lynx, p.sigma_lynx)
-        )
-
-    def next_year(k: Any, carry: Any) -> Any:
-        year, state, step, steps, loss = carry
+    p = Parameters(*map(np.exp, log_parameters))
+    year, state, step, steps = pelts[0].year, (p.hare, p.lynx), FIRST_STEP, 0
+    loss = surprise(pelts[0], state, p)
+    for k in range(1, len(pelts)):
         counted = pelts[k]
         state, step, tried = advance(lotka_volterra(p), state, counted.year - year, step, tol)
-        return counted.year, state, step, steps + tried, loss + surprise(counted, state)
-
-    first, start = pelts[0], (p.hare, p.lynx)
-    carry = (first.year, start, FIRST_STEP, 0, surprise(first, start))
-    *_, steps, loss = wend.fori_loop(1, len(pelts), next_year, carry)
+        year, steps = counted.year, steps + tried
+        loss += surprise(counted, state, p)
     return loss, steps
 
 
 def trajectory(p: Parameters, times: Any, tol: Any) -> tuple[Any, Any, Any]:
     """The two populations at all times but the first, and the steps tried on the way to each."""
-
-    def next_time(carry: Any, gap: Any) -> Any:
-        state, step, tried = advance(lotka_volterra(p), carry[0], gap, carry[1], tol)
-        return (state, step), (*state, tried)
-
-    start = ((p.hare, p.lynx), FIRST_STEP)
-    _, path = wend.scan(next_time, start, times[1:] - times[:-1])
-    return path  # type: ignore[no-any-return]
+    state, step = (p.hare, p.lynx), FIRST_STEP
+    hares, lynxes, tries = [], [], []
+    for gap in np.diff(times):
+        state, step, tried = advance(lotka_volterra(p), state, gap, step, tol)
+        hares.append(state[0])
+        lynxes.append(state[1])
+        tries.append(tried)
+    return np.array(hares), np.array(lynxes), np.array(tries)
 
 
 # The fit

@@ -1,7 +1,8 @@
 """Dormand and Prince's Runge–Kutta method of order 5(4), in steps as long as the error allows.
 
-One `wend.while_loop` takes a state from one time to another. How many steps that takes depends on
-the state and on the equations' parameters; a gradient runs back through exactly those steps.
+Plain Python: run it as it is, and it computes with numbers. Under `wend.function` or `wend.grad`
+the `while` becomes one node of the graph, however many steps the data ask for, and a gradient runs
+back through exactly those steps.
 
 References:
     J. R. Dormand and P. J. Prince: A family of embedded Runge–Kutta formulae.
@@ -14,10 +15,11 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 import wend
-import wend.numpy as wnp
 
 State = tuple[Any, ...]
 Field = Callable[..., State]
@@ -42,15 +44,6 @@ ERROR: tuple[float, ...] = (
 SHORTEST = 1e-14
 
 
-class Walk(NamedTuple):
-    """A state on its way through time: what the loop carries."""
-
-    left: Any  # the time still to go
-    step: Any  # the length of the step to try next
-    state: State
-    slope: State  # the field at `state`
-
-
 def advance(
     field: Field, state: State, duration: Any, step: Any, tol: Any
 ) -> tuple[State, Any, Any]:
@@ -73,72 +66,58 @@ def advance(
         shorter, is NaN.
 
     Example:
-        >>> (y,), _, steps = advance(lambda y: (-y,), (1.0,), 2.0, 0.1, 1e-8)
-        >>> round(float(y), 8), int(steps)
+        >>> from wend.cli.dopri import advance
+        >>> (y,), _, tried = advance(lambda y: (-y,), (1.0,), 2.0, 0.1, 1e-8)
+        >>> round(float(y), 8), tried
         (0.13533528, 18)
     """
-    shortest = SHORTEST * duration
-
-    def is_under_way(walk: Walk) -> Any:
-        return (walk.left > 0.0) & (walk.step > shortest)
-
-    def go_on(walk: Walk) -> Walk:
-        return attempt(field, walk, tol)
-
-    walk, steps = wend.while_loop(
-        is_under_way,
-        go_on,
-        Walk(duration, step, state, field(*state)),
-        return_trips=True,
-    )
-    reached = tuple(wnp.where(walk.left > 0.0, wnp.nan, component) for component in walk.state)
-    return reached, walk.step, steps
-
-
-def attempt(field: Field, walk: Walk, tol: Any) -> Walk:
-    """Try one step; take it if its error is small enough, or else prepare a shorter one."""
-    # Equal parts of what is left: none is tiny, and the last one is all of it, so it lands
-    # exactly on the end.
-    h = walk.left / wnp.ceil(walk.left / walk.step)
-    # The length of a step is the method's choice, no part of the problem: whatever it is, the
-    # solution is the same but for the error we tolerate. So the derivative of the solution by way
-    # of h is noise of that size. To follow it would carry no information, and would put the
-    # estimate of the error and the controller on the tape, for every step.
-    h = wend.stop_gradient(h)
-    state, slope, error = runge_kutta(field, walk.state, walk.slope, h)
-    ratio = error_ratio(error, walk.state, state, tol)
-    # Hairer, Nørsett and Wanner's (4.13): the step that would just do, with some caution.
-    better = h * wnp.clip(0.9 * ratio**-0.2, 0.2, 5.0)
-    return wend.cond(  # type: ignore[no-any-return]
-        ratio <= 1.0,
-        lambda: Walk(walk.left - h, better, state, slope),
-        # Half a step has 1/32 of the error. (And where the step has overflowed, `ratio` is NaN.)
-        lambda: Walk(walk.left, 0.5 * h, walk.state, walk.slope),
-    )
+    left, slope, tried = duration, field(*state), 0
+    while left > 0.0 and step > SHORTEST * duration:
+        # Equal parts of what is left: none is tiny, and the last one is all of it, so it lands
+        # exactly on the end.
+        h = left / np.ceil(left / step)
+        # The length of a step is the method's choice, no part of the problem: whatever it is,
+        # the solution is the same but for the error we tolerate. So the derivative of the
+        # solution by way of h is noise of that size. To follow it would carry no information,
+        # and would put the estimate of the error and the controller on the tape.
+        h = wend.stop_gradient(h)
+        there, slope_there, error = runge_kutta(field, state, slope, h)
+        ratio = error_ratio(error, state, there, tol)
+        tried += 1
+        if ratio <= 1.0:
+            left, state, slope = left - h, there, slope_there
+            # (4.13): the step that would just do, with some caution.
+            step = h * np.minimum(0.9 * np.maximum(ratio, 1e-9) ** -0.2, 5.0)
+        else:
+            # Half a step has 1/32 of the error. (Where this one overflowed, `ratio` is NaN.)
+            step = 0.5 * h
+    if left > 0.0:
+        state = tuple(np.nan for _ in state)
+    return state, step, tried
 
 
 def runge_kutta(field: Field, state: State, slope: State, h: Any) -> tuple[State, State, State]:
     """One step of length h: the new state, the slope there, and an estimate of the error."""
-    slopes, place = [slope], state
+    slopes, there = [slope], state
     for weights in STAGES:
-        mean = weighted(weights, slopes)
-        place = tuple(y + h * k for y, k in zip(state, mean, strict=True))
-        slopes.append(field(*place))
+        there = tuple(y + h * k for y, k in zip(state, weighted(weights, slopes), strict=True))
+        slopes.append(field(*there))
     error = tuple(h * k for k in weighted(ERROR, slopes))
-    return place, slopes[-1], error
+    return there, slopes[-1], error
 
 
 def weighted(weights: Sequence[float], slopes: Sequence[State]) -> State:
     """The sum of slopes, each times its weight, component by component."""
-    used = [(w, slope) for w, slope in zip(weights, slopes, strict=True) if w]
-    first, *rest = (tuple(w * k for k in slope) for w, slope in used)
-    for term in rest:
-        first = tuple(a + b for a, b in zip(first, term, strict=True))
-    return first
+    return tuple(
+        sum(w * k for w, k in zip(weights, component, strict=True) if w)
+        for component in zip(*slopes, strict=True)
+    )
 
 
 def error_ratio(error: State, old: State, new: State, tol: Any) -> Any:
     """How many times too large an error is: (4.10) and (4.11)."""
-    scales = [tol + tol * wnp.maximum(abs(y), abs(z)) for y, z in zip(old, new, strict=True)]
-    squares = [(e / scale) ** 2 for e, scale in zip(error, scales, strict=True)]
-    return wnp.sqrt(sum(squares[1:], squares[0]) / len(squares))
+    scaled = [
+        e / (tol + tol * np.maximum(abs(y), abs(z)))
+        for e, y, z in zip(error, old, new, strict=True)
+    ]
+    return np.sqrt(sum(e * e for e in scaled) / len(scaled))

@@ -31,6 +31,14 @@ class ConcreteFunction:
         captured_inputs: the arrays that it captures, by reference.
         structured_outputs: its results, with their types in place of arrays.
         structured_input_signature: its (args, kwargs), with types in place of arrays.
+
+    Example:
+        >>> import wend
+        >>> concrete = wend.function(lambda x, y: x + y).get_concrete_function(1.0, 2)
+        >>> concrete
+        <concrete <lambda>(f64[] (weak), i64[] (weak))>
+        >>> concrete.graph.count("add")
+        1
     """
 
     def __init__(

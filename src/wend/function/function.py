@@ -28,6 +28,14 @@ class Function:
 
     Arrays and numbers are traced by dtype and shape, so other values of them do not trace again;
     anything else (strings, objects, static arguments) is part of the signature by value.
+
+    Example:
+        >>> import wend
+        >>> scaled = wend.function(lambda x, unit: x * {"m": 1.0, "km": 1000.0}[unit])
+        >>> scaled(2.0, "km"), scaled(3.0, "km"), scaled(2.0, "m")
+        (np.float64(2000.0), np.float64(3000.0), np.float64(2.0))
+        >>> scaled.trace_count
+        2
     """
 
     def __init__(

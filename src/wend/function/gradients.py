@@ -57,6 +57,7 @@ def value_and_grad(
         (np.float64(9.0), np.float64(6.0))
     """
     name = getattr(fun, "__name__", "function")
+    _check_argnums(fun, name, argnums)
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -101,6 +102,19 @@ def grad(
     )
 
 
+def _check_argnums(fun: Callable[..., Any], name: str, argnums: Any) -> None:
+    """Positions are ints; a name is told the position that it has."""
+    for number in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
+        if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
+            continue
+        known = list(getattr(_signature_of(fun).inspected, "parameters", ()))
+        cure = "count the arguments from 0: argnums=0, or argnums=(0, 2) for several."
+        if number in known:
+            cure = f"write argnums={known.index(number)}, where {number} stands."
+        what = f"grad of {name}: argnums must be positions, not {number!r}."
+        raise TypeMismatchError(explain(what, cure=cure))
+
+
 def _signature_of(fun: Callable[..., Any]) -> Signature:
     return fun.signature if isinstance(fun, Function) else Signature(fun)
 
@@ -129,8 +143,12 @@ class _Gradient:
 
     def _position(self, number: int, count: int) -> int:
         if not -count <= number < count:
-            raise TypeError(
-                f"argnums={number}: {self.name} was called with {count} positional arguments"
+            given = "1 positional argument" if count == 1 else f"{count} positional arguments"
+            raise TypeMismatchError(
+                explain(
+                    f"grad of {self.name}: argnums={number}, but it was called with {given}.",
+                    cure="pass what is differentiated by position, and count from 0.",
+                )
             )
         return number % count
 

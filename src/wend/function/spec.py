@@ -21,7 +21,8 @@ class TensorSpec:
         name: a name for messages and graphs.
 
     Example:
-        >>> TensorSpec([None, 3], "float64")
+        >>> import wend
+        >>> wend.TensorSpec([None, 3], "float64")
         TensorSpec((None, 3), float64)
     """
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
+from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
 from wend.ops.shapes import same_dim, tensor_of
@@ -41,6 +41,12 @@ def _kernel_dot_general(
 ) -> Any:
     # As one (batched) matrix product: [batch, free, contracted] @ [batch, contracted, free].
     x, y = np.asarray(x), np.asarray(y)
+    for a, b in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
+        if x.shape[a] != y.shape[b]:
+            raise ShapeError(
+                f"shapes {x.shape} and {y.shape} not aligned: "
+                f"{x.shape[a]} (dim {a}) != {y.shape[b]} (dim {b})"
+            )
     mine, theirs = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
     shared = _sizes(x, batch[0])
     left = x.transpose(batch[0] + mine + contract[0])

@@ -61,10 +61,20 @@ def _infer_broadcast_shapes(a: Type, b: Type) -> TensorType:
     return TensorType(INT64, (max(known) if len(known) == 2 else fresh(),))
 
 
+def _kernel_broadcast_shapes(a: Any, b: Any) -> Any:
+    mine, theirs = tuple(a.tolist()), tuple(b.tolist())
+    try:
+        return np.array(np.broadcast_shapes(mine, theirs), np.int64)
+    except ValueError:
+        raise ShapeError(
+            f"operands could not be broadcast together with shapes {mine} {theirs}"
+        ) from None
+
+
 broadcast_shapes = Op(
     "broadcast_shapes",
     _infer_broadcast_shapes,
-    lambda a, b: np.array(np.broadcast_shapes(tuple(a), tuple(b)), np.int64),
+    _kernel_broadcast_shapes,
     no_gradient(),
     is_cheap=True,
 )

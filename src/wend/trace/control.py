@@ -252,7 +252,9 @@ class _Loop:
         forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
         with before.active():
             if limit is not None:
-                predicate = ew.logical_and(ew.less(forwarded[-1], limit), predicate)
+                goes_on = ew.less(forwarded[-1], limit)
+                always = predicate is True or predicate is np.True_
+                predicate = goes_on if always else ew.logical_and(goes_on, predicate)
             test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
         with after.active():
             pairs = zip(results, self.types.types, strict=True)

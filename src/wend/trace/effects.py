@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from wend.base import trees
 from wend.base.errors import AssertionFailed
 from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
 from wend.ops import effects as ops
 from wend.trace.arguments import is_array_leaf
 from wend.trace.control import check_predicate
@@ -17,7 +19,8 @@ def print(*values: Any, sep: str = " ", format: str | None = None) -> None:
     """Print values when the function runs, as often as it runs.
 
     Args:
-        *values: arrays, plain or traced; other things are printed as they were when traced.
+        *values: arrays, plain or traced, also in lists, tuples and dicts; other things are
+            printed as they were when traced.
         sep: what stands between them.
         format: a format string with a `{}` for each value, in place of `sep`.
 
@@ -64,11 +67,32 @@ def _template(values: tuple[Any, ...], sep: str, format: str | None) -> tuple[st
     """The format string, and the values that it has places for."""
     if format is not None:
         return format, [*values]
-    words, arrays = [], []
+    words, arrays = [], list[Any]()
     for value in values:
+        words.append("{}" if is_array_leaf(value) else _written(value, arrays))
         if is_array_leaf(value):
-            words.append("{}")
             arrays.append(value)
-        else:
-            words.append(str(value).replace("{", "{{").replace("}", "}}"))
     return sep.join(words), arrays
+
+
+def _written(value: Any, arrays: list[Any]) -> str:
+    """What Python would print, with a `{}` for each traced array inside, which goes to `arrays`."""
+    leaves, treedef = trees.flatten(value)
+    if not any(isinstance(leaf, Staged) for leaf in leaves):
+        return _plain(str(value))
+    arrays += [leaf for leaf in leaves if isinstance(leaf, Staged)]
+    shown = [_Place() if isinstance(leaf, Staged) else leaf for leaf in leaves]
+    return _plain(str(trees.unflatten(treedef, shown))).replace(_Place.mark, "{}")
+
+
+def _plain(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+class _Place:
+    """Where the number of a traced array is printed."""
+
+    mark = "\0"
+
+    def __repr__(self) -> str:
+        return self.mark

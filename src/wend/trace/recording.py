@@ -80,6 +80,13 @@ class Recording(Recorder):
         """A new param as a traced array."""
         return self.wrap(self.b.param(type, name), weak=weak)
 
+    def values(self) -> Iterator[Value]:
+        """What there is here: params, captures and the results of nodes."""
+        yield from self.b.params
+        yield from (*self.captures, *self.captured.values())
+        for node in self.b.nodes:
+            yield from node.results
+
     # Outer values
     def lift(self, x: Any) -> Value:
         """The value here of a traced array, of a NumPy array, or of a number.

@@ -9,7 +9,13 @@ import numpy as np
 import optree
 
 from wend.base import trees
-from wend.base.errors import CarryError, ConcreteValueError, StructureError, explain
+from wend.base.errors import (
+    CarryError,
+    ConcreteValueError,
+    ShapeError,
+    StructureError,
+    explain,
+)
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast
 from wend.ir.dtypes import INT64
@@ -19,6 +25,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.ops import lists as list_ops
 from wend.trace.arguments import LeafType, leaf_type
+from wend.trace.lengths import items_shape, known_length
 from wend.trace.recording import current
 from wend.trace.tracer import Tracer
 
@@ -139,9 +146,19 @@ class TensorList:
         assert recording is not None
         stacked = []
         for list, type in zip(self.lists, self.types, strict=True):
-            if not type.type.is_static:
-                raise NotImplementedError("stacking items whose sizes are known only when it runs")
-            array = recording.wrap(recording.b.list_stack(recording.lift(list)))
+            value = recording.lift(list)
+            shape = items_shape(recording.b, type.type, recording.values())
+            if shape is None:
+                raise ShapeError(
+                    explain(
+                        f"the items of {self!r} have sizes that are known only inside the loop.",
+                        cure="append items of a size that is known before it, as an argument's.",
+                    )
+                )
+            rows, size = recording.b.list_stack(value, shape), known_length(value)
+            if size is not None:
+                rows = recording.b.refine(rows, type.type.with_shape((size, *type.type.dims)))
+            array = recording.wrap(rows)
             stacked.append(array if axis == 0 else shaping.moveaxis(array, 0, axis))
         return trees.unflatten(self.treedef, stacked)
 

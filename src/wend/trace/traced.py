@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import ShapeError, TypeMismatchError, explain, tell_where
+from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
@@ -149,7 +150,11 @@ def trace_function(
         for type, label in zip(types, labels, strict=True)
     ]
     with recording.active():
-        result = call(fun, leaves)
+        try:
+            result = call(fun, leaves)
+        except ShapeError as error:
+            tell_where(error, at(raised_at(error)))
+            raise
         found, result_tree = trees.flatten(result)
         _check_results(name, found, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in found]

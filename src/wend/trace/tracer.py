@@ -24,6 +24,12 @@ from wend.ir.types import TensorType
 from wend.numpy import contracting, creating, indexing, reducing, shaping, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
+from wend.trace.unknown import unknown
+
+_CAST = (
+    "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
+    "counterpart in wend.numpy."
+)
 
 
 def _is_scalar(x: Any) -> bool:
@@ -127,30 +133,41 @@ class Tracer(Staged):
             )
         )
 
-    def _no_number(self, wanted: str, cure: str) -> ConcreteValueError:
+    def _no_number(self, wanted: str, cure: str, reason: str | None = None) -> ConcreteValueError:
         return ConcreteValueError(
             explain(
-                f"{wanted} of {self!r} needs its number, "
-                "which is not known while the function is recorded.",
+                f"{wanted} of {self!r} is needed{at(user_source())}, "
+                "but its number is not known while the function is recorded.",
+                reason,
                 cure=cure,
             )
         )
 
     def __bool__(self) -> bool:
+        source = user_source()
+        if source is not None and not source.has_text():
+            raise self._no_number(
+                "the truth",
+                "put the function in a file, or define it in IPython, Jupyter or the prompt of "
+                "Python 3.13; or use wend.cond and wend.while_loop.",
+                f"`if` and `while` are recorded by way of the source text, and `{source.function}` "
+                f"has none: it comes from {source.file}, not from a file",
+            )
         raise self._no_number(
             "the truth",
-            "use wend.cond for a branch, wend.while_loop for a loop, wnp.where for a choice "
-            "element by element.",
+            "let wend capture the code that asks (it leaves libraries, wend.do_not_capture and "
+            "code without source text alone); or use wend.cond for a branch, wend.while_loop for "
+            "a loop, wnp.where for a choice element by element.",
         )
 
     def __float__(self) -> float:
-        raise self._no_number("float()", "use .astype(float), or leave it as it is.")
+        raise self._no_number("float()", _CAST.format("float"))
 
     def __complex__(self) -> complex:
-        raise self._no_number("complex()", "use .astype(complex), or leave it as it is.")
+        raise self._no_number("complex()", _CAST.format("complex"))
 
     def __int__(self) -> int:
-        raise self._no_number("int()", "use .astype(int), or leave it as it is.")
+        raise self._no_number("int()", _CAST.format("int"))
 
     def __index__(self) -> int:
         raise self._no_number(
@@ -237,15 +254,13 @@ class Tracer(Staged):
         if method == "reduce" and ufunc in _REDUCTIONS:
             return _REDUCTIONS[ufunc](*inputs, **options)
         if method != "__call__" or function is None:
-            wanted = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise TypeError(f"numpy.{wanted} is not known for traced arrays")
+            raise unknown(ufunc, method)
         return function(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         staged = STAGED.get(function)
         if staged is None:
-            name = getattr(function, "__name__", function)
-            raise TypeError(f"numpy.{name} is not known for traced arrays")
+            raise unknown(function)
         return staged(*args, **kwargs)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

@@ -51,7 +51,7 @@ def _tell_where(error: Exception, program: Program, file: str) -> None:
             node = program.nodes.get(trace.tb_lineno, node)
         trace = trace.tb_next
     if node is not None and node.source is not None:
-        error.add_note(f"in {node.op.name}{at(node.source)} ({node.source})")
+        error.add_note(f"in {node.op.name}{at(node.source)}")
 
 
 BACKEND: Backend = NumpyBackend()
