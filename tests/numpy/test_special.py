@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -76,3 +78,13 @@ def test_slopes_at_the_edges() -> None:
     assert wend.grad(special.xlogy)(0.0, 2.0) == np.log(2.0)
     assert wend.grad(wend.grad(special.i1))(0.0) == 0
     assert wend.grad(special.i1)(0.0) == 0.5
+
+
+def test_scipys_own_names_are_known() -> None:
+    """In a process where nobody has asked for `wend.numpy.special` yet, too."""
+    code = """
+import numpy as np, scipy.special, wend
+found = wend.function(lambda x: scipy.special.gammaln(x) + scipy.special.expit(x))(np.ones(2))
+assert np.allclose(found, scipy.special.expit(1.0)), found
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

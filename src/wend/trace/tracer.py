@@ -24,6 +24,7 @@ from wend.ir.types import TensorType
 from wend.numpy import contracting, creating, indexing, reducing, shaping, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
+from wend.numpy.special import of_scipy
 from wend.trace.unknown import unknown
 
 _CAST = (
@@ -250,7 +251,7 @@ class Tracer(Staged):
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        function = STAGED.get(ufunc)
+        function = STAGED.get(ufunc) or of_scipy(ufunc)
         if method == "reduce" and ufunc in _REDUCTIONS:
             return _REDUCTIONS[ufunc](*inputs, **options)
         if method != "__call__" or function is None:
