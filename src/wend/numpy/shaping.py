@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.types import Dim, Shape
@@ -51,6 +51,14 @@ def _declared(sizes: Sequence[Any]) -> Shape:
     """What is known of a shape: new symbols stand for sizes that are values."""
     known = [isinstance(size, (int, np.integer)) and size >= 0 for size in sizes]
     return tuple(int(s) if k else new_symbol() for s, k in zip(sizes, known, strict=True))
+
+
+def declared_size(size: Any) -> Dim:
+    """What the type of an array says of a size: equal traced ones are one symbol."""
+    current = recorder.get()
+    if isinstance(size, Staged) and current is not None:
+        return current.size_of(size)
+    return operator.index(size)
 
 
 def as_size(size: Any) -> Any:
@@ -156,8 +164,16 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)
-        return apply(ops.broadcast_to, x, size, shape=_declared(wanted))
+        return apply(ops.broadcast_to, x, size, shape=tuple(map(declared_size, wanted)))
     return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
+
+
+def broadcast_to_shape_of(x: Any, like: Any) -> Any:
+    """`x` spread over the shape of another array, whose sizes need not be known."""
+    known = tensor_type(like)
+    if known.is_static:
+        return apply(ops.broadcast_to, x, shape=known.shape)
+    return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=known.shape)
 
 
 @implements(np.broadcast_arrays)

@@ -20,7 +20,7 @@ from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
-from wend.ir.types import TensorType
+from wend.ir.types import Symbol, TensorType
 from wend.numpy import contracting, creating, indexing, reducing, shaping, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
@@ -71,6 +71,9 @@ def _in_place(function: Callable[..., Any]) -> Any:
             return NotImplemented
         result = function(self, other)
         found, mine = tensor_type(result), self.type
+        if found.rank == mine.rank and found.shape != mine.shape and _may_be_equal(found, mine):
+            result = shaping.broadcast_to_shape_of(result, self)
+            found = tensor_type(result)
         if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
             raise TypeMismatchError(
                 f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
@@ -81,6 +84,12 @@ def _in_place(function: Callable[..., Any]) -> Any:
         return self
 
     return change
+
+
+def _may_be_equal(a: TensorType, b: TensorType) -> bool:
+    """Whether two shapes of one rank can be the same at run time."""
+    pairs = zip(a.dims, b.dims, strict=True)
+    return all(m == n or isinstance(m, Symbol) or isinstance(n, Symbol) for m, n in pairs)
 
 
 class Tracer(Staged):
@@ -98,7 +107,7 @@ class Tracer(Staged):
         self.value = value
         self.recording = recording
         self.weak = weak
-        self._base: Tracer | None = None  # the array that this is a view of
+        self._base: Tracer | np.ndarray | None = None  # the array that this is a view of
         self._taken: tuple[Tracer, Any] | None = None  # of which array it is a part, by which key
         self._views: list[weakref.ref[Tracer]] = []
         self._stale: Source | None = None  # where the base was changed after this was taken
@@ -193,7 +202,7 @@ class Tracer(Staged):
         elif self._base is not None:
             raise TypeError(
                 explain(
-                    f"{self!r} is a view: changing it would change {self._base!r} in NumPy.",
+                    f"{self!r} is a view: changing it would change {self._base!r:.60} in NumPy.",
                     cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
                 )
             )
@@ -215,10 +224,11 @@ class Tracer(Staged):
     __ior__: Any = _in_place(ew.bitwise_or)
     __ixor__: Any = _in_place(ew.bitwise_xor)
 
-    def look_at(self, base: Tracer) -> None:
-        """Note that this is a view of another array."""
-        self._base = base if base._base is None else base._base
-        self._base._views.append(weakref.ref(self))
+    def look_at(self, base: Tracer | np.ndarray) -> None:
+        """Note that this is a view of another array, or of one that Python knows."""
+        self._base = base._base if isinstance(base, Tracer) and base._base is not None else base
+        if isinstance(self._base, Tracer):
+            self._base._views.append(weakref.ref(self))
 
     def check_current(self) -> None:
         """Refuse a view whose array has been changed since: NumPy's would show the change."""
@@ -299,7 +309,9 @@ class Tracer(Staged):
 
     def __getitem__(self, key: Any) -> Any:
         part = indexing.getitem(self, key)
-        if part._base is not None and part is not self:
+        if part is not self and part.type.shape != () and indexing.is_basic(key):
+            if part._base is None:
+                part.look_at(self)
             part._taken = self, key  # changing the part changes this
         return part
 
