@@ -15,7 +15,7 @@ import numpy as np
 from wend.base.source import is_own
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, reducing, shaping
+from wend.numpy import creating, ranges, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
 from wend.trace.tensor_list import TensorList
@@ -129,9 +129,16 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     creating.array: _stacked(creating.array),
     creating.asarray: _stacked(creating.asarray),
     shaping.stack: _stacked(shaping.stack),
-    np.full: lambda shape, value, dtype=None: shaping.broadcast_to(
-        value if dtype is None else shaping.astype(value, dtype), shape
-    ),
+    # NumPy does not ask a size what to do
+    np.full: ranges.full,
+    np.zeros: ranges.zeros,
+    np.ones: ranges.ones,
+    np.empty: ranges.empty,
+    np.ndarray: ranges.empty,
+    np.eye: ranges.eye,
+    np.identity: ranges.identity,
+    np.arange: ranges.arange,
+    np.linspace: ranges.linspace,
     math.sqrt: ew.sqrt,
     math.exp: ew.exp,
     math.expm1: ew.expm1,

@@ -16,11 +16,8 @@ from wend.ops import shaping as ops
 def _spread(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
     number = cast(number, np.dtype(dtype) if dtype is not None else tensor_type(like).dtype)
     if shape is not None:
-        return shaping.broadcast_to(number, shape)
-    known = tensor_type(like)
-    if known.is_static:
-        return apply(ops.broadcast_to, number, shape=known.shape)
-    return apply(ops.broadcast_to, number, apply(ops.shape_of, like), shape=known.shape)
+        return shaping.filled(number, shape)
+    return shaping.broadcast_to_shape_of(number, like).copy()
 
 
 def _filled(original: Any, number: int) -> Any:

@@ -168,6 +168,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
 
 
+def filled(number: Any, shape: Any) -> Any:
+    """An array of its own, of one number: unlike what `broadcast_to` gives, a view of nothing."""
+    return broadcast_to(number, shape).copy()
+
+
 def broadcast_to_shape_of(x: Any, like: Any) -> Any:
     """`x` spread over the shape of another array, whose sizes need not be known."""
     known = tensor_type(like)
