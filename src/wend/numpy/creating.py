@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.dispatch import Staged, any_staged, apply
+from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.public import implements
-from wend.ops import shaping as ops
+from wend.numpy.ufuncs import own
 
 
 def _spread(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
@@ -54,4 +54,4 @@ def asarray(x: Any, dtype: Any = None) -> Any:
 @implements(np.array)
 def array(x: Any, dtype: Any = None) -> Any:
     """`numpy.array`, for traced arrays and lists of them as well."""
-    return asarray(x, dtype)
+    return own(asarray(x, dtype), [x])

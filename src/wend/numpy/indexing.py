@@ -168,7 +168,9 @@ def _cut_axis(x: Any, axis: int, entry: slice) -> Any:
             "use wnp.take with wnp.arange(start, stop, step)"
         )
     for bound in (entry.start, entry.stop):
-        if isinstance(bound, Staged) and (bound.type.shape != () or bound.type.dtype.kind not in "iu"):
+        if isinstance(bound, Staged) and (
+            bound.type.shape != () or bound.type.dtype.kind not in "iu"
+        ):
             raise TypeError(f"slice indices must be integers or None, not {bound!r}")
     size = shaping.shape(x)[axis]
     step = 1 if entry.step is None else operator.index(entry.step)
@@ -237,15 +239,23 @@ def _advanced(x: Any, entries: list[Any]) -> Any:
 
 
 @implements(np.take)
-def take(x: Any, indices: Any, axis: int | None = None) -> Any:
-    """`numpy.take`, for traced arrays as well."""
+def take(
+    x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
+) -> Any:
+    """`numpy.take`, for traced arrays and positions as well."""
+    if out is not None:
+        raise TypeError("take of a traced array takes no out=; use the result")
     x = as_array(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
-    return _advanced(
-        x, [_WHOLE] * place + [as_array(indices)] + [_WHOLE] * (shaping.rank_of(x) - place - 1)
-    )
+    indices = as_array(indices)
+    if mode != "raise":
+        size = shaping.shape(x)[place]
+        if mode not in ("wrap", "clip"):
+            raise ValueError(f"take's mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+        indices = ew.remainder(indices, size) if mode == "wrap" else ew.clip(indices, 0, size - 1)
+    return _advanced(x, [_WHOLE] * place + [indices] + [_WHOLE] * (shaping.rank_of(x) - place - 1))
 
 
 @implements(np.take_along_axis)

@@ -186,7 +186,6 @@ def identity(n: Any, dtype: Any = float) -> Any:
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """`numpy.meshgrid`, for traced arrays as well."""
-    del copy
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(xi)
@@ -196,4 +195,5 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         grids.append(shaping.expand_dims(flat, tuple(j for j in range(rank) if j != k)))
     if indexing == "xy" and rank > 1:
         grids = [shaping.swapaxes(grid, 0, 1) for grid in grids]
-    return tuple(grids) if sparse else tuple(broadcast(*grids))
+    grids = grids if sparse else broadcast(*grids)
+    return tuple(grid.copy() for grid in grids) if copy else tuple(grids)

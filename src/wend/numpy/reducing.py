@@ -9,13 +9,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import apply
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.dispatch import any_staged, apply
+from wend.eager.promotion import as_array, cast, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
-from wend.numpy.public import implements
+from wend.numpy.public import STAGED, implements
 from wend.ops import reducing as ops
 from wend.ops import sorting
 from wend.ops.build import Axes
@@ -170,15 +170,57 @@ def _ordered(x: Any, axis: int | None) -> tuple[Any, int]:
     return x, normalize_axis_index(axis, shaping.rank_of(x))
 
 
-@implements(np.sort)
-def sort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
-    """`numpy.sort`, for traced arrays as well; always stable."""
-    x, place = _ordered(x, axis)
-    return apply(sorting.sort, x, axis=place)
+def _check_order(order: Any) -> None:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
 
 
-@implements(np.argsort)
-def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
-    """`numpy.argsort`, for traced arrays as well; always stable."""
+def sort(
+    x: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """`numpy.sort`, for traced arrays as well; those always stably.
+
+    `descending=True` is the array API's: from the greatest to the least, NaN first.
+    """
+    if not any_staged([x]) and not descending:
+        return np.sort(x, axis, kind, order, stable=stable)
+    _check_order(order)
+    x, place = _ordered(as_array(x), axis)
+    found = apply(sorting.sort, x, axis=place)
+    return shaping.flip(found, place) if descending else found
+
+
+def argsort(
+    x: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """`numpy.argsort`, for traced arrays as well; those always stably.
+
+    `descending=True` is the array API's: where the elements are from the greatest to the least;
+    of equal ones the first comes first.
+    """
+    if not any_staged([x]) and not descending:
+        return np.argsort(x, axis, kind, order, stable=stable)
+    _check_order(order)
+    x = as_array(x)
     x, place = _ordered(x, axis if axis is None else _axis(x, axis))
-    return apply(sorting.argsort, x, axis=place)
+    if not descending:
+        return apply(sorting.argsort, x, axis=place)
+    # Sorted backwards, so that equal ones come out in order once all is turned round.
+    found = apply(sorting.argsort, shaping.flip(x, place), axis=place)
+    last = shaping.shape(x)[place] - 1
+    return last - shaping.flip(found, place)
+
+
+STAGED[np.sort], STAGED[np.argsort] = sort, argsort

@@ -17,6 +17,7 @@ from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
+from wend.numpy.ufuncs import own
 from wend.ops import shaping as ops
 
 
@@ -232,16 +233,18 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         count = int(indices_or_sections)
         if count <= 0 or whole % count:
             raise ValueError("array split does not result in an equal division")
-        sizes = [whole // count] * count
-        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
-    bounds = [0, *map(operator.index, indices_or_sections), whole]
-    if bounds == sorted(bounds) and bounds[-2] <= whole:
-        sizes = [b - a for a, b in pairwise(bounds)]
-        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
-    # Parts that overlap, or positions out of range: slices, as in NumPy.
-    before, after = ((None, None, None),) * axis, ((None, None, None),) * (rank_of(x) - axis - 1)
-    parts = [(*before, (a, b, None), *after) for a, b in pairwise(bounds)]
-    return [apply(ops.slice_, x, slices=part) for part in parts]
+        bounds = list(range(0, whole + 1, whole // count)) if whole else [0] * (count + 1)
+    else:
+        bounds = [0, *map(operator.index, indices_or_sections), whole]
+    keys = [(slice(None),) * axis + (slice(a, b),) for a, b in pairwise(bounds)]
+    if bounds != sorted(bounds) or bounds[-2] > whole:
+        # Parts that overlap, or positions out of range: slices, as in NumPy.
+        return [x[key] for key in keys]
+    sizes = tuple(b - a for a, b in pairwise(bounds))
+    parts = list(apply_all(ops.split, x, sizes=sizes, axis=axis))
+    for part, key in zip(parts, keys, strict=True):
+        part.is_part(x, key)
+    return parts
 
 
 @implements(np.flip)
@@ -298,4 +301,5 @@ def size(x: Any, axis: int | None = None) -> Any:
 @implements(np.astype)
 def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
     """`numpy.astype`, for traced arrays as well."""
-    return cast(x, np.dtype(dtype))
+    found = cast(x, np.dtype(dtype))
+    return own(found, [x]) if copy else found

@@ -74,7 +74,9 @@ def _places(x: Any, key: Any) -> tuple[Any, Any]:
     known = tensor_type(x)
     if not known.is_static:
         count = apply(creating_ops.iota, shaping.size(x), dtype=INT64, length=None)
-        numbers = apply(shaping_ops.reshape, count, apply(shaping_ops.shape_of, x), shape=known.dims)
+        numbers = apply(
+            shaping_ops.reshape, count, apply(shaping_ops.shape_of, x), shape=known.dims
+        )
     else:
         numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
     is_plain = isinstance(numbers, np.ndarray) and not _is_staged_key(key)
@@ -88,9 +90,7 @@ def _flat(x: Any) -> Any:
 
 def _is_staged_key(key: Any) -> bool:
     entries = key if isinstance(key, tuple) else (key,)
-    return any(
-        isinstance(entry, Staged) or indexing.has_staged_bounds(entry) for entry in entries
-    )
+    return any(isinstance(entry, Staged) or indexing.has_staged_bounds(entry) for entry in entries)
 
 
 def _fitted(value: Any, x: Any, like: Any) -> Any:

@@ -23,9 +23,7 @@ def deriche(alpha, imgIn):
     y1[:, 0] = a1 * imgIn[:, 0]
     y1[:, 1] = a1 * imgIn[:, 1] + a2 * imgIn[:, 0] + b1 * y1[:, 0]
     for j in range(2, imgIn.shape[1]):
-        y1[:, j] = (
-            a1 * imgIn[:, j] + a2 * imgIn[:, j - 1] + b1 * y1[:, j - 1] + b2 * y1[:, j - 2]
-        )
+        y1[:, j] = a1 * imgIn[:, j] + a2 * imgIn[:, j - 1] + b1 * y1[:, j - 1] + b2 * y1[:, j - 2]
 
     y2 = np.empty_like(imgIn)
     y2[:, -1] = 0.0
@@ -39,9 +37,7 @@ def deriche(alpha, imgIn):
     y1[0, :] = a5 * imgOut[0, :]
     y1[1, :] = a5 * imgOut[1, :] + a6 * imgOut[0, :] + b1 * y1[0, :]
     for i in range(2, imgIn.shape[0]):
-        y1[i, :] = (
-            a5 * imgOut[i, :] + a6 * imgOut[i - 1, :] + b1 * y1[i - 1, :] + b2 * y1[i - 2, :]
-        )
+        y1[i, :] = a5 * imgOut[i, :] + a6 * imgOut[i - 1, :] + b1 * y1[i - 1, :] + b2 * y1[i - 2, :]
 
     y2[-1, :] = 0.0
     y2[-2, :] = a7 * imgOut[-1, :]

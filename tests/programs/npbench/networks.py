@@ -48,9 +48,7 @@ def maxpool2d(x):
     output = np.empty([x.shape[0], x.shape[1] // 2, x.shape[2] // 2, x.shape[3]], dtype=x.dtype)
     for i in range(x.shape[1] // 2):
         for j in range(x.shape[2] // 2):
-            output[:, i, j, :] = np.max(
-                x[:, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2, :], axis=(1, 2)
-            )
+            output[:, i, j, :] = np.max(x[:, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2, :], axis=(1, 2))
     return output
 
 
@@ -102,7 +100,5 @@ KERNELS = [
     Kernel(mlp, _random((3, 2), (2, 6), 6, (6, 5), 5, (5, 4), 4), FLOATS),
     Kernel(conv2d_bias, _random((2, 6, 5, 3), (3, 3, 3, 4), 4), FLOATS),
     Kernel(lenet, _lenet, FLOATS),
-    Kernel(
-        resnet, _random((2, 4, 4, 6), (1, 1, 6, 3), (3, 3, 3, 3), (1, 1, 3, 6)), FLOATS
-    ),
+    Kernel(resnet, _random((2, 4, 4, 6), (1, 1, 6, 3), (3, 3, 3, 3), (1, 1, 3, 6)), FLOATS),
 ]
