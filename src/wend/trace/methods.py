@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wend.eager.dispatch import Staged, recorder
 from wend.numpy import (
     calculus,
@@ -32,8 +34,16 @@ class Methods(Staged):
 
     # Other types and shapes
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: str = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
     ) -> Any:
+        if not np.can_cast(self.type.dtype, dtype, casting):  # type: ignore[arg-type]
+            raise TypeError(f"cannot cast {self!r} to {np.dtype(dtype)} by the rule {casting!r}")
+        del subok
         del order
         return shaping.astype(self, dtype, copy=copy)
 

@@ -55,7 +55,8 @@ class Sizes:
             # Between integers: a number that does not fit is no size.
             return known(node.operands[0]) if _is_integer(node.operands[0]) else value
         if node.op is shaping.dim_of and node.operands[0].tensor.shape is not None:
-            return node.operands[0].tensor.dims[node.attrs["axis"]]
+            axis: int = node.attrs["axis"]
+            return node.operands[0].tensor.dims[axis]
         if node.op not in _PURE:
             return value
         made = (node.op.name, *map(known, node.operands))

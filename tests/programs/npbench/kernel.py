@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,20 @@ class Kernel:
         fun: as one would write it for NumPy.
         arguments: (random numbers, dtype) → its arguments, small.
         dtypes: what it is tried in.
-        decorator: how it is compiled: one decorator.
-        remark: what its row of docs/npbench.md says beside the status.
-        of: the positions of arguments for which a gradient is checked, and
-        scalar: what is differentiated: (*arguments) → a number; the arguments may be changed.
+        static: names of arguments that Python needs as numbers while the kernel is recorded.
+        smooth: whether its results have a derivative to compare with.
+        refused: why it cannot be compiled: part of the error's message.
     """
 
     fun: Callable[..., Any]
     arguments: Callable[[np.random.Generator, Any], Sequence[Any]]
     dtypes: tuple[str, ...] = ("f8",)
     static: tuple[str, ...] = ()
-    remark: str = ""
-    name: str = field(default="")
+    smooth: bool = True
+    refused: str = ""
 
     def __str__(self) -> str:
-        return self.name or self.fun.__name__
+        return self.fun.__name__
 
     def fresh(self, dtype: str) -> list[Any]:
         """Arguments of its own, always the same numbers."""
@@ -42,3 +41,10 @@ class Kernel:
     def compiled(self) -> Callable[..., Any]:
         """The kernel under one decorator."""
         return wend.function(static_argnames=self.static)(self.fun)
+
+
+def run(fun: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+    """What a kernel returns, then the arguments as it leaves them: numbers and arrays, flat."""
+    found = fun(*args)
+    results = found if isinstance(found, tuple) else (found,)
+    return [*(x for x in results if x is not None), *args]

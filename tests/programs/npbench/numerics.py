@@ -136,6 +136,11 @@ KERNELS = [
     Kernel(crc16, lambda rng, dtype: [rng.integers(0, 256, 12).astype(dtype)], ("u1", "i8")),
     Kernel(spmv, _sparse),
     Kernel(mandelbrot1, _plane),
-    Kernel(mandelbrot2, _plane),
-    Kernel(stockham_fft, _signal),
+    Kernel(
+        mandelbrot2,
+        _plane,
+        static=("xn", "yn", "itermax"),
+        refused="out= is an array that Python knows, of a result that is traced",
+    ),
+    Kernel(stockham_fft, _signal, static=("N", "R", "K")),
 ]
