@@ -98,10 +98,10 @@ def test_numpy_functions_take_traced_arrays():
 
 
 def test_unknown_functions_are_refused_by_name():
-    with pytest.raises(TypeError, match=r"numpy\.unwrap"):
-        wend.function(np.unwrap)(X)
-    with pytest.raises(TypeError, match=r"add\.at|add\.accumulate"):
-        wend.function(np.add.accumulate)(X)
+    with pytest.raises(TypeError, match=r"numpy\.packbits"):
+        wend.function(lambda x: np.packbits(x > 0))(X)
+    with pytest.raises(TypeError, match=r"numpy\.subtract\.accumulate"):
+        wend.function(np.subtract.accumulate)(X)
 
 
 def test_weakness():

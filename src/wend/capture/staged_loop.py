@@ -187,6 +187,7 @@ class StagedLoop:
             if k not in self.carried
             and k not in self.forwarded
             and is_carried(value)
+            and names[k] not in self.state.passing
             and (self.start[k] is UNBOUND or self.start[k] is None)
             and (self.always or names[k] == RETURN_VALUE)
         ]

@@ -67,6 +67,7 @@ class Recording(Recorder):
         self._array_params: dict[int, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
+        self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
         self._sizes = Sizes()
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -133,9 +134,29 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_array(self, array: np.ndarray) -> Value:
+        traced = self.promoted(array)
+        return self._lift_plain(array) if traced is None else self.lift(traced)
+
+    # Arrays that Python knows, in which traced values were put
+    def promote(self, array: np.ndarray) -> Tracer:
+        """Make a traced array of a NumPy array, which stands for it from here on."""
+        found = self.wrap(self._lift_plain(array))
+        self._promoted[id(array)] = (array, found)
+        return found
+
+    def promoted(self, array: np.ndarray) -> Tracer | None:
+        """The traced array that a NumPy array has become, here or around."""
+        recording: Recording | None = self
+        while recording is not None:
+            if id(array) in recording._promoted:
+                return recording._promoted[id(array)][1]
+            recording = recording.parent
+        return None
+
+    def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
             assert self.parent is not None
-            return self._enter(self.parent.lift(array))
+            return self._enter(self.parent._lift_plain(array))
         if not is_supported(array.dtype):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         return self._capture(id(array), array, TensorType(array.dtype, array.shape))
