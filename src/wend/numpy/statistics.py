@@ -161,7 +161,8 @@ def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
     low = cast(ew.clip(ew.floor(place), 0, end), INT64)
     high = ew.minimum(low + 1, end)
     # Where each row has a count of its own the places are rows as well.
-    take = indexing.take if shaping.rank_of(low) < 2 else indexing.take_along_axis
+    is_each = not isinstance(count, int) and shaping.rank_of(count) > 0
+    take = indexing.take_along_axis if is_each else indexing.take
     first = take(rows, low, axis=-1)
     if method in _STEPS:
         found = first
@@ -174,7 +175,7 @@ def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
     if not is_float(rows):
         return found
     # NaN comes last: the last of those counted tells.
-    is_nan = ew.isnan(take(rows, end, axis=-1) if shaping.rank_of(low) > 1 else rows[..., -1:])
+    is_nan = ew.isnan(take(rows, end, axis=-1) if is_each else rows[..., -1:])
     return ew.where(is_nan, np.nan, found)
 
 

@@ -7,7 +7,7 @@ NumPy array becomes a capture of the function, by reference (D9).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
-from wend.trace.sizes import Sizes
+from wend.trace.sizes import Number, Sizes
 from wend.trace.tracer import Tracer
 
 
@@ -69,6 +69,7 @@ class Recording(Recorder):
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
         self._sizes = Sizes()
+        self._numbers: dict[Value, Number] = {}  # what is known of integers
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -180,15 +181,17 @@ class Recording(Recorder):
         """The size that some integers determine, traced or plain: of equal ones the same."""
         return self._sizes.symbol(tuple(self._number(x) for x in numbers), self._outer_sizes())
 
-    def _number(self, x: Any) -> Hashable:
-        """What is the same for equal integers, as far as their graph tells."""
-        return self._known_number(self.lift(x)) if isinstance(x, Tracer) else int(x)
+    def _number(self, x: Any) -> Number:
+        return self._known_number(self.lift(x)) if isinstance(x, Tracer) else Number(int(x))
 
-    def _known_number(self, value: Value) -> Hashable:
+    def _known_number(self, value: Value) -> Number:
         if self.is_region and value in self._entered:
             assert self.parent is not None
             return self.parent._known_number(self._entered[value])
-        return self._sizes.number(value, self._known_number, self._outer_sizes())
+        if value not in self._numbers:
+            known, around = self._known_number, self._outer_sizes()
+            self._numbers[value] = self._sizes.number(value, known, around)
+        return self._numbers[value]
 
     def _outer_sizes(self) -> Sequence[Sizes]:
         """The sizes known around a region, where they are what they are inside."""
