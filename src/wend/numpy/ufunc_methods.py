@@ -139,7 +139,8 @@ def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     Raises:
         TypeError: there is none for traced arrays.
     """
-    refused = [name for name in ("initial", "where") if options.pop(name, None) not in (None, True)]
+    given = {name: options.pop(name, None) for name in ("initial", "where")}
+    refused = [name for name, x in given.items() if x is not None and x is not True]
     if refused and method != "__call__":
         raise TypeError(
             explain(

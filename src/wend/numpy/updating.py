@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.eager.dispatch import Staged, apply
+from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
-from wend.numpy import indexing, shaping
+from wend.numpy import creating, indexing, shaping
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
 from wend.ops import shaping as shaping_ops
@@ -95,6 +95,8 @@ def _is_staged_key(key: Any) -> bool:
 
 def _fitted(value: Any, x: Any, like: Any) -> Any:
     """The value with the array's dtype, spread over what is set."""
+    if isinstance(value, (list, tuple)) and any_staged(value):
+        value = creating.asarray(value)  # of traced numbers
     value, dtype = as_array(value), tensor_type(x).dtype
     given = tensor_type(value).dtype
     if not is_weak(value) and given.kind == "c" and dtype.kind != "c":
