@@ -1,7 +1,7 @@
 """Writes docs/npbench.md: NPBench's kernels, and what wend does with each.
 
-    python tools/npbench_table.py          writes the page
-    python tools/npbench_table.py --check  says whether it is up to date
+python tools/npbench_table.py          writes the page
+python tools/npbench_table.py --check  says whether it is up to date
 """
 
 from __future__ import annotations

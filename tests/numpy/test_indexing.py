@@ -162,7 +162,9 @@ def test_traced_bounds(x: np.ndarray, data: st.DataObject) -> None:
 @given(n=st.integers(0, 4), low=sides, high=sides, data=st.data())
 def test_setting_between_traced_bounds(n: int, low: int, high: int, data: st.DataObject) -> None:
     x = np.arange(3.0 * n).reshape(n, 3)
-    value = data.draw(st.sampled_from([np.float64(2.5), np.array([1.0, 2.0, 3.0]), np.ones((1, 3))]))
+    value = data.draw(
+        st.sampled_from([np.float64(2.5), np.array([1.0, 2.0, 3.0]), np.ones((1, 3))])
+    )
 
     def call(_: Any, x: Any, value: Any, low: Any, high: Any) -> Any:
         x = x.copy()

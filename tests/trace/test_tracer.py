@@ -171,7 +171,7 @@ def test_results_put_into_an_array():
         wend.function(fun)(X)
 
     def second(x):
-        x, y = x.copy(), np.zeros_like(x)
+        x = x.copy()
         same = np.multiply(x, x, x)
         np.add(x[0], 1.0, out=x[1])
         whole, part = np.divmod(x, 2.0)

@@ -1,8 +1,8 @@
 """Prepares assignments: one target each, and arrays that helpers may have changed looked up anew.
 
-    a[0], b[1] = f()     ->   t = f(); (t1, t2) = t; a[0] = t1; b[1] = t2
-    y = np.zeros(3)
-    helper(y, x)         ->   helper(y, x); y = the traced array that y has become
+a[0], b[1] = f()     ->   t = f(); (t1, t2) = t; a[0] = t1; b[1] = t2
+y = np.zeros(3)
+helper(y, x)         ->   helper(y, x); y = the traced array that y has become
 """
 
 from __future__ import annotations

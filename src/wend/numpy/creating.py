@@ -10,6 +10,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.public import implements
+from wend.numpy.shaping import check_device
 from wend.numpy.ufuncs import own
 
 
@@ -21,7 +22,8 @@ def _spread(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
 
 
 def _filled(original: Any, number: int) -> Any:
-    def staged(x: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+    def staged(x: Any, dtype: Any = None, *, shape: Any = None, device: Any = None) -> Any:
+        check_device(device)
         known = tensor_type(x)
         if shape is None and known.is_static:
             return np.full(known.dims, number, dtype or known.dtype)
@@ -38,20 +40,28 @@ empty_like = _filled(np.empty_like, 0)
 
 
 @implements(np.full_like)
-def full_like(x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None, device: Any = None
+) -> Any:
     """`numpy.full_like`, for traced arrays as well."""
+    check_device(device)
     return _spread(fill_value, x, dtype, shape)
 
 
 @implements(np.asarray)
-def asarray(x: Any, dtype: Any = None) -> Any:
+def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
     """`numpy.asarray`, for traced arrays and lists of them as well."""
+    check_device(device)
+    given = x
     if not isinstance(x, Staged):
         x = shaping.stack([asarray(item) if any_staged([item]) else np.asarray(item) for item in x])
-    return x if dtype is None else cast(x, np.dtype(dtype))
+    x = x if dtype is None else cast(x, np.dtype(dtype))
+    if copy is False and x is not given:
+        raise ValueError("asarray cannot do without a copy here")
+    return own(x, [given]) if copy else x
 
 
 @implements(np.array)
-def array(x: Any, dtype: Any = None) -> Any:
+def array(x: Any, dtype: Any = None, *, copy: bool | None = True) -> Any:
     """`numpy.array`, for traced arrays and lists of them as well."""
-    return own(asarray(x, dtype), [x])
+    return asarray(x, dtype, copy=copy)

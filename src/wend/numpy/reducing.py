@@ -113,11 +113,24 @@ def _over(total: Any, count: Any) -> Any:
     return ew.divide(total, cast(count, tensor_type(total).dtype))
 
 
+def _correction(ddof: float, correction: float | None) -> float:
+    if correction is not None and ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return ddof if correction is None else correction
+
+
 @implements(np.var)
 def var(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    *,
+    keepdims: bool = False,
+    correction: float | None = None,
 ) -> Any:
-    """`numpy.var`, for traced arrays as well."""
+    """`numpy.var`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    ddof = _correction(ddof, correction)
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     is_complex = tensor_type(x).dtype.kind == "c"
@@ -130,9 +143,16 @@ def var(
 
 @implements(np.std)
 def std(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    *,
+    keepdims: bool = False,
+    correction: float | None = None,
 ) -> Any:
-    """`numpy.std`, for traced arrays as well."""
+    """`numpy.std`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    ddof = _correction(ddof, correction)
     return ew.sqrt(var(x, axis, dtype, ddof, keepdims=keepdims))
 
 

@@ -21,6 +21,12 @@ from wend.numpy.ufuncs import own
 from wend.ops import shaping as ops
 
 
+def check_device(device: Any) -> None:
+    """Arrays are where NumPy's are."""
+    if device not in (None, "cpu"):
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
 def rank_of(x: Any) -> int:
     """The number of dimensions, which must be known."""
     return len(tensor_type(x).dims)
@@ -299,7 +305,8 @@ def size(x: Any, axis: int | None = None) -> Any:
 
 
 @implements(np.astype)
-def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
+def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
     """`numpy.astype`, for traced arrays as well."""
+    check_device(device)
     found = cast(x, np.dtype(dtype))
     return own(found, [x]) if copy else found

@@ -11,8 +11,8 @@ from wend.base.errors import ShapeError, TypeMismatchError
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
 from wend.ir.dtypes import INT64
-from wend.numpy import elementwise as ew
 from wend.numpy import creating, indexing, shaping
+from wend.numpy import elementwise as ew
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
 from wend.ops import shaping as shaping_ops

@@ -92,5 +92,7 @@ KERNELS = [
         ("f8", "f4"),
     ),
     Kernel(floyd_warshall, _paths, ("i4", "f8")),
-    Kernel(nussinov, lambda rng, dtype: [8, rng.integers(0, 4, 8).astype(dtype)], ("i4",), smooth=False),
+    Kernel(
+        nussinov, lambda rng, dtype: [8, rng.integers(0, 4, 8).astype(dtype)], ("i4",), smooth=False
+    ),
 ]

@@ -133,7 +133,12 @@ KERNELS = [
     Kernel(arc_distance, _angles),
     Kernel(compute, _clipped, ("i8", "f8")),
     Kernel(go_fast, lambda rng, dtype: [rng.random((6, 6)).astype(dtype)]),
-    Kernel(crc16, lambda rng, dtype: [rng.integers(0, 256, 12).astype(dtype)], ("u1", "i8"), smooth=False),
+    Kernel(
+        crc16,
+        lambda rng, dtype: [rng.integers(0, 256, 12).astype(dtype)],
+        ("u1", "i8"),
+        smooth=False,
+    ),
     Kernel(spmv, _sparse),
     Kernel(mandelbrot1, _plane),
     Kernel(
