@@ -2625,3 +2625,12 @@ def cut_to_another_length_in_each_trip(x, n):
         part[:] += 1.0
         total = total + part.sum()
     return total
+
+
+@on(1, 2)
+def plain_arrays_at_traced_positions_and_sizes(n):
+    x = np.arange(6.0)
+    rows = np.reshape(x, (n, -1))
+    spread = np.broadcast_to(np.arange(2.0), (n, 2))
+    total = rows.sum(axis=1) + spread.sum()
+    return np.take(x, n), np.repeat(x, n).sum(), np.roll(x, n), total

@@ -15,7 +15,7 @@ import numpy as np
 from wend.base.source import is_own
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, ranges, reducing, shaping
+from wend.numpy import creating, indexing, ranges, rearranging, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
 from wend.trace.tensor_list import TensorList
@@ -129,7 +129,12 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     creating.array: _stacked(creating.array),
     creating.asarray: _stacked(creating.asarray),
     shaping.stack: _stacked(shaping.stack),
-    # NumPy does not ask a size what to do
+    # NumPy does not ask positions, counts and sizes what to do
+    np.take: indexing.take,
+    np.repeat: rearranging.repeat,
+    np.roll: rearranging.roll,
+    np.reshape: shaping.reshape,
+    np.broadcast_to: shaping.broadcast_to,
     np.full: ranges.full,
     np.zeros: ranges.zeros,
     np.ones: ranges.ones,

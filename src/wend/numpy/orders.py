@@ -74,6 +74,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, axis = _lined_up(arr, axis)
     size = known_size(arr, axis, "insert")
     places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    places = places.astype(np.int64) if places.size == 0 else places
+    np.insert(np.arange(size), places, 0)  # raises where they do not fit
     values = cast(staged(values), dtype_of(arr))
     missing = shaping.rank_of(arr) - shaping.rank_of(values)
     values = shaping.expand_dims(values, tuple(range(missing))) if missing > 0 else values
