@@ -2523,3 +2523,114 @@ def else_reads_what_the_loop_binds(a, b):
     else:
         a = b
     return a
+
+
+# Rows, parts and helpers change the arrays that they belong to
+def _put(array, position, value):
+    array[position] = value
+
+
+def _add_to(array, value):
+    array += value
+
+
+@on(ROWS[0], ROWS[1])
+def rows_at_positions_are_views(x):
+    x = x * 1.0
+    for i in range(x.shape[0]):
+        row = x[i]
+        row += 1.0
+        row[0] = i
+    return x
+
+
+@on((ROWS[0], 1), (ROWS[0], -1))
+def a_part_between_traced_bounds_is_a_view(x, n):
+    x = x * 1.0
+    part = x[n:]
+    part *= 2.0
+    part[0] = 7.0
+    return x
+
+
+@on(*ROWS)
+def rows_gone_through_are_views(x):
+    x = x * 1.0
+    total = 0.0
+    for row in x:
+        row += 1.0
+        total = total + row.sum()
+    return x, total
+
+
+@on(*ROWS)
+def an_array_that_changes_under_its_loop(x):
+    x = x * 1.0
+    for i, row in enumerate(x):
+        if i + 1 < x.shape[0]:
+            x[i + 1] += row
+    return x
+
+
+@on(2.0)
+def a_helper_fills_an_array(x):
+    y = np.zeros(3)
+    _put(y, 0, x)
+    _add_to(y, x)
+    return y.sum() + y[0]
+
+
+@on(2.0)
+def a_helper_fills_an_array_in_a_loop(x):
+    y = np.zeros(70)
+    for i in range(70):
+        _put(y, i, x * i)
+    return y.sum() + y[3]
+
+
+@on(2.0)
+def an_array_by_two_names(x):
+    y = np.zeros(3)
+    z = y
+    y[0] = x
+    z[1] = x + 1
+    return y * z
+
+
+@on(2.0, 3)
+def elements_as_one_of_several_targets(x):
+    y, z = np.zeros(3), np.zeros((2, 2))
+    y[0] = z[1, 0] = x
+    y[1], z[0] = x * x, (x, 1.0)
+    (y[2], a), *z[:, 1] = (x + 1, x), 5.0, 6.0
+    return y, z, a
+
+
+@on(3, 5)
+def arrays_of_traced_sizes(n):
+    x = np.zeros((n, 2)) + np.arange(n)[:, None]
+    y = np.ones(n, dtype=int) + np.full(n, 2)
+    x[1:n, 0] = np.linspace(0.0, 1.0, n)[1:]
+    for i in range(n):
+        x[i, 1] += y[: i + 1].sum()
+    return x @ np.eye(2) + np.identity(2)[0]
+
+
+@on((ROWS[0], 1))
+def cut_to_another_length_in_each_trip(x, n):
+    total = 0.0
+    for i in range(100):
+        part = x[n % (i + 1) :]
+        part = part * 2.0
+        part[:] += 1.0
+        total = total + part.sum()
+    return total
+
+
+@on(1, 2)
+def plain_arrays_at_traced_positions_and_sizes(n):
+    x = np.arange(6.0)
+    rows = np.reshape(x, (n, -1))
+    spread = np.broadcast_to(np.arange(2.0), (n, 2))
+    total = rows.sum(axis=1) + spread.sum()
+    return np.take(x, n), np.repeat(x, n).sum(), np.roll(x, n), total

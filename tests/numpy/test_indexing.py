@@ -129,12 +129,101 @@ def test_a_traced_position_out_of_range() -> None:
 
 def test_what_has_to_be_known_says_so() -> None:
     x = np.arange(3)
-    with pytest.raises(IndexError, match="bounds of a slice"):
-        wend.function(lambda x, k: x[:k])(x, 1)
+    with pytest.raises(IndexError, match="step of a slice"):
+        wend.function(lambda x, k: x[::k])(x, 1)
     with pytest.raises(IndexError, match=r"wend\.cond"):
         wend.function(lambda x: x[True])(x)
     with pytest.raises(IndexError, match=r"wend\.cond"):
         wend.function(lambda x: x[np.bool_(False)])(x)
+
+
+# Slices whose bounds only the run tells
+@given(
+    x=arrays(shapes=hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)),
+    data=st.data(),
+)
+def test_traced_bounds(x: np.ndarray, data: st.DataObject) -> None:
+    """A slice with traced bounds is what it is in NumPy: clipped, from the end, backwards."""
+    count = data.draw(st.integers(1, x.ndim))
+    cuts = [data.draw(slices) for _ in range(count)]
+    bounds = [b for cut in cuts for b in (cut.start, cut.stop) if b is not None]
+
+    def call(_: Any, x: Any, *given: Any) -> Any:
+        left = iter(given)
+        key = [
+            slice(*(None if b is None else next(left) for b in (c.start, c.stop)), c.step)
+            for c in cuts
+        ]
+        return x[tuple(key)]
+
+    check(call, x, *bounds, through=False)
+
+
+@given(n=st.integers(0, 4), low=sides, high=sides, data=st.data())
+def test_setting_between_traced_bounds(n: int, low: int, high: int, data: st.DataObject) -> None:
+    x = np.arange(3.0 * n).reshape(n, 3)
+    value = data.draw(
+        st.sampled_from([np.float64(2.5), np.array([1.0, 2.0, 3.0]), np.ones((1, 3))])
+    )
+
+    def call(_: Any, x: Any, value: Any, low: Any, high: Any) -> Any:
+        x = x.copy()
+        x[low:high] = value
+        x[:high, 1] += 1.5
+        x[low:, :2] *= x[low:, 1:]
+        return x
+
+    check(call, x, value, low, high, through=False)
+
+
+def test_bounds_that_are_no_integers() -> None:
+    for bound in (1.5, np.array([1, 2])):
+        check(lambda m, x, k: x[:k], np.arange(3), bound, through=False)
+
+
+def test_cuts_between_equal_bounds_have_one_size() -> None:
+    """Then nothing is broadcast when it runs, and an array keeps its shape in place."""
+
+    def fun(a, b, k):
+        total = a[:k] + b[:k] * a[: k + 0]
+        total += a[0 : 2 + k - 2]
+        for i in range(2):
+            total = total + b[:k] * i
+        return total
+
+    compiled = wend.function(fun)
+    a, b = np.arange(5.0), np.arange(5.0) + 1
+    np.testing.assert_array_equal(compiled(a, b, 3), fun(a, b, 3))
+    graph = compiled.get_concrete_function(a, b, 3).graph
+    assert "broadcast_shapes" not in [node.op.name for node in graph.walk()]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, k: x[k:] ** 2,
+        lambda x, k: x[:k, k:] * x[k:, 1 : k + 1],
+        lambda x, k: x[::-1][k::-1] ** 2,
+        lambda x, k: x[k, : k + 1] * x[: k + 1, k],
+        lambda x, k: x[:k].sum(0) * x[k],
+    ],
+)
+def test_gradients_of_cuts(function: Any) -> None:
+    slope(lambda x: function(x, wend.stop_gradient(wnp.argmax(x[0])) * 0 + 1), GRID)
+
+
+def test_gradients_of_changes_between_traced_bounds() -> None:
+    def lower(x: Any) -> Any:
+        x = x.copy()
+        for i in range(1, 3):
+            x[i, :i] = x[:i, i] * x[i, i]
+            x[:i, 0] += x[i:, 1].sum() * x[i, :i]
+        return x * x
+
+    slope(lower, GRID)
+
+
+GRID = between(-1, 1, 3, 3)
 
 
 @given(x=arrays(), axis=st.none() | st.integers(-4, 3), indices=index_arrays | negative_arrays)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.dispatch import any_staged
+from wend.eager.dispatch import Staged, any_staged
 from wend.trace.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -33,12 +33,24 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _traced_if(array: Any, *met: Any) -> Any:
-    """A NumPy array as a traced one, if it meets traced things."""
-    if not isinstance(array, np.ndarray) or not array.ndim or not any_staged(met):
+    """A NumPy array as a traced one, if it meets traced things or has become one."""
+    if not isinstance(array, np.ndarray) or not array.ndim:
+        return array
+    array = current_array(array)
+    if isinstance(array, Staged) or not any_staged(met):
         return array
     recording = current()
     assert recording is not None
-    return recording.wrap(recording.lift(array))
+    return recording.promote(array)
+
+
+def current_array(array: Any) -> Any:
+    """The traced array that a NumPy array has become, for everyone who holds it; else itself."""
+    recording = current()
+    if recording is None or not isinstance(array, np.ndarray):
+        return array
+    found = recording.promoted(array)
+    return array if found is None else found
 
 
 def set_item(target: Any, key: Any, value: Any) -> Any:

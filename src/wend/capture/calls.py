@@ -16,7 +16,7 @@ import numpy as np
 from wend.base.source import PROGRAMS, is_own
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, reducing, shaping
+from wend.numpy import creating, indexing, ranges, rearranging, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
 from wend.trace.tensor_list import TensorList
@@ -147,9 +147,21 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     creating.array: _stacked(creating.array),
     creating.asarray: _stacked(creating.asarray),
     shaping.stack: _stacked(shaping.stack),
-    np.full: lambda shape, value, dtype=None: shaping.broadcast_to(
-        value if dtype is None else shaping.astype(value, dtype), shape
-    ),
+    # NumPy does not ask positions, counts and sizes what to do
+    np.take: indexing.take,
+    np.repeat: rearranging.repeat,
+    np.roll: rearranging.roll,
+    np.reshape: shaping.reshape,
+    np.broadcast_to: shaping.broadcast_to,
+    np.full: ranges.full,
+    np.zeros: ranges.zeros,
+    np.ones: ranges.ones,
+    np.empty: ranges.empty,
+    np.ndarray: ranges.empty,
+    np.eye: ranges.eye,
+    np.identity: ranges.identity,
+    np.arange: ranges.arange,
+    np.linspace: ranges.linspace,
     math.sqrt: ew.sqrt,
     math.exp: ew.exp,
     math.expm1: ew.expm1,

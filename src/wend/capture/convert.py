@@ -10,7 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from wend.base.errors import WendError, explain
-from wend.capture.assignments import get_item, in_place, set_item, set_item_in_place
+from wend.capture.assignments import (
+    current_array,
+    get_item,
+    in_place,
+    set_item,
+    set_item_in_place,
+)
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced, take_in
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
@@ -134,6 +140,7 @@ _RUNTIME = types.SimpleNamespace(
     not_=not_,
     or_=or_,
     returned=read,
+    current_array=current_array,
     set_item=set_item,
     set_item_in_place=set_item_in_place,
     slice=slice,

@@ -13,6 +13,7 @@ from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.ops import lists, shaping
+from wend.trace.tracer import Tracer
 
 
 class Stepped:
@@ -23,6 +24,7 @@ class Stepped:
         item: position → item.
         is_staged: whether it must be staged, for Python cannot go through it.
         numbers: the first, the bound and the step, where the items are numbers in a row.
+        arrays: the traced arrays whose rows are taken, as they are before the loop.
     """
 
     def __init__(
@@ -32,8 +34,10 @@ class Stepped:
         *,
         is_staged: bool,
         numbers: tuple[Any, Any, int] | None = None,
+        arrays: Sequence[Tracer] = (),
     ) -> None:
-        self.count, self.item, self.is_staged, self.numbers = count, item, is_staged, numbers
+        self.count, self.item, self.is_staged = count, item, is_staged
+        self.numbers, self.arrays = numbers, arrays
 
 
 class Unrolled:
@@ -128,8 +132,15 @@ def _rows(array: Any) -> Stepped:
     assert current is not None
     count = size if isinstance(size, int) else apply(shaping.dim_of, array, axis=0)
     (rows,) = current.emit(lists.list_unstack, [array], {})
-    is_staged = isinstance(array, Staged)
-    return Stepped(count, lambda k: apply(lists.list_get, rows, _position(k)), is_staged=is_staged)
+
+    def row(k: Any) -> Any:
+        found = apply(lists.list_get, rows, _position(k))
+        if found.type.shape != ():
+            found.look_at(array)  # in NumPy, changing it would change the array
+        return found
+
+    arrays = [array] if isinstance(array, Tracer) else []
+    return Stepped(count, row, is_staged=isinstance(array, Staged), arrays=arrays)
 
 
 def _position(k: Any) -> Any:
@@ -148,7 +159,12 @@ def _together(iterable: Together) -> Stepped | None:
         if not isinstance(one, int):
             count = one if count is None else ew.minimum(count, one)
     first = iterable.numbered_from
+
+    def items(k: Any) -> tuple[Any, ...]:
+        if first is not None:
+            return first + k, found[0].item(k)
+        return tuple(part.item(k) for part in found)
+
     is_staged = any(part.is_staged for part in found)
-    if first is not None:
-        return Stepped(count, lambda k: (first + k, found[0].item(k)), is_staged=is_staged)
-    return Stepped(count, lambda k: tuple(part.item(k) for part in found), is_staged=is_staged)
+    arrays = [array for part in found for array in part.arrays]
+    return Stepped(count, items, is_staged=is_staged, arrays=arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wend.base.errors import ConcreteValueError, WendError
@@ -16,6 +16,7 @@ from wend.capture.staged_loop import StagedLoop
 from wend.capture.state import State, holds_staged
 from wend.eager.dispatch import Staged
 from wend.trace.recording import Recording, current
+from wend.trace.tracer import Tracer
 
 UNROLLED_AT_MOST = 64
 
@@ -97,6 +98,7 @@ class _For:
         if steps.numbers is not None:
             self.position.now = steps.numbers[0]
         self.attempt = _Attempt(outer, state, "for", self.position)
+        self.attempt.gone_through = steps.arrays
         self.is_known = isinstance(steps.count, int)
 
     def is_before_the_end(self) -> Any:
@@ -202,6 +204,7 @@ class _Attempt:
         self.start = state.get()
         self.effects = outer.effects()
         self.failure: Exception | None = None
+        self.gone_through: Sequence[Tracer] = ()  # arrays whose rows the loop takes
         self.is_needed_at_start = any(map(holds_staged, self.start))
 
     def back_to_start(self) -> None:
@@ -236,6 +239,7 @@ class _Attempt:
         loop = StagedLoop(self.outer, self.state, self.where, always=always)
         try:
             loop.trace(test, body)
+            loop.check_unchanged(self.gone_through)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
             self.state.put_back()

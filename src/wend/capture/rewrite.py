@@ -20,6 +20,7 @@ from typing import Any
 from wend.capture import exits
 from wend.capture.exits import Flags, assign, leaves, lower_body, name
 from wend.capture.names import PREFIX, REST, changed, changes, contains, live_before, read
+from wend.capture.targets import prepared
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
@@ -126,7 +127,7 @@ class _Function:
     """One function that is being rewritten."""
 
     def __init__(self, node: ast.FunctionDef, numbers: list[int] | None = None) -> None:
-        self.node = node = _with_assignments(node)
+        self.node = node = _with_assignments(prepared(node, RUNTIME))
         self.numbers = numbers if numbers is not None else [0]
         self.expressions = _Expressions(self)
         arguments = node.args
@@ -596,6 +597,7 @@ class _Function:
             ast.Tuple([thunk(name(place)) for place in kept], ast.Load()),
             name(setter.name),
             ast.Tuple(heap, ast.Load()),
+            strings(p for p in kept if live is not None and p not in live | self.always_live),
         )
         return setter, state
 

@@ -189,6 +189,7 @@ class StagedLoop:
             if k not in self.carried
             and k not in self.forwarded
             and is_carried(value)
+            and names[k] not in self.state.passing
             and (self.start[k] is UNBOUND or self.start[k] is None)
             and (self.always or names[k] == RETURN_VALUE)
         ]
@@ -234,6 +235,18 @@ class StagedLoop:
                     )
                 )
         return self.types.leaves_of([ends[k] for k in self.carried])
+
+    def check_unchanged(self, arrays: Sequence[Tracer]) -> None:
+        """Refuse to change arrays in place whose rows, as they were before, the loop takes."""
+        changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
+        for array in arrays:
+            if any(array is other for other in (*self.boxes, *changed)):
+                raise TypeError(
+                    explain(
+                        f"{self.where}: {array!r} changes in the loop that goes through it.",
+                        cure="go through its positions (for i in range(len(x))), or a .copy().",
+                    )
+                )
 
     def finish(self) -> None:
         """Record the node, and leave the state as the loop will leave it."""

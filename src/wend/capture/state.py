@@ -49,6 +49,7 @@ class State:
         setter: takes their values, and sets them all.
         heap: `("variable" | "attribute" | "contents", label, what reads the variable or the
             object, the attribute's name)`.
+        passing: variables that nobody reads later: they are there because what they hold changes.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class State:
         reads: Sequence[Read] = (),
         setter: Callable[[Sequence[Any]], None] = lambda values: None,
         heap: Sequence[tuple[str, str, Any, str | None]] = (),
+        passing: Sequence[str] = (),
     ) -> None:
+        self.passing = frozenset(passing)
         self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
         self.places: list[Place] = []
         self.keys: set[Hashable] = set()

@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.ir.dtypes import INT64
 from wend.ir.op import Op
-from wend.ir.types import TensorType, Type
+from wend.ir.types import Symbol, TensorType, Type
 
 
 class Staged(ABC):
@@ -41,6 +41,10 @@ class Recorder(ABC):
     @abstractmethod
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         """Record an operation on staged or plain arrays; return its results."""
+
+    @abstractmethod
+    def size_of(self, *numbers: Any) -> Symbol:
+        """The size that some integers determine, staged or plain: of equal ones the same."""
 
 
 recorder: ContextVar[Recorder | None] = ContextVar("wend_recorder", default=None)

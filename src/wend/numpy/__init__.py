@@ -49,6 +49,7 @@ from wend.numpy.calculus import diff as diff
 from wend.numpy.calculus import ediff1d as ediff1d
 from wend.numpy.calculus import gradient as gradient
 from wend.numpy.calculus import trapezoid as trapezoid
+from wend.numpy.calculus import unwrap as unwrap
 from wend.numpy.comparing import allclose as allclose
 from wend.numpy.comparing import array_equal as array_equal
 from wend.numpy.comparing import array_equiv as array_equiv
@@ -234,6 +235,11 @@ from wend.numpy.numbers import radians as radians
 from wend.numpy.numbers import round as round
 from wend.numpy.numbers import signbit as signbit
 from wend.numpy.numbers import sinc as sinc
+from wend.numpy.orders import argpartition as argpartition
+from wend.numpy.orders import delete as delete
+from wend.numpy.orders import insert as insert
+from wend.numpy.orders import lexsort as lexsort
+from wend.numpy.orders import partition as partition
 from wend.numpy.polynomials import polyadd as polyadd
 from wend.numpy.polynomials import polyder as polyder
 from wend.numpy.polynomials import polyint as polyint
@@ -292,6 +298,7 @@ from wend.numpy.selecting import select as select
 from wend.numpy.sets import intersect1d as intersect1d
 from wend.numpy.sets import isin as isin
 from wend.numpy.sets import setdiff1d as setdiff1d
+from wend.numpy.sets import setxor1d as setxor1d
 from wend.numpy.sets import union1d as union1d
 from wend.numpy.sets import unique as unique
 from wend.numpy.sets import unique_all as unique_all
@@ -324,6 +331,8 @@ from wend.numpy.statistics import average as average
 from wend.numpy.statistics import corrcoef as corrcoef
 from wend.numpy.statistics import cov as cov
 from wend.numpy.statistics import median as median
+from wend.numpy.statistics import nanpercentile as nanpercentile
+from wend.numpy.statistics import nanquantile as nanquantile
 from wend.numpy.statistics import percentile as percentile
 from wend.numpy.statistics import ptp as ptp
 from wend.numpy.statistics import quantile as quantile

@@ -107,6 +107,28 @@ def _edge(x: Any, a: Any, axis: int) -> Any:
     return shaping.broadcast_to(strong(x), _one(shaping.shape(a), axis))
 
 
+@implements(np.unwrap)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    """`numpy.unwrap`, for traced arrays as well."""
+    p = staged(p)
+    axis = normalize_axis_index(axis, shaping.rank_of(p))
+    gaps = diff(p, axis=axis)
+    dtype = result_dtype(gaps, period)
+    if dtype.kind in "iu":
+        high, rest = divmod(period, 2)
+        is_between = rest == 0
+    else:
+        high, is_between = period / 2, True
+    low = -high
+    discont = high if discont is None else discont
+    wrapped = ew.remainder(gaps - low, period) + low
+    if is_between:
+        wrapped = ew.where(ew.logical_and(ew.equal(wrapped, low), gaps > 0), high, wrapped)
+    correction = ew.where(ew.absolute(gaps) < discont, 0, wrapped - gaps)
+    later = cast(along(p, axis, slice(1, None)), dtype) + reducing.cumsum(correction, axis)
+    return shaping.concatenate([cast(along(p, axis, slice(None, 1)), dtype), later], axis=axis)
+
+
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """`numpy.ediff1d`, for traced arrays as well."""

@@ -12,6 +12,7 @@ from wend.eager.dispatch import any_staged
 from wend.eager.promotion import broadcast, cast, promotion_kinds
 from wend.numpy.operands import staged
 from wend.numpy.public import STAGED
+from wend.numpy.ufuncs import own
 
 
 def composed(original: np.ufunc, compute: Callable[..., Any], note: str = "") -> Callable[..., Any]:
@@ -39,8 +40,8 @@ def composed(original: np.ufunc, compute: Callable[..., Any], note: str = "") ->
         operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
         found = compute(*operands)
         if original.nout == 1:
-            return cast(found, given[0])
-        return tuple(cast(x, d) for x, d in zip(found, given, strict=True))
+            return own(cast(found, given[0]), xs)
+        return tuple(own(cast(x, d), xs) for x, d in zip(found, given, strict=True))
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well.{note}"

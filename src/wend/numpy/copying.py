@@ -9,13 +9,14 @@ import numpy as np
 from wend.numpy.operands import staged
 from wend.numpy.public import implements
 from wend.numpy.shaping import astype
+from wend.numpy.ufuncs import own
 
 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """`numpy.copy`, for traced arrays as well."""
     del order, subok
-    return staged(a)
+    return own(staged(a), [a])
 
 
 @implements(np.ascontiguousarray)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.dispatch import Staged, any_staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import Shape, Symbol
+from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
@@ -26,13 +28,14 @@ def getitem(x: Any, key: Any) -> Any:
 
     Args:
         x: a staged array.
-        key: integers, slices with known bounds, None, an ellipsis, arrays of integers or bools,
-            plain or staged, or a tuple of these.
+        key: integers, slices, None, an ellipsis, arrays of integers or bools, plain or staged,
+            or a tuple of these. A slice with staged bounds has a size that only the run tells.
 
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.
     """
     x, entries = _per_axis(x, key)
+    x, entries = cut(x, entries)
     x, entries = _drop_known_integers(*_slice_axes(x, entries))
     if all(isinstance(entry, slice) for entry in entries):
         return x
@@ -132,14 +135,74 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     return x, left
 
 
-def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
-    """The bounds of a slice, which must be known before the run."""
-    bounds = (entry.start, entry.stop, entry.step)
-    if any(isinstance(bound, Staged) for bound in bounds):
+def has_staged_bounds(entry: Any) -> bool:
+    """Whether it is a slice of which a bound is only known when the function runs."""
+    return isinstance(entry, slice) and any_staged([entry.start, entry.stop, entry.step])
+
+
+def is_basic(key: Any) -> bool:
+    """Whether NumPy takes a view for it: integers, slices, None and an ellipsis, no arrays."""
+    return all(
+        entry is None
+        or entry is Ellipsis
+        or isinstance(entry, (slice, int, np.integer))
+        or (isinstance(entry, Staged) and entry.type.shape == () and entry.type.dtype != BOOL)
+        for entry in (key if isinstance(key, tuple) else (key,))
+    )
+
+
+def cut(x: Any, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Apply the slices that have staged bounds; what is left of their entries are their steps."""
+    left = list(entries)
+    for axis, entry in enumerate(entries):
+        if has_staged_bounds(entry):
+            x = _cut_axis(x, axis, entry)
+            left[axis] = slice(None, None, entry.step)
+    return x, left
+
+
+def _cut_axis(x: Any, axis: int, entry: slice) -> Any:
+    if isinstance(entry.step, Staged):
         raise IndexError(
-            "the bounds of a slice of a traced array must be known before the run; "
-            "use wnp.take with wnp.arange(n) + start, or a mask"
+            "the step of a slice of a traced array must be known before the run; "
+            "use wnp.take with wnp.arange(start, stop, step)"
         )
+    for bound in (entry.start, entry.stop):
+        if isinstance(bound, Staged) and (
+            bound.type.shape != () or bound.type.dtype.kind not in "iu"
+        ):
+            raise TypeError(f"slice indices must be integers or None, not {bound!r}")
+    size = shaping.shape(x)[axis]
+    step = 1 if entry.step is None else operator.index(entry.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step > 0:
+        start = 0 if entry.start is None else entry.start
+        stop = size if entry.stop is None else entry.stop
+    else:
+        # From its end to its start: what the step then goes through backwards.
+        start = 0 if entry.stop is None else _from_the_front(entry.stop, size) + 1
+        stop = size if entry.start is None else _from_the_front(entry.start, size) + 1
+    start, stop = (_bound(bound) for bound in (start, stop))
+    current = recorder.get()
+    assert current is not None
+    given = current.size_of(start, stop, size)
+    return apply(shaping_ops.narrow, x, start, stop, axis=axis, size=given)
+
+
+def _bound(number: Any) -> Any:
+    return cast(number, INT64) if isinstance(number, Staged) else np.int64(number)
+
+
+def _from_the_front(bound: Any, size: Any) -> Any:
+    """A position of an end of a slice that goes backwards, −1 being before the first."""
+    bound = _bound(bound)
+    return ew.clip(ew.where(bound < 0, bound + size, bound), -1, size - 1)
+
+
+def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
+    """The bounds of a slice that is known before the run."""
+    bounds = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if b is None else operator.index(b) for b in bounds)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -176,15 +239,23 @@ def _advanced(x: Any, entries: list[Any]) -> Any:
 
 
 @implements(np.take)
-def take(x: Any, indices: Any, axis: int | None = None) -> Any:
-    """`numpy.take`, for traced arrays as well."""
+def take(
+    x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
+) -> Any:
+    """`numpy.take`, for traced arrays and positions as well."""
+    if out is not None:
+        raise TypeError("take of a traced array takes no out=; use the result")
     x = as_array(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
-    return _advanced(
-        x, [_WHOLE] * place + [as_array(indices)] + [_WHOLE] * (shaping.rank_of(x) - place - 1)
-    )
+    indices = as_array(indices)
+    if mode != "raise":
+        size = shaping.shape(x)[place]
+        if mode not in ("wrap", "clip"):
+            raise ValueError(f"take's mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+        indices = ew.remainder(indices, size) if mode == "wrap" else ew.clip(indices, 0, size - 1)
+    return _advanced(x, [_WHOLE] * place + [indices] + [_WHOLE] * (shaping.rank_of(x) - place - 1))
 
 
 @implements(np.take_along_axis)

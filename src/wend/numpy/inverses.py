@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -167,6 +168,7 @@ def _standard(
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = f"`numpy.linalg.{original.__name__}`, for traced arrays as well."
+    function.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     STAGED[original] = function
     return function
 

@@ -94,7 +94,10 @@ def _spread(x: Any, stack: Any) -> Any:
 
 
 @implements(np.linalg.cholesky)
-def cholesky(a: Any) -> Any:
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """`numpy.linalg.cholesky` of real matrices, for traced arrays as well."""
     (a,) = _inexact(a)
-    return apply(ops.cholesky, a)
+    if not upper:
+        return apply(ops.cholesky, a)
+    # As NumPy: then the upper triangle is the one that is read.
+    return shaping.matrix_transpose(apply(ops.cholesky, shaping.matrix_transpose(a)))

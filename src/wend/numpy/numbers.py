@@ -16,6 +16,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.composed import composed
 from wend.numpy.operands import dtype_of, staged
 from wend.numpy.public import implements
+from wend.numpy.ufuncs import own
 from wend.ops import elementwise as ops
 from wend.ops import numbers
 
@@ -127,7 +128,7 @@ def round(x: Any, decimals: int = 0) -> Any:
     if kind in "iu":
         if decimals < 0:
             raise NotImplementedError("round of traced integers takes no negative decimals")
-        return x
+        return own(x, [x])
     if decimals == 0:
         return apply(ops.rint, x)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -153,7 +154,7 @@ def nan_to_num(
     x = staged(x)
     dtype = tensor_type(x).dtype
     if dtype.kind not in "fc":
-        return x
+        return own(x, [x]) if copy else x
     limits = np.finfo(real_of(dtype))
 
     def replaced(part: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.eager.dispatch import any_staged, apply
+from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import broadcast, cast, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
@@ -51,8 +51,10 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`numpy.linspace`, between traced bounds as well; `num` is a number."""
+    """`numpy.linspace`, between traced bounds and of a traced number as well."""
     del device
+    if isinstance(num, Staged):
+        return _linspace_of_traced(start, stop, num, endpoint, retstep, dtype, axis)
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -73,6 +75,32 @@ def linspace(
         points = shaping.concatenate([points[:-1], last])
     if axis != 0:
         points = shaping.moveaxis(points, 0, normalize_axis_index(axis, rank + 1))
+    if given.kind in "iu":
+        points = ew.floor(points)
+    points = cast(points, given)
+    return (points, step) if retstep else points
+
+
+def _linspace_of_traced(
+    start: Any, stop: Any, num: Any, endpoint: bool, retstep: bool, dtype: Any, axis: int
+) -> Any:
+    """`linspace` whose length is only known when the function runs."""
+    start, stop = all_staged((start, stop))
+    if shaping.rank_of(start) or shaping.rank_of(stop) or axis not in (0, -1):
+        raise NotImplementedError("linspace of a traced number of points goes between two numbers")
+    found_dtype = result_dtype(start, stop, 1.0)
+    given = found_dtype if dtype is None else np.dtype(dtype)
+    start, stop = cast(start, found_dtype), cast(stop, found_dtype)
+    parts = cast(num - 1 if endpoint else num, found_dtype)
+    index = arange(num)
+    place = cast(index, found_dtype)
+    step = (stop - start) / ew.where(parts > 0, parts, np.nan)
+    flat = ew.logical_or(ew.equal(step, 0), ew.logical_not(parts > 0))
+    along = place / ew.maximum(parts, 1) * (stop - start)
+    points = ew.where(flat, along, place * step) + start
+    if endpoint:
+        is_last = ew.logical_and(ew.equal(index, num - 1), num > 1)
+        points = ew.where(is_last, stop, points)
     if given.kind in "iu":
         points = ew.floor(points)
     points = cast(points, given)
@@ -118,14 +146,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
         return np.full(shape, fill_value, dtype, device=device)
     number = staged(fill_value)
     number = cast(number, dtype_of(number) if dtype is None else np.dtype(dtype))
-    return shaping.broadcast_to(staged(number), shape)
+    return shaping.filled(staged(number), shape)
 
 
 def _filled(original: Callable[..., Any], number: int) -> Callable[..., Any]:
     def function(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         if not any_staged([shape]):
             return original(shape, dtype, device=device)
-        return shaping.broadcast_to(staged(np.asarray(number, dtype)), shape)
+        return shaping.filled(staged(np.asarray(number, dtype)), shape)
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = f"`numpy.{original.__name__}`, of traced sizes as well."
@@ -158,7 +186,6 @@ def identity(n: Any, dtype: Any = float) -> Any:
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """`numpy.meshgrid`, for traced arrays as well."""
-    del copy
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(xi)
@@ -168,4 +195,5 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         grids.append(shaping.expand_dims(flat, tuple(j for j in range(rank) if j != k)))
     if indexing == "xy" and rank > 1:
         grids = [shaping.swapaxes(grid, 0, 1) for grid in grids]
-    return tuple(grids) if sparse else tuple(broadcast(*grids))
+    grids = grids if sparse else broadcast(*grids)
+    return tuple(grid.copy() for grid in grids) if copy else tuple(grids)

@@ -17,6 +17,7 @@ from wend.numpy import indexing, reducing, shaping
 from wend.numpy.operands import along, is_traced_size, staged
 from wend.numpy.public import implements
 from wend.numpy.ranges import arange
+from wend.numpy.ufuncs import own
 from wend.ops import searching
 
 
@@ -38,12 +39,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 def _rolled(a: Any, by: Any, axis: int) -> Any:
     size = shaping.shape(a)[axis]
     if isinstance(size, int) and size == 0:
-        return a
+        return own(a, [a])
     if isinstance(by, Staged) or isinstance(size, Staged):
         return indexing.take(a, ew.remainder(arange(size) - by, size), axis=axis)
     by = operator.index(by) % size
     if by == 0:
-        return a
+        return own(a, [a])
     parts = [along(a, axis, slice(size - by, None)), along(a, axis, slice(None, size - by))]
     return shaping.concatenate(parts, axis=axis)
 
@@ -84,7 +85,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     spread = shaping.reshape(x, tuple(n for size in sizes for n in (1, size)))
     pairs = list(zip(counts, sizes, strict=True))
     wide = shaping.broadcast_to(spread, tuple(n for pair in pairs for n in pair))
-    return shaping.reshape(wide, tuple(count * size for count, size in pairs))
+    return shaping.reshape(wide, tuple(count * size for count, size in pairs)).copy()
 
 
 @implements(np.fliplr)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import apply
-from wend.eager.promotion import cast, tensor_type
+from wend.eager.dispatch import any_staged, apply
+from wend.eager.promotion import as_array, cast, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
-from wend.numpy.public import implements
+from wend.numpy.public import STAGED, implements
 from wend.ops import reducing as ops
 from wend.ops import sorting
 from wend.ops.build import Axes
@@ -120,11 +120,24 @@ def _over(total: Any, count: Any) -> Any:
     return ew.divide(total, cast(count, tensor_type(total).dtype))
 
 
+def _correction(ddof: float, correction: float | None) -> float:
+    if correction is not None and ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return ddof if correction is None else correction
+
+
 @implements(np.var)
 def var(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    *,
+    keepdims: bool = False,
+    correction: float | None = None,
 ) -> Any:
-    """`numpy.var`, for traced arrays as well."""
+    """`numpy.var`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    ddof = _correction(ddof, correction)
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     is_complex = tensor_type(x).dtype.kind == "c"
@@ -137,9 +150,16 @@ def var(
 
 @implements(np.std)
 def std(
-    x: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    *,
+    keepdims: bool = False,
+    correction: float | None = None,
 ) -> Any:
-    """`numpy.std`, for traced arrays as well."""
+    """`numpy.std`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    ddof = _correction(ddof, correction)
     return ew.sqrt(var(x, axis, dtype, ddof, keepdims=keepdims))
 
 
@@ -177,15 +197,57 @@ def _ordered(x: Any, axis: int | None) -> tuple[Any, int]:
     return x, normalize_axis_index(axis, shaping.rank_of(x))
 
 
-@implements(np.sort)
-def sort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
-    """`numpy.sort`, for traced arrays as well; always stable."""
-    x, place = _ordered(x, axis)
-    return apply(sorting.sort, x, axis=place)
+def _check_order(order: Any) -> None:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
 
 
-@implements(np.argsort)
-def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:
-    """`numpy.argsort`, for traced arrays as well; always stable."""
+def sort(
+    x: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """`numpy.sort`, for traced arrays as well; those always stably.
+
+    `descending=True` is the array API's: from the greatest to the least, NaN first.
+    """
+    if not any_staged([x]) and not descending:
+        return np.sort(x, axis, kind, order, stable=stable)
+    _check_order(order)
+    x, place = _ordered(as_array(x), axis)
+    found = apply(sorting.sort, x, axis=place)
+    return shaping.flip(found, place) if descending else found
+
+
+def argsort(
+    x: Any,
+    axis: int | None = -1,
+    kind: Any = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """`numpy.argsort`, for traced arrays as well; those always stably.
+
+    `descending=True` is the array API's: where the elements are from the greatest to the least;
+    of equal ones the first comes first.
+    """
+    if not any_staged([x]) and not descending:
+        return np.argsort(x, axis, kind, order, stable=stable)
+    _check_order(order)
+    x = as_array(x)
     x, place = _ordered(x, axis if axis is None else _axis(x, axis))
-    return apply(sorting.argsort, x, axis=place)
+    if not descending:
+        return apply(sorting.argsort, x, axis=place)
+    # Sorted backwards, so that equal ones come out in order once all is turned round.
+    found = apply(sorting.argsort, shaping.flip(x, place), axis=place)
+    last = shaping.shape(x)[place] - 1
+    return last - shaping.flip(found, place)
+
+
+STAGED[np.sort], STAGED[np.argsort] = sort, argsort

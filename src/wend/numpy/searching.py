@@ -72,8 +72,9 @@ def histogram(
     a = shaping.ravel(staged(a))
     if isinstance(bins, str):
         raise NotImplementedError("histogram of a traced array takes a number of bins, or edges")
-    edges = staged(bins) if np.ndim(bins) else _edges(a, int(bins), range)
-    count = known_size(edges, 0, "histogram") - 1
+    is_number = not np.ndim(bins)
+    edges = _edges(a, bins, range) if is_number else staged(bins)
+    count = bins if is_number else known_size(edges, 0, "histogram") - 1
     place = ew.where(ew.equal(a, edges[-1]), count, searchsorted(edges, a, "right"))
     weights = None if weights is None else shaping.ravel(staged(weights))
     found = bincount(ew.clip(place, 0, count + 1), weights, length=count + 2)[1:-1]
@@ -83,7 +84,7 @@ def histogram(
     return found, edges
 
 
-def _edges(a: Any, count: int, limits: Any) -> Any:
+def _edges(a: Any, count: Any, limits: Any) -> Any:
     low, high = (reducing.min(a), reducing.max(a)) if limits is None else limits
     flat = ew.equal(low, high)
     return linspace(ew.where(flat, low - 0.5, low), ew.where(flat, high + 0.5, high), count + 1)

@@ -149,3 +149,9 @@ def _kept(x: Any, mask: Any) -> Any:
 union1d = _set_of_two(np.union1d, lambda x, y: unique_values(shaping.concatenate([x, y])))
 intersect1d = _set_of_two(np.intersect1d, lambda x, y: _kept(x, isin(x, y)))
 setdiff1d = _set_of_two(np.setdiff1d, lambda x, y: _kept(x, isin(x, y, invert=True)))
+setxor1d = _set_of_two(
+    np.setxor1d,
+    lambda x, y: unique_values(
+        shaping.concatenate([x[isin(x, y, invert=True)], y[isin(y, x, invert=True)]])
+    ),
+)

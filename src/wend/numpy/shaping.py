@@ -12,12 +12,19 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
+from wend.numpy.ufuncs import own
 from wend.ops import shaping as ops
+
+
+def check_device(device: Any) -> None:
+    """Arrays are where NumPy's are."""
+    if device not in (None, "cpu"):
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
 
 
 def rank_of(x: Any) -> int:
@@ -51,6 +58,14 @@ def _declared(sizes: Sequence[Any]) -> Shape:
     """What is known of a shape: new symbols stand for sizes that are values."""
     known = [isinstance(size, (int, np.integer)) and size >= 0 for size in sizes]
     return tuple(int(s) if k else new_symbol() for s, k in zip(sizes, known, strict=True))
+
+
+def declared_size(size: Any) -> Dim:
+    """What the type of an array says of a size: equal traced ones are one symbol."""
+    current = recorder.get()
+    if isinstance(size, Staged) and current is not None:
+        return current.size_of(size)
+    return operator.index(size)
 
 
 def as_size(size: Any) -> Any:
@@ -156,8 +171,21 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)
-        return apply(ops.broadcast_to, x, size, shape=_declared(wanted))
+        return apply(ops.broadcast_to, x, size, shape=tuple(map(declared_size, wanted)))
     return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
+
+
+def filled(number: Any, shape: Any) -> Any:
+    """An array of its own, of one number: unlike what `broadcast_to` gives, a view of nothing."""
+    return broadcast_to(number, shape).copy()
+
+
+def broadcast_to_shape_of(x: Any, like: Any) -> Any:
+    """`x` spread over the shape of another array, whose sizes need not be known."""
+    known = tensor_type(like)
+    if known.is_static:
+        return apply(ops.broadcast_to, x, shape=known.shape)
+    return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=known.shape)
 
 
 @implements(np.broadcast_arrays)
@@ -211,16 +239,18 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         count = int(indices_or_sections)
         if count <= 0 or whole % count:
             raise ValueError("array split does not result in an equal division")
-        sizes = [whole // count] * count
-        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
-    bounds = [0, *map(operator.index, indices_or_sections), whole]
-    if bounds == sorted(bounds) and bounds[-2] <= whole:
-        sizes = [b - a for a, b in pairwise(bounds)]
-        return list(apply_all(ops.split, x, sizes=tuple(sizes), axis=axis))
-    # Parts that overlap, or positions out of range: slices, as in NumPy.
-    before, after = ((None, None, None),) * axis, ((None, None, None),) * (rank_of(x) - axis - 1)
-    parts = [(*before, (a, b, None), *after) for a, b in pairwise(bounds)]
-    return [apply(ops.slice_, x, slices=part) for part in parts]
+        bounds = list(range(0, whole + 1, whole // count)) if whole else [0] * (count + 1)
+    else:
+        bounds = [0, *map(operator.index, indices_or_sections), whole]
+    keys = [(slice(None),) * axis + (slice(a, b),) for a, b in pairwise(bounds)]
+    if bounds != sorted(bounds) or bounds[-2] > whole:
+        # Parts that overlap, or positions out of range: slices, as in NumPy.
+        return [x[key] for key in keys]
+    sizes = tuple(b - a for a, b in pairwise(bounds))
+    parts = list(apply_all(ops.split, x, sizes=sizes, axis=axis))
+    for part, key in zip(parts, keys, strict=True):
+        part.is_part(x, key)
+    return parts
 
 
 @implements(np.flip)
@@ -277,6 +307,8 @@ def size(x: Any, axis: int | None = None) -> Any:
 
 
 @implements(np.astype)
-def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
+def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
     """`numpy.astype`, for traced arrays as well."""
-    return cast(x, np.dtype(dtype))
+    check_device(device)
+    found = cast(x, np.dtype(dtype))
+    return own(found, [x]) if copy else found

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -41,13 +40,6 @@ def _special(name: str, compute: Callable[..., Any], note: str = "") -> Callable
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`scipy.special.{name}`, for traced arrays as well.{note}"
     return function
-
-
-def of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The function of this module that is this ufunc of SciPy's, if there is one."""
-    module = sys.modules.get("scipy.special")
-    found = globals().get(ufunc.__name__)
-    return found if module and found and getattr(module, ufunc.__name__, None) is ufunc else None
 
 
 erf = _special("erf", lambda x: apply(ops.erf, x))

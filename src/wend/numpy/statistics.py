@@ -157,20 +157,26 @@ def _places(q: Any, count: Any, method: str) -> Any:
 
 def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
     """The numbers at places of sorted rows, between two of them in proportion."""
-    low = cast(ew.clip(ew.floor(place), 0, count - 1), INT64)
-    high = ew.minimum(low + 1, count - 1)
-    first = indexing.take(rows, low, axis=-1)
+    end = ew.maximum(count - 1, 0)
+    low = cast(ew.clip(ew.floor(place), 0, end), INT64)
+    high = ew.minimum(low + 1, end)
+    # Where each row has a count of its own the places are rows as well.
+    is_each = not isinstance(count, int) and shaping.rank_of(count) > 0
+    take = indexing.take_along_axis if is_each else indexing.take
+    first = take(rows, low, axis=-1)
     if method in _STEPS:
         found = first
     else:
-        last = indexing.take(rows, high, axis=-1)
+        last = take(rows, high, axis=-1)
         part = ew.clip(place - cast(low, dtype_of(place)), 0, 1)
         gap = last - first
         # From the nearer end, as NumPy does.
         found = ew.where(part >= 0.5, last - gap * (1 - part), first + gap * part)
     if not is_float(rows):
         return found
-    return ew.where(ew.isnan(rows[..., -1:]), np.nan, found)
+    # NaN comes last: the last of those counted tells.
+    is_nan = ew.isnan(take(rows, end, axis=-1) if is_each else rows[..., -1:])
+    return ew.where(is_nan, np.nan, found)
 
 
 @implements(np.percentile)
@@ -185,6 +191,46 @@ def percentile(
 ) -> Any:
     """`numpy.percentile`, for traced arrays and percentages as well."""
     return quantile(staged(a), staged(q) / 100, axis, out, overwrite_input, method, keepdims)
+
+
+@implements(np.nanquantile)
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """`numpy.nanquantile`, for traced arrays and probabilities as well; NaN of nothing else."""
+    a, q = staged(a), staged(q)
+    if not is_float(a):
+        return quantile(a, q, axis, out, overwrite_input, method, keepdims)
+    q = cast(q, dtype_of(a)) if is_weak(q) else inexact(q)[0]
+    rows = reducing.sort(_rows(a, axis), axis=-1)  # NaN last
+    kept = ew.logical_not(ew.isnan(rows))
+    count = reducing.sum(kept, axis=-1, keepdims=True)
+    found = _at(rows, _places(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method)
+    found = shaping.moveaxis(found, -1, 0)
+    if keepdims:
+        found = _unreduced(found, a, axis, lead=1)
+    return found if shaping.rank_of(q) else found[0]
+
+
+@implements(np.nanpercentile)
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """`numpy.nanpercentile`, for traced arrays and percentages as well."""
+    share = staged(q) / 100
+    return nanquantile(staged(a), share, axis, out, overwrite_input, method, keepdims)
 
 
 # Correlations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,18 @@ def made_of(original: np.ufunc, compute: Callable[..., Any]) -> Callable[..., An
         arrays = [as_array(x) for x in xs]
         *taken, given = original.resolve_dtypes((*promotion_kinds(arrays), None))
         operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
-        return cast(compute(*operands), given)
+        return own(cast(compute(*operands), given), xs)
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
     STAGED[original] = function
     return function
+
+
+def own(result: Any, xs: Sequence[Any]) -> Any:
+    """The result as an array of its own, also where it has the numbers of an operand."""
+    is_operand = any(result is x for x in xs) and tensor_type(result).shape != ()
+    return result.copy() if is_operand else result
 
 
 def ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.eager.dispatch import Staged, apply
+from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
+from wend.ir.dtypes import INT64
+from wend.numpy import creating, indexing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy import indexing, shaping
+from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
+from wend.ops import shaping as shaping_ops
 from wend.ops import updating as ops
 
 
@@ -42,13 +45,18 @@ def add_at(x: Any, key: Any, value: Any) -> Any:
 
 
 def _like(flat: Any, x: Any) -> Any:
-    return shaping.reshape(flat, tensor_type(x).dims)
+    dims = tensor_type(x).dims
+    if tensor_type(x).is_static:
+        return shaping.reshape(flat, dims)
+    return apply(shaping_ops.reshape, flat, apply(shaping_ops.shape_of, x), shape=dims)
 
 
 def _static_slices(x: Any, key: Any) -> Any:
     """The key as slices of all axes, if it is nothing but slices and an ellipsis."""
     entries = list(key) if isinstance(key, tuple) else [key]
     if not all(entry is Ellipsis or isinstance(entry, slice) for entry in entries):
+        return None
+    if any(map(indexing.has_staged_bounds, entries)):
         return None
     rank = shaping.rank_of(x)
     if Ellipsis not in entries:
@@ -65,9 +73,14 @@ def _places(x: Any, key: Any) -> tuple[Any, Any]:
     """The positions in the flattened array that a key names: as a vector, and as they are."""
     known = tensor_type(x)
     if not known.is_static:
-        raise NotImplementedError("setting elements of an array of unknown size by position")
-    numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
-    found = indexing.getitem(numbers, key) if _is_staged_key(key) else numbers[key]
+        count = apply(creating_ops.iota, shaping.size(x), dtype=INT64, length=None)
+        numbers = apply(
+            shaping_ops.reshape, count, apply(shaping_ops.shape_of, x), shape=known.dims
+        )
+    else:
+        numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
+    is_plain = isinstance(numbers, np.ndarray) and not _is_staged_key(key)
+    found = numbers[key] if is_plain else indexing.getitem(numbers, key)
     return _flat(found), found
 
 
@@ -77,11 +90,13 @@ def _flat(x: Any) -> Any:
 
 def _is_staged_key(key: Any) -> bool:
     entries = key if isinstance(key, tuple) else (key,)
-    return any(isinstance(entry, Staged) for entry in entries)
+    return any(isinstance(entry, Staged) or indexing.has_staged_bounds(entry) for entry in entries)
 
 
 def _fitted(value: Any, x: Any, like: Any) -> Any:
     """The value with the array's dtype, spread over what is set."""
+    if isinstance(value, (list, tuple)) and any_staged(value):
+        value = creating.asarray(value)  # of traced numbers
     value, dtype = as_array(value), tensor_type(x).dtype
     given = tensor_type(value).dtype
     if not is_weak(value) and given.kind == "c" and dtype.kind != "c":

@@ -63,12 +63,14 @@ def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
     if index == 0:
         return b.scatter_set(ct, b.zeros_like(x), places)
     # Where a position is named twice only the last value is in the result.
-    (size,) = x.type.dims
-    count = b.iota(size if isinstance(size, int) else b.size_of(x, 0))
-    order = b.refine(count, count.type.with_shape(x.type.dims))
+    (size,) = places.type.dims
+    count = b.iota(size if isinstance(size, int) else b.size_of(places, 0))
+    order = b.refine(count, count.type.with_shape(places.type.dims))
     nobody = b.cast(b.zeros_like(ct), np.int64)
     last = b.gather(b.scatter_set(nobody, order, places), places)
-    return b.select(b.eq(last, order), b.gather(ct, places), b.zeros_like(x))
+    found = b.gather(ct, places)
+    # The size of `x` may have another name than that of the positions.
+    return b.refine(b.select(b.eq(last, order), found, b.zeros_like(found)), x.type)
 
 
 scatter_set = Op(

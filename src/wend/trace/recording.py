@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,26 @@ from wend.eager.dispatch import Recorder, recorder
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Value
 from wend.ir.op import Effect, Op
-from wend.ir.types import TOKEN, TensorType, Type
+from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
+from wend.trace.sizes import Number, Sizes
 from wend.trace.tracer import Tracer
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a recording has done by some point: to the world, and to arrays in place.
+
+    Attributes:
+        world: the token of the last effect.
+        held: what its own changed arrays hold, by id.
+        boxes: the outer arrays it has changed, and what they hold here.
+    """
+
+    world: Value | None
+    held: dict[int, Value]
+    boxes: dict[int, tuple[Tracer, Value]]
 
 
 class Recording(Recorder):
@@ -44,10 +61,15 @@ class Recording(Recorder):
         self.is_region = is_region
         self.is_open = True
         self.captured: dict[Value, Value] = {}  # a region's: outer value -> param
+        self._entered: dict[Value, Value] = {}  # and back
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[int, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
+        self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
+        self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
+        self._sizes = Sizes()
+        self._numbers: dict[Value, Number] = {}  # what is known of integers
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -120,9 +142,29 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_array(self, array: np.ndarray) -> Value:
+        traced = self.promoted(array)
+        return self._lift_plain(array) if traced is None else self.lift(traced)
+
+    # Arrays that Python knows, in which traced values were put
+    def promote(self, array: np.ndarray) -> Tracer:
+        """Make a traced array of a NumPy array, which stands for it from here on."""
+        found = self.wrap(self._lift_plain(array))
+        self._promoted[id(array)] = (array, found)
+        return found
+
+    def promoted(self, array: np.ndarray) -> Tracer | None:
+        """The traced array that a NumPy array has become, here or around."""
+        recording: Recording | None = self
+        while recording is not None:
+            if id(array) in recording._promoted:
+                return recording._promoted[id(array)][1]
+            recording = recording.parent
+        return None
+
+    def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
             assert self.parent is not None
-            return self._enter(self.parent.lift(array))
+            return self._enter(self.parent._lift_plain(array))
         if not is_supported(array.dtype):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         return self._capture(id(array), array, TensorType(array.dtype, array.shape))
@@ -130,6 +172,7 @@ class Recording(Recorder):
     def _enter(self, outer: Value) -> Value:
         if outer not in self.captured:
             self.captured[outer] = Value(outer.type, name=outer.name)
+            self._entered[self.captured[outer]] = outer
         return self.captured[outer]
 
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
@@ -140,10 +183,34 @@ class Recording(Recorder):
             self.bindings.append(binding)
         return self._array_params[key]
 
+    # Sizes that are values
+    def size_of(self, *numbers: Any) -> Symbol:
+        """The size that some integers determine, traced or plain: of equal ones the same."""
+        return self._sizes.symbol(tuple(self._number(x) for x in numbers), self._outer_sizes())
+
+    def _number(self, x: Any) -> Number:
+        return self._known_number(self.lift(x)) if isinstance(x, Tracer) else Number(int(x))
+
+    def _known_number(self, value: Value) -> Number:
+        if self.is_region and value in self._entered:
+            assert self.parent is not None
+            return self.parent._known_number(self._entered[value])
+        if value not in self._numbers:
+            known, around = self._known_number, self._outer_sizes()
+            self._numbers[value] = self._sizes.number(value, known, around)
+        return self._numbers[value]
+
+    def _outer_sizes(self) -> Sequence[Sizes]:
+        """The sizes known around a region, where they are what they are inside."""
+        if not self.is_region or self.parent is None:
+            return ()
+        return (self.parent._sizes, *self.parent._outer_sizes())
+
     # Arrays changed in place (D7): a traced array is a box, and a region has its own contents
     def assign(self, box: Tracer, value: Value) -> None:
         """Put another value into a traced array, here and in what is recorded inside."""
         if box.recording is self:
+            self._changed.setdefault(id(box), (box, box.value))
             box.value = value
         elif self._encloses(box.recording):
             self._boxes[id(box)] = (box, value)
@@ -169,13 +236,17 @@ class Recording(Recorder):
     def set_world(self, token: Value) -> None:
         self._world = token
 
-    def effects(self) -> Value | None:
-        """The last effect, to go back to where a part is recorded again."""
-        return self._world
+    def effects(self) -> Effects:
+        """The effects so far, to go back to where a part is recorded again."""
+        held = {key: box.value for key, (box, _) in self._changed.items()}
+        return Effects(self._world, held, dict(self._boxes))
 
-    def restore_effects(self, last: Value | None) -> None:
-        """Forget the effects after `last`: their nodes are read by nobody."""
-        self._world = last or self.world_param
+    def restore_effects(self, then: Effects) -> None:
+        """Forget the effects since `then`: their nodes are read by nobody."""
+        self._world = then.world or self.world_param
+        for key, (box, first) in self._changed.items():
+            box.value = then.held.get(key, first)
+        self._boxes = dict(then.boxes)
 
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
@@ -206,6 +277,7 @@ class Recording(Recorder):
 VIEWS = frozenset(
     {
         shaping.slice_,
+        shaping.narrow,
         shaping.reshape,
         shaping.transpose,
         shaping.broadcast_to,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from wend.base.errors import (
     ConcreteValueError,
@@ -20,12 +21,21 @@ from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
-from wend.ir.types import TensorType
-from wend.numpy import contracting, creating, indexing, reducing, shaping, updating
+from wend.ir.types import Symbol, TensorType
+from wend.numpy import (
+    contracting,
+    creating,
+    indexing,
+    orders,
+    reducing,
+    shaping,
+    ufunc_methods,
+    updating,
+)
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
-from wend.numpy.special import of_scipy
-from wend.trace.unknown import unknown
+from wend.numpy.unknown import unknown
+from wend.trace.methods import Methods
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
@@ -76,21 +86,47 @@ def _in_place(function: Callable[..., Any]) -> Any:
     def change(self: Tracer, other: Any) -> Any:
         if not _is_operand(other) or self.type.shape == ():
             return NotImplemented
-        result = function(self, other)
-        found, mine = tensor_type(result), self.type
-        if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
-            raise TypeMismatchError(
-                f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
-            )
-        if found.shape != mine.shape:
-            raise ShapeError(f"non-broadcastable output operand: {found} does not fit {mine}")
-        self.replace(shaping.astype(result, mine.dtype))
-        return self
+        return _put(self, function(self, other))
 
     return change
 
 
-class Tracer(Staged):
+def _put(array: Tracer, result: Any) -> Tracer:
+    """Let an array take the numbers of a result of its shape, as NumPy's `out=` does."""
+    found, mine = tensor_type(result), array.type
+    if found.rank == mine.rank and found.shape != mine.shape and _may_be_equal(found, mine):
+        result = shaping.broadcast_to_shape_of(result, array)
+        found = tensor_type(result)
+    if not np.can_cast(found.dtype, mine.dtype, "same_kind"):
+        raise TypeMismatchError(
+            f"cannot put {found} into {mine} in place; use x = x + y to make a new array"
+        )
+    if found.shape != mine.shape:
+        raise ShapeError(f"non-broadcastable output operand: {found} does not fit {mine}")
+    array.replace(shaping.astype(result, mine.dtype))
+    return array
+
+
+def _into(out: Any, result: Any) -> Tracer:
+    if not isinstance(out, Tracer):
+        raise TypeError(
+            explain(
+                "out= is an array that Python knows, of a result that is traced.",
+                cure="use the result: x = np.add(x, y).",
+            )
+        )
+    if out.type.shape != tensor_type(result).shape and out.type.is_static:
+        result = shaping.broadcast_to(result, out.type.dims)
+    return _put(out, result)
+
+
+def _may_be_equal(a: TensorType, b: TensorType) -> bool:
+    """Whether two shapes of one rank can be the same at run time."""
+    pairs = zip(a.dims, b.dims, strict=True)
+    return all(m == n or isinstance(m, Symbol) or isinstance(n, Symbol) for m, n in pairs)
+
+
+class Tracer(Methods):
     """An array of a function that is being recorded: it has a shape and a dtype, but no numbers.
 
     It takes part in NumPy's functions, operators and indexing, each of which adds a node to the
@@ -105,7 +141,7 @@ class Tracer(Staged):
         self.value = value
         self.recording = recording
         self.weak = weak
-        self._base: Tracer | None = None  # the array that this is a view of
+        self._base: Tracer | np.ndarray | None = None  # the array that this is a view of
         self._taken: tuple[Tracer, Any] | None = None  # of which array it is a part, by which key
         self._views: list[weakref.ref[Tracer]] = []
         self._stale: Source | None = None  # where the base was changed after this was taken
@@ -211,7 +247,7 @@ class Tracer(Staged):
         elif self._base is not None:
             raise TypeError(
                 explain(
-                    f"{self!r} is a view: changing it would change {self._base!r} in NumPy.",
+                    f"{self!r} is a view: changing it would change {self._base!r:.60} in NumPy.",
                     cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
                 )
             )
@@ -233,10 +269,17 @@ class Tracer(Staged):
     __ior__: Any = _in_place(ew.bitwise_or)
     __ixor__: Any = _in_place(ew.bitwise_xor)
 
-    def look_at(self, base: Tracer) -> None:
-        """Note that this is a view of another array."""
-        self._base = base if base._base is None else base._base
-        self._base._views.append(weakref.ref(self))
+    def look_at(self, base: Tracer | np.ndarray) -> None:
+        """Note that this is a view of another array, or of one that Python knows."""
+        self._base = base._base if isinstance(base, Tracer) and base._base is not None else base
+        if isinstance(self._base, Tracer):
+            self._base._views.append(weakref.ref(self))
+
+    def is_part(self, whole: Tracer, key: Any) -> None:
+        """Note that this is `whole[key]`, a view: changing it changes the whole."""
+        if self._base is None:
+            self.look_at(whole)
+        self._taken = whole, key
 
     def check_current(self) -> None:
         """Refuse a view whose array has been changed since: NumPy's would show the change."""
@@ -251,12 +294,16 @@ class Tracer(Staged):
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        function = STAGED.get(ufunc) or of_scipy(ufunc)
-        if method == "reduce" and ufunc in _REDUCTIONS:
-            return _REDUCTIONS[ufunc](*inputs, **options)
-        if method != "__call__" or function is None:
-            raise unknown(ufunc, method)
-        return function(*inputs, **options)
+        outs = options.pop("out", None)
+        found = ufunc_methods.run(ufunc, method, *inputs, **options)
+        if outs is None:
+            return found
+        results = found if isinstance(found, tuple) else (found,)
+        kept = [
+            result if out is None else _into(out, result)
+            for out, result in zip(outs, results, strict=True)
+        ]
+        return kept[0] if len(kept) == 1 else tuple(kept)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         staged = STAGED.get(function)
@@ -278,6 +325,10 @@ class Tracer(Staged):
     def shape(self) -> tuple[Any, ...]:
         """The sizes; those not known before the run are traced integers."""
         return shaping.shape(self)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self.replace(shaping.reshape(self, shape))
 
     @property
     def ndim(self) -> int:
@@ -303,6 +354,14 @@ class Tracer(Staged):
     def imag(self) -> Any:
         return ew.imag(self)
 
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        return self.size * self.itemsize
+
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of unsized object")
@@ -315,8 +374,8 @@ class Tracer(Staged):
 
     def __getitem__(self, key: Any) -> Any:
         part = indexing.getitem(self, key)
-        if part._base is not None and part is not self:
-            part._taken = self, key  # changing the part changes this
+        if part is not self and part.type.shape != () and indexing.is_basic(key):
+            part.is_part(self, key)
         return part
 
     def __contains__(self, item: Any) -> Any:
@@ -356,105 +415,35 @@ class Tracer(Staged):
     def __invert__(self) -> Any:
         return ew.invert(self)
 
-    # Methods of arrays
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        result = shaping.astype(self, dtype)
-        return result.copy() if result is self else result
+    # Methods that change it
+    def sort(
+        self, axis: int = -1, kind: Any = None, order: None = None, *, stable: bool | None = None
+    ) -> None:
+        """`ndarray.sort`: in place, always stable."""
+        if not self.ndim:
+            raise AxisError(axis, 0)
+        self.replace(reducing.sort(self, axis, kind, order, stable=stable))
 
-    def reshape(self, *shape: Any) -> Any:
-        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape)
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """`ndarray.partition`: in place, sorted altogether."""
+        self.replace(orders.partition(self, kth, axis, kind))
 
-    def ravel(self) -> Any:
-        return shaping.ravel(self)
+    def fill(self, value: Any) -> None:
+        """`ndarray.fill`."""
+        self[...] = value
 
-    def flatten(self) -> Any:
-        return shaping.ravel(self).copy()
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """`ndarray.put`: elements of the flattened array replaced."""
+        if mode != "raise":
+            raise NotImplementedError("put into a traced array takes mode='raise'")
+        flat = updating.set_at(shaping.ravel(self), indices, values)
+        self.replace(shaping.reshape(flat, self.shape))
 
-    def transpose(self, *axes: Any) -> Any:
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return shaping.transpose(self, given or None)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        return shaping.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Any = None) -> Any:
-        return shaping.squeeze(self, axis)
-
-    def copy(self) -> Any:
-        recording: Any = recorder.get()
-        if recording is None:
-            raise self.leaked()
-        return recording.wrap(recording.lift(self), weak=self.weak)
-
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        return reducing.sum(self, axis, dtype, keepdims=keepdims)
-
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        return reducing.prod(self, axis, dtype, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        return reducing.mean(self, axis, dtype, keepdims=keepdims)
-
-    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-        return reducing.var(self, axis, ddof=ddof, keepdims=keepdims)
-
-    def std(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-        return reducing.std(self, axis, ddof=ddof, keepdims=keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return reducing.max(self, axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return reducing.min(self, axis, keepdims=keepdims)
-
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return reducing.any(self, axis, keepdims=keepdims)
-
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return reducing.all(self, axis, keepdims=keepdims)
-
-    def argmax(self, axis: Any = None) -> Any:
-        return reducing.argmax(self, axis)
-
-    def argmin(self, axis: Any = None) -> Any:
-        return reducing.argmin(self, axis)
-
-    def argsort(self, axis: Any = -1) -> Any:
-        return reducing.argsort(self, axis)
-
-    def cumsum(self, axis: Any = None) -> Any:
-        return reducing.cumsum(self, axis)
-
-    def clip(self, min: Any = None, max: Any = None) -> Any:
-        return ew.clip(self, min, max)
-
-    def conj(self) -> Any:
-        return ew.conjugate(self)
-
-    def dot(self, other: Any) -> Any:
-        return contracting.dot(self, other)
-
-    def take(self, indices: Any, axis: Any = None) -> Any:
-        return indexing.take(self, indices, axis)
-
-
-def _reduce(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(
-        x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
-    ) -> Any:
-        if out is not None:
-            raise TypeError("out= is not possible with traced arrays; use the result")
-        return function(x, axis, keepdims=keepdims)
-
-    return run
-
-
-# What `np.add.reduce(x)` and the like become
-_REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    np.add: _reduce(reducing.sum),
-    np.multiply: _reduce(reducing.prod),
-    np.maximum: _reduce(reducing.max),
-    np.minimum: _reduce(reducing.min),
-    np.logical_and: _reduce(reducing.all),
-    np.logical_or: _reduce(reducing.any),
-}
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        """Not possible: an array keeps its size."""
+        raise TypeError(
+            explain(
+                f"{self!r} cannot change its size in place.",
+                cure="make another: x = np.resize(x, shape).",
+            )
+        )

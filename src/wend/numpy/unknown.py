@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from wend import numpy as wnp
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 
@@ -44,6 +43,7 @@ def _counterpart(name: str) -> str | None:
 
 
 def _names() -> Iterator[tuple[str, str]]:
+    wnp = sys.modules["wend.numpy"]  # which is made of rooms that import this one
     for module in (wnp.linalg, wnp.special, wnp):
         for name, thing in vars(module).items():
             if callable(thing) and not name.startswith("_"):

@@ -1,0 +1,1 @@
+"""NPBench's kernels, typed from their published definitions; a file per family."""
