@@ -110,6 +110,29 @@ def test_bound_in_one_branch() -> None:
     )
 
 
+def test_bound_by_a_walrus_that_may_be_skipped() -> None:
+    def f(x):
+        z = x > 1 and (y := x * 2) > 3
+        return z, y
+
+    assert message_of(f, 1.0) == (
+        f"`y` is read, but it is bound only on one path of the and at {line_of(f, 1)}.\n"
+        "  To fix it: give `y` a value before it."
+    )
+
+
+def test_walrus_in_a_comprehension() -> None:
+    def f(x):
+        return [(x > k and (y := k)) for k in range(3)], y
+
+    assert message_of(f, 1.0) == (
+        f"`:=` at {line_of(f, 1)} stands in a comprehension or lambda, where a traced value "
+        "decides whether it runs.\n"
+        "  To fix it: write the comprehension as a `for` loop, the lambda as a `def`; or bind "
+        "the name before it."
+    )
+
+
 def test_bound_in_a_loop() -> None:
     def f(x):
         while x < 3:

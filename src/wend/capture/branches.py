@@ -41,10 +41,10 @@ def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: Stat
     return (then if test else other)()
 
 
-def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
-    """`then() if test else other()`, for a traced test."""
+def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = "if") -> Any:
+    """`then() if test else other()`, for a traced test; `kind` is what the user wrote."""
     state = state or State()
-    return _Branch(test, state, state.names, "gives").record(then, other)
+    return _Branch(test, state, state.names, kind=kind, gives_value=True).record(then, other)
 
 
 # How messages call the arms, in the order of their regions.
@@ -54,13 +54,21 @@ _ARMS = ("the else path", "the if path")
 class _Branch:
     """An `if` that is being recorded."""
 
-    def __init__(self, test: Any, state: State, live: Sequence[str], verb: str = "returns") -> None:
+    def __init__(
+        self,
+        test: Any,
+        state: State,
+        live: Sequence[str],
+        *,
+        kind: str = "if",
+        gives_value: bool = False,
+    ) -> None:
         outer = current()
         if outer is None:
             raise test.leaked()
-        self.outer, self.state, self.verb = outer, state.opened(), verb
+        self.outer, self.state, self.gives_value = outer, state.opened(), gives_value
         self.variables_live = live
-        self.where = f"if{at(user_source())}"
+        self.where = f"{kind}{at(user_source())}"
         self.entry: list[Any] | None = None
         self.test = truth(test)
 
@@ -109,7 +117,8 @@ class _Branch:
                 after[k] = pair[0]
             else:
                 after[k] = UNBOUND
-                unbound.note(name, f"on one path of the {self.where}", "on both paths")
+                if not isinstance(self.start[k], unbound.Perhaps):
+                    unbound.note(name, f"on one path of the {self.where}", "on both paths")
         rows.append(self._returned(returned))
         values = self._join(regions, rows, [self.state.names[k] for k in places])
         for k, value in zip(places, values, strict=False):
@@ -119,8 +128,10 @@ class _Branch:
 
     def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """What a variable holds at the end of each arm, if it is part of the graph."""
-        if name == RETURN_VALUE or self.verb == "gives":
+        if name == RETURN_VALUE:
             pair = _filled(pair)
+        elif self.gives_value:
+            pair = self._perhaps(name, pair)
         if any(value is UNBOUND for value in pair):
             return None
         if all(map(is_carried, pair)):
@@ -135,6 +146,18 @@ class _Branch:
                 "give it the same kind of value on both paths.",
             )
         )
+
+    def _perhaps(self, name: str, pair: list[Any]) -> list[Any]:
+        """What `:=` binds in one operand only: whether it is bound is asked where it is read."""
+        if any(value is UNBOUND for value in pair):
+            filled = _filled(pair)
+            if not all(map(is_carried, filled)):
+                return pair
+            unbound.note(name, f"on one path of the {self.where}", "before it")
+            pair = [unbound.Perhaps(unbound.surely(value)) for value in filled]
+        elif any(isinstance(value, unbound.Perhaps) for value in pair):
+            pair = [unbound.Perhaps(unbound.surely(value)) for value in pair]
+        return pair
 
     def _returned(self, returned: list[Any]) -> list[Any]:
         if any(value is UNBOUND for value in returned):
@@ -151,14 +174,14 @@ class _Branch:
                         cure="only arrays and numbers can come out of a traced test.",
                     )
                 )
-            subject = "the function returns" if self.verb == "returns" else "the value is"
+            subject = "the value is" if self.gives_value else "the function returns"
             raise StructureError(
                 explain(
                     f"{self.where}: {subject} {_described(returned[1])} if the test "
                     f"holds, else {_described(returned[0])}.",
-                    cure="return arrays of the same structure on both paths."
-                    if self.verb == "returns"
-                    else "only arrays and numbers can depend on a traced test.",
+                    cure="only arrays and numbers can depend on a traced test."
+                    if self.gives_value
+                    else "return arrays of the same structure on both paths.",
                 )
             )
         return returned
@@ -166,7 +189,7 @@ class _Branch:
     def _join(
         self, regions: Sequence[Recording], rows: list[list[Any]], names: Sequence[str]
     ) -> list[Any]:
-        labels = [*names, "what it returns" if self.verb == "returns" else "the value"]
+        labels = [*names, "the value" if self.gives_value else "what it returns"]
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
         for own in both:

@@ -17,11 +17,12 @@ from wend.capture.calls import is_library, is_plain_function, replaced
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
-from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
+from wend.capture.operators import and_, assert_, compare, decided, if_expression, not_, or_
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
 from wend.capture.rewrite import RUNTIME, THUNK, definition, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
+from wend.capture.unbound import is_perhaps, known, surely
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -103,19 +104,23 @@ _RUNTIME = types.SimpleNamespace(
     check_caught=check_caught,
     check_raise=check_raise,
     compare=compare,
+    decided=decided,
     for_=for_,
     get_item=get_item,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
-    is_unbound=is_unbound,
     in_place=in_place,
+    is_perhaps=is_perhaps,
+    is_unbound=is_unbound,
+    known=known,
     not_=not_,
     or_=or_,
     returned=read,
     set_item=set_item,
     set_item_in_place=set_item_in_place,
     slice=slice,
+    surely=surely,
     touch_attribute=touch_attribute,
     touch_contents=touch_contents,
     touch_variable=touch_variable,

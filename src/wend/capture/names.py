@@ -18,6 +18,10 @@ RETURN_VALUE = f"{PREFIX}value"
 # Where a call of the rest of a function holds its statements, for they are part of what it does
 REST = f"{PREFIX}rest"
 
+# Marks a statement put in where a name that may not be bound is settled: it reads and changes
+# nothing but that name
+SETTLES = f"{PREFIX}settles"
+
 # Methods that change the list, dict or set they are called on.
 MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
@@ -190,6 +194,8 @@ def live_before(stmts: Sequence[ast.stmt], after: set[str]) -> set[str]:
 
 
 def _live_before_one(stmt: ast.stmt, after: set[str]) -> set[str]:
+    if hasattr(stmt, SETTLES):
+        return after
     match stmt:
         case ast.Assign(targets=targets, value=value):
             killed = {t.id for t in targets if isinstance(t, ast.Name)}

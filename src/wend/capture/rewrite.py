@@ -11,15 +11,26 @@ Bodies of loops and branches become functions inside the function; they change i
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from wend.capture import exits
 from wend.capture.exits import Flags, assign, leaves, lower_body, name
-from wend.capture.names import PREFIX, REST, changed, changes, contains, live_before, read
+from wend.capture.names import (
+    PREFIX,
+    REST,
+    SETTLES,
+    changed,
+    changes,
+    contains,
+    live_before,
+    read,
+)
+from wend.capture.walrus import NONE, Names, perhaps_bound, surely_bound, targets
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
@@ -220,6 +231,7 @@ class _Function:
             is_tail: whether the function ends after them; else they hold no `return`.
         """
         out: list[ast.stmt] = []
+        stmts = self.split(stmts)
         for position, stmt in enumerate(stmts):
             rest = stmts[position + 1 :]
             if is_tail and _may_return(stmt):
@@ -227,15 +239,55 @@ class _Function:
             live = live_before(rest, after) | self.always_live
             new = self.with_hoisted(stmt, functools.partial(self.statement, stmt, live))
             out += [_at_head(one, stmt) for one in new]
+            if isinstance(stmt, _SIMPLE):
+                sure = surely_bound(stmt.test)[0] if isinstance(stmt, ast.Assert) else NONE
+                out += self.settled(perhaps_bound([stmt]), sure, stmt)
         return out
 
     def with_hoisted(self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
         """A statement rewritten, after the functions that its expressions need."""
         outer, self.hoisted = self.hoisted, []
-        new = rewrite()
+        with self.expressions.of(perhaps_bound(_own_expressions(stmt))):
+            new = rewrite()
         touches = self.touches(stmt)
         hoisted, self.hoisted = self.hoisted, outer
         return [*touches, *hoisted, *new]
+
+    # Names that only some runs have bound
+    def split(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Statements whose heads may leave a name unbound, with these heads before them."""
+        out: list[ast.stmt] = []
+        for stmt in stmts:
+            field = {ast.For: "iter", ast.Match: "subject"}.get(type(stmt))
+            if field is not None and perhaps_bound([getattr(stmt, field)]):
+                held = self.flag("head")
+                head = assign(held, getattr(stmt, field))
+                stmt = copy.copy(stmt)
+                setattr(stmt, field, ast.copy_location(name(held), head.value))
+                out += _located([head], stmt)
+            out.append(stmt)
+        return out
+
+    def settled(self, names: Names, sure: Names, origin: ast.stmt) -> list[ast.stmt]:
+        """Names that an expression has perhaps bound: the sure ones are, the others no longer."""
+        out: list[ast.stmt] = []
+        for one in sorted(names):
+            if one in sure:
+                settles: ast.stmt = assign(one, runtime("surely", name(one)))
+            else:
+                gone = ast.Delete([ast.Name(one, ast.Del())])
+                settles = ast.If(runtime("is_perhaps", thunk(name(one))), [gone], [])
+            setattr(settles, SETTLES, True)
+            out.append(ast.fix_missing_locations(_at_head(settles, origin)))
+        return out
+
+    def arms(self, stmt: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """What an `if` runs if its test holds, and else."""
+        names, (holds, fails) = perhaps_bound([stmt.test]), surely_bound(stmt.test)
+        return (
+            [*self.settled(names, holds, stmt), *stmt.body],
+            [*self.settled(names, fails, stmt), *stmt.orelse],
+        )
 
     def returning(self, stmt: ast.stmt, rest: list[ast.stmt]) -> list[ast.stmt]:
         """A statement that may end the function, with all that follows it."""
@@ -286,7 +338,7 @@ class _Function:
         """`if` with a return: each arm goes on to what follows, and gives the return value."""
         out: list[ast.stmt] = []
         following = rest
-        arms = [list(stmt.body), list(stmt.orelse)]
+        arms = list(self.arms(stmt))
         going_on = [arm for arm in arms if not leaves(arm)]
         if rest and len(going_on) == 2:
             tail = self.new("rest")
@@ -298,12 +350,16 @@ class _Function:
         names = [self.new("then"), self.new("else")]
         for arm_name, arm in zip(names, arms, strict=True):
             out.append(self.function(arm_name, self.block(arm, set(), is_tail=True), arm))
-        nodes = [*stmt.body, *stmt.orelse, *following]
+        nodes = [*arms[0], *arms[1], *following]
         lasting = strings(place for place in changed(nodes) if self.outlives(place))
         setter, state = self.state(nodes, None)
         call = runtime("if_return", self.visit(stmt.test), *map(name, names), lasting, state)
         out += [setter, ast.Return(call)]
         return [_at_head(new, stmt) for new in out]
+
+    def outlives_some(self, names: Names) -> bool:
+        """Whether other functions may see one of these variables."""
+        return any(self.outlives(one) or one in self.shared for one in names)
 
     def outlives(self, place: str) -> bool:
         """Whether a place is still there when the function has ended."""
@@ -312,6 +368,8 @@ class _Function:
     def statement(
         self, stmt: ast.stmt, after: set[str], flags: Flags | None = None
     ) -> list[ast.stmt]:
+        if hasattr(stmt, SETTLES):
+            return [stmt]
         match stmt:
             case ast.If():
                 return self.if_(stmt, after)
@@ -339,7 +397,15 @@ class _Function:
                     ast.withitem(self.visit(item.context_expr), item.optional_vars)
                     for item in items
                 ]
-                return [ast.With(items, self.block(body, after))]
+                settled = self.settled(perhaps_bound(stmt.items), NONE, stmt)
+                return [ast.With(items, self.block([*settled, *body], after))]
+            case ast.Return(value=ast.expr() as value) if self.outlives_some(
+                perhaps_bound([value])
+            ):
+                held = self.flag("value")
+                settled = self.settled(perhaps_bound([value]), NONE, stmt)
+                returned: list[ast.stmt] = [ast.Return(name(held))]
+                return [assign(held, self.visit(value)), *settled, *returned]
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
                 late = after | read([*handlers, *orelse, *final])
                 caught = [
@@ -391,11 +457,11 @@ class _Function:
         if isinstance(stmt.test, ast.Constant):
             return self.block(stmt.body if stmt.test.value else stmt.orelse, after)
         out: list[ast.stmt] = []
-        arms = []
-        for kind, body in (("then", stmt.body), ("else", stmt.orelse)):
+        bodies, arms = self.arms(stmt), []
+        for kind, body in zip(("then", "else"), bodies, strict=True):
             arms.append(self.new(kind))
             out.append(self.function(arms[-1], self.block(body, after), body))
-        nodes = [*stmt.body, *stmt.orelse]
+        nodes = [*bodies[0], *bodies[1]]
         live = strings(self.kept(changed(nodes), after))
         setter, state = self.state(nodes, None)
         call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, state)
@@ -460,6 +526,8 @@ class _Function:
         always: bool = False,
     ) -> list[ast.stmt]:
         """A loop that runs `first`, leaves unless `test` holds, and runs `body`."""
+        perhaps, (holds, fails) = perhaps_bound([test]), surely_bound(test)
+        body = [*self.settled(perhaps, holds, stmt), *body]
         head = self.head(after, [*first, ast.Expr(test), *body])
         late = live_before(list(body), head) | after | self.always_live
         out: list[ast.stmt] = []
@@ -470,7 +538,8 @@ class _Function:
         setter, state = self.state([*first, test, *body], head | after | late)
         out.append(setter)
         call = runtime("while_", *map(name, names), state, ast.Constant(always))
-        return [_at_head(new, stmt) for new in (*out, ast.Expr(call))]
+        out += [ast.Expr(call), *self.settled(perhaps, fails, stmt)]
+        return [_at_head(new, stmt) for new in out]
 
     def head(self, after: set[str], iteration: Sequence[ast.stmt]) -> set[str]:
         """The names that are live where an iteration starts."""
@@ -655,39 +724,76 @@ def _own_expressions(stmt: ast.stmt) -> list[ast.AST]:
     return [stmt]
 
 
+# Statements that hold no others
+_SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
+
+
 class _Expressions(ast.NodeTransformer):
     """Rewrites operators that decide, and calls."""
 
     def __init__(self, function: _Function) -> None:
         self.function = function
         self.depth = 0
+        self.perhaps: Names = NONE  # what the statement may leave unbound
+        self.sure: Names = NONE  # what is bound nevertheless where the expression runs
+
+    @contextlib.contextmanager
+    def of(self, perhaps: Names) -> Iterator[None]:
+        """Rewrite the expressions of one statement, which may leave these names unbound."""
+        outer = self.perhaps, self.sure
+        self.perhaps, self.sure = perhaps, NONE
+        yield
+        self.perhaps, self.sure = outer
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.perhaps or not isinstance(node.ctx, ast.Load):
+            return node
+        if node.id in self.sure:
+            return ast.copy_location(runtime("surely", node), node)
+        return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
+
+    def rewritten_after(self, node: ast.expr, sure: Names) -> ast.expr:
+        """An expression that runs only where these names are bound."""
+        outer, self.sure = self.sure, self.sure | sure
+        new = self.rewritten(node)
+        self.sure = outer
+        return new
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        function = "and_" if isinstance(node.op, ast.And) else "or_"
-        if self.can_hoist and any(map(_binds, node.values[1:])):
-            first, *rest = node.values
-            following = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
-            ast.copy_location(following, node)
-            right, state = self.hoist(following)
-            return runtime(function, self.rewritten(first), right, state)
-        values = [self.rewritten(value) for value in node.values]
-        result = values[-1]
-        for value in reversed(values[:-1]):
-            result = ast.copy_location(runtime(function, value, thunk(result)), node)
-        return result
+        is_and = isinstance(node.op, ast.And)
+        first, *rest = node.values
+        following = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+        ast.copy_location(following, rest[0])
+        sure = surely_bound(first)[0 if is_and else 1]
+        left = self.rewritten(first)
+        if not _binds(following):
+            right: list[ast.expr] = [thunk(self.rewritten_after(following, sure))]
+        elif self.can_hoist:
+            right = [*self.hoist((following, sure))]
+        else:
+            right_side = self.rewritten_after(following, sure)
+            return ast.copy_location(
+                ast.BoolOp(node.op, [runtime("decided", left), right_side]), node
+            )
+        return ast.copy_location(runtime("and_" if is_and else "or_", left, *right), node)
 
     def rewritten(self, node: ast.expr) -> ast.expr:
         new = self.visit(node)
         assert isinstance(new, ast.expr)
         return new
 
-    def hoist(self, *values: ast.expr) -> tuple[ast.expr, ...]:
-        """Functions that give values that bind names, and the state of these names."""
+    def hoist(self, *operands: tuple[ast.expr, Names]) -> tuple[ast.expr, ...]:
+        """Functions that give values that bind names, and the state of these names.
+
+        Each value comes with the names that are surely bound where it runs.
+        """
         owner = self.function
         functions = []
-        for value in values:
+        values = [value for value, _ in operands]
+        for value, sure in operands:
             function = owner.new("value")
-            body = [ast.copy_location(ast.Return(self.visit(value)), value)]
+            new = self.rewritten_after(value, sure)
+            body = [ast.copy_location(ast.Return(new), value)]
             made = owner.function(function, body, [ast.Expr(value)])
             owner.hoisted.append(ast.copy_location(made, value))
             functions.append(name(function))
@@ -700,18 +806,22 @@ class _Expressions(ast.NodeTransformer):
         return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        holds, fails = surely_bound(node.test)
+        test = self.rewritten(node.test)
         if self.can_hoist and (_binds(node.body) or _binds(node.orelse)):
-            return runtime(
-                "if_expression", self.visit(node.test), *self.hoist(node.body, node.orelse)
-            )
-        self.generic_visit(node)
-        return runtime("if_expression", node.test, thunk(node.body), thunk(node.orelse))
+            arms = self.hoist((node.body, holds), (node.orelse, fails))
+            return runtime("if_expression", test, *arms)
+        body = self.rewritten_after(node.body, holds)
+        orelse = self.rewritten_after(node.orelse, fails)
+        if _binds(node.body) or _binds(node.orelse):
+            return ast.copy_location(ast.IfExp(runtime("decided", test), body, orelse), node)
+        return runtime("if_expression", test, thunk(body), thunk(orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:
             self.generic_visit(node)
             return node
-        if self.can_hoist and any(map(_binds, node.comparators[1:])):
+        if any(map(_binds, node.comparators[1:])):
             return self.rewritten(self.unchained(node))
         self.generic_visit(node)
         operators = [ast.Constant(type(op).__name__) for op in node.ops]
@@ -766,7 +876,7 @@ class _Expressions(ast.NodeTransformer):
 
 
 def _binds(value: ast.expr) -> bool:
-    return contains([value], (ast.NamedExpr,))
+    return bool(targets(value))
 
 
 def _own_statements(stmts: Iterable[ast.AST]) -> Iterable[ast.AST]:
