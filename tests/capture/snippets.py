@@ -2179,7 +2179,7 @@ def private_names(n):
     return Box(0).private(n)
 
 
-@on(*INTS, refused="the truth of")
+@on(*INTS)
 def property_read(n):
     return Box(n).double
 
@@ -2223,6 +2223,33 @@ def helper_changes_attribute_in_if(n):
 def bound_method(n):
     f = Box(1).step
     return f(n) + f(n)
+
+
+@on(*INTS)
+def list_grows_and_changes(n):
+    xs = [0.5]
+    for i in range(n):
+        xs.append(i * 2.0)
+    xs[0] = xs[-1] + 1
+    return np.sum(xs), np.max(xs), max(xs), np.exp(xs)[0]
+
+
+@on(*INTS)
+def alias_of_what_grows_in_python(n):
+    xs = []
+    ys = xs
+    for k in range(3):
+        xs.append(n * k)
+    return ys
+
+
+@on(*INTS)
+def copy_of_what_grows(n):
+    xs = [1.0]
+    ys = list(xs)
+    for k in range(n):
+        xs.append(k * 1.0)
+    return ys, np.stack(xs)
 
 
 # ---------------------------------------------------------------- functions

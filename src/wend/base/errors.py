@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import CodeType
 
 
 class WendError(Exception):
@@ -30,7 +31,15 @@ class LeakedValueError(WendError, TypeError):
 
 
 class ConcreteValueError(WendError, TypeError):
-    """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`)."""
+    """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
+
+    Attributes:
+        wanted: what Python needed of what, the first line of the message.
+        code: the code that needed it, where it is known.
+    """
+
+    wanted: str = ""
+    code: CodeType | None = None
 
 
 class MissingRuleError(WendError, NotImplementedError):

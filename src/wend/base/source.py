@@ -37,14 +37,18 @@ def is_own(file: str) -> bool:
 
 def user_source() -> Source | None:
     """Return the innermost line on the stack that is not wend's own, or None."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame on the stack that is not wend's own, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        if not is_own(file):
-            return Source(file, frame.f_lineno, code.co_name)
+    while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
-    return None
+    return frame
 
 
 def at(source: Source | None) -> str:

@@ -91,8 +91,9 @@ class _Branch:
                         self.state.restore(self.start)
                         more += discovery.undone(log)
                 regions.append(region)
-            grown = len(ends[0]) == len(ends[1]) and lists_have_grown(self.state, self.start, *ends)
-            if grown:
+            if len(ends[0]) == len(ends[1]) and lists_have_grown(
+                self.state, self.where, self.start, *ends
+            ):
                 self.entry = self.start
                 continue
             if not discovery.found_more(more):
@@ -225,6 +226,14 @@ class _Branch:
             difference = trees.first_difference(then, other, label)
             if difference:
                 break
+        if any(map(is_list, trees.flatten((other, then))[0])):
+            return StructureError(
+                explain(
+                    f"{self.where}: `{label}` is a list that grows in a loop on one path.",
+                    difference,
+                    cure="let it be an array on both paths: wnp.stack(out).",
+                )
+            )
         return StructureError(
             explain(
                 f"{self.where}: `{label}` has another structure on each path.",

@@ -17,8 +17,24 @@ from wend.capture.calls import is_library, is_plain_function, replaced
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
-from wend.capture.operators import and_, assert_, compare, decided, if_expression, not_, or_
+from wend.capture.operators import (
+    and_,
+    assert_,
+    compare,
+    decided,
+    filtered,
+    if_expression,
+    not_,
+    or_,
+)
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
+from wend.capture.plain import (
+    CAPTURED,
+    IN_LIBRARY,
+    LEFT_ALONE,
+    MARKED,
+    WITHOUT_SOURCE,
+)
 from wend.capture.rewrite import RUNTIME, THUNK, definition, mangled, rewrite_function
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
@@ -34,7 +50,6 @@ class CaptureError(WendError, TypeError):
 
 
 _converted: dict[types.CodeType, types.CodeType | None] = {}
-_own: set[types.CodeType] = set()  # code that is captured already
 _sources: dict[types.CodeType, ast.FunctionDef] = {}
 
 
@@ -48,7 +63,7 @@ def capture(fun: Any) -> Any:
     """A function whose control flow can be recorded, and whose errors show the user's lines."""
     _check_kind(fun)
     found = captured(fun)
-    return found if found is fun else guarded(found)
+    return guarded(found) if found is not fun or is_plain_function(fun) else found
 
 
 def _check_kind(fun: Any) -> None:
@@ -71,9 +86,13 @@ def captured(fun: Any) -> Any:
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
-    if getattr(fun, "__wend_do_not_capture__", False) or fun.__code__ in _own:
+    if fun.__code__ in CAPTURED:
+        return fun
+    if getattr(fun, "__wend_do_not_capture__", False):
+        LEFT_ALONE[fun.__code__] = MARKED
         return fun
     if is_library(fun.__code__.co_filename):
+        LEFT_ALONE[fun.__code__] = IN_LIBRARY
         return fun
     code = _captured_code(fun)
     return fun if code is None else _rebuilt(fun, code)
@@ -89,6 +108,37 @@ def _capture_object(fun: Any) -> Any:
     return types.MethodType(captured(method), fun)
 
 
+def attribute(owner: Any, name: str) -> Any:
+    """`owner.name`, through a captured getter where it is a property of a user's class."""
+    found = inspect.getattr_static(type(owner), name, None)
+    if isinstance(found, property) and is_plain_function(found.fget):
+        return captured(found.fget)(owner)
+    return getattr(owner, name)
+
+
+def context(manager: Any) -> Any:
+    """A context manager whose methods are captured, if they are a user's."""
+    enter, leave = (getattr(type(manager), n, None) for n in ("__enter__", "__exit__"))
+    if not is_plain_function(enter) or not is_plain_function(leave):
+        return manager
+    if is_library(enter.__code__.co_filename):  # type: ignore[union-attr]
+        return manager
+    return _Context(manager, captured(enter), captured(leave))
+
+
+class _Context:
+    """A context manager with other methods."""
+
+    def __init__(self, manager: Any, enter: Any, leave: Any) -> None:
+        self.manager, self.enter, self.leave = manager, enter, leave
+
+    def __enter__(self) -> Any:
+        return self.enter(self.manager)
+
+    def __exit__(self, *raised: object) -> Any:
+        return self.leave(self.manager, *raised)
+
+
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     exchanged = replaced(fun)
@@ -100,11 +150,14 @@ _RUNTIME = types.SimpleNamespace(
     State=State,
     and_=and_,
     assert_=assert_,
+    attribute=attribute,
     call=call,
     check_caught=check_caught,
     check_raise=check_raise,
     compare=compare,
+    context=context,
     decided=decided,
+    filtered=filtered,
     for_=for_,
     get_item=get_item,
     if_=if_,
@@ -138,6 +191,7 @@ def _captured_code(fun: types.FunctionType) -> types.CodeType | None:
 def _compile(fun: types.FunctionType) -> types.CodeType | None:
     node = function_node(fun.__code__)
     if node is None:
+        LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
         return None
     rewritten = rewrite_function(_as_definition(node, fun))
     written_name, rewritten.name = rewritten.name, _FUNCTION
@@ -196,7 +250,7 @@ def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeTyp
 
 
 def _register(code: types.CodeType) -> None:
-    _own.add(code)
+    CAPTURED.add(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _register(constant)

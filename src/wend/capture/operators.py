@@ -75,6 +75,23 @@ def decided(left: Any) -> Any:
     return left
 
 
+def filtered(test: Any) -> Any:
+    """The filter of a comprehension, which Python goes by.
+
+    Raises:
+        ConcreteValueError: it is traced.
+    """
+    if isinstance(test, Staged):
+        raise ConcreteValueError(
+            explain(
+                f"the filter of a comprehension{at(user_source())} is {test!r}: how many items "
+                "it lets through is only known when it runs.",
+                cure="write it as a `for` loop that appends to a list.",
+            )
+        )
+    return test
+
+
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     """`left < middle < right`: each operand once, and no further than needed."""
     found = _COMPARISONS[name](left, right)

@@ -394,7 +394,9 @@ class _Function:
                 return [ast.Expr(call)]
             case ast.With(items=items, body=body):
                 items = [
-                    ast.withitem(self.visit(item.context_expr), item.optional_vars)
+                    ast.withitem(
+                        runtime("context", self.visit(item.context_expr)), item.optional_vars
+                    )
                     for item in items
                 ]
                 settled = self.settled(perhaps_bound(stmt.items), NONE, stmt)
@@ -854,6 +856,11 @@ class _Expressions(ast.NodeTransformer):
         self.depth -= 1
         return node
 
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
+        return node
+
     visit_Lambda = visit_ListComp = visit_SetComp = _visit_scope
     visit_DictComp = visit_GeneratorExp = _visit_scope
 
@@ -863,8 +870,30 @@ class _Expressions(ast.NodeTransformer):
             return node
         return runtime("get_item", node.value, _key(node.slice))
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not self.may_be_property(node):
+            return node
+        got = runtime("attribute", node.value, ast.Constant(node.attr))
+        return ast.copy_location(got, node)
+
+    def may_be_property(self, node: ast.Attribute) -> bool:
+        """Whether an attribute belongs to something of the function, not to a module or class."""
+        owner = node.value
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        return not isinstance(owner, ast.Name) or owner.id in self.function.locals
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Attribute):
+            # What is called is a method; it is captured when it is called.
+            owner = self.rewritten(node.func.value)
+            method = ast.copy_location(ast.Attribute(owner, node.func.attr, ast.Load()), node.func)
+            node.func, called = ast.Constant(None), method
+            self.generic_visit(node)
+            node.func = called
+        else:
+            self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and is_runtime(node.func.value):
             return node  # put in before
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:

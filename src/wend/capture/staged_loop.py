@@ -53,6 +53,9 @@ class CarriedTypes(LoopTypes):
             )
         )
 
+    def _check_kinds(self, leaves: Sequence[Any]) -> None:
+        """What is carried are arrays, numbers and traced lists."""
+
     def settle(self, results: Sequence[Any]) -> bool:
         types, paths = self.types, self.paths
         arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
@@ -115,7 +118,7 @@ class StagedLoop:
             if discovery.found_more(more):
                 self._take_more()
                 continue
-            if lists_have_grown(self.state, self.entry, self.entry, ends):
+            if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
                 continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):

@@ -19,7 +19,7 @@ from wend.eager.promotion import as_array, cast, result_dtype, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import Dim, Shape, Symbol, TensorType, accepts, symbols
+from wend.ir.types import Dim, ListType, Shape, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.immediate import run_now
@@ -134,7 +134,7 @@ class LoopTypes:
         self.leaves, self.treedef = trees.flatten(init)
         self.paths = paths or trees.paths(self.treedef, "carry")
         self.has_counter = paths is not None
-        check_leaves(where, self.leaves, self.paths)
+        self._check_kinds(self.leaves)
         self.types = [leaf_type(leaf) for leaf in self.leaves]
         self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
 
@@ -175,8 +175,11 @@ class LoopTypes:
                     cure="return exactly what the loop was given, leaf for leaf.",
                 )
             )
-        check_leaves(self.where, leaves, self.paths)
+        self._check_kinds(leaves)
         return [as_array(leaf) for leaf in leaves]
+
+    def _check_kinds(self, leaves: Sequence[Any]) -> None:
+        check_leaves(self.where, leaves, self.paths)
 
     def settle(self, results: Sequence[Any]) -> bool:
         """Let weak leaves take the strong dtypes they meet (D5); say whether any type changed.
@@ -553,6 +556,13 @@ def _may_be_equal(shapes: Sequence[Shape | None]) -> bool:
 def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
     """Every leaf is an array or a number."""
     for leaf, path in zip(leaves, paths, strict=True):
+        if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
+            raise TypeMismatchError(
+                explain(
+                    f"{where}: {path.partition('[<')[0]} is a list that grows in a loop or branch.",
+                    cure="hand on an array of its items: wnp.stack(out).",
+                )
+            )
         if not is_array_leaf(leaf):
             raise TypeMismatchError(
                 f"{where}: {path} must be an array or a number, not {type(leaf).__name__}"

@@ -16,7 +16,7 @@ from wend.base.errors import (
     TypeMismatchError,
     explain,
 )
-from wend.base.source import Source, at, user_source
+from wend.base.source import Source, at, user_frame, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
@@ -128,13 +128,14 @@ class Tracer(Staged):
         )
 
     def _no_number(self, wanted: str, cure: str) -> ConcreteValueError:
-        return ConcreteValueError(
-            explain(
-                f"{wanted} of {self!r} needs its number, "
-                "which is not known while the function is recorded.",
-                cure=cure,
-            )
+        what = (
+            f"{wanted} of {self!r} needs its number, "
+            "which is not known while the function is recorded."
         )
+        error = ConcreteValueError(explain(what, cure=cure))
+        frame = user_frame()
+        error.wanted, error.code = what, frame and frame.f_code
+        return error
 
     def __bool__(self) -> bool:
         raise self._no_number(
