@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import traceback
 
 import numpy as np
@@ -519,6 +520,17 @@ def test_what_runs_as_plain_python(fun, code, says, cure) -> None:
     assert first.startswith("the truth of <traced bool[], gt at test_errors.py:")
     assert second == f"  {where} runs as plain Python: it {says}."
     assert third == f"  To fix it: {cure}"
+
+
+def test_library_code_runs_as_plain_python() -> None:
+    def f(x):
+        return statistics.NormalDist(0.0, x)
+
+    message = message_of(f, 1.0)
+    assert "runs as plain Python: it is library code." in message
+    assert message.endswith(
+        "To fix it: use functions of wend.numpy in its place, or write it out in your own code."
+    )
 
 
 def test_a_function_without_source() -> None:

@@ -278,7 +278,13 @@ def placeholder(like: Any) -> Any:
     """Zeros of a leaf's type, where a value is needed that nobody reads."""
     type = tensor_type(like)
     if not type.is_static:
-        raise CarryError(f"a value of type {type} must be bound before the loop")
+        raise CarryError(
+            explain(
+                f"a value of type {type} is first bound or returned on some paths only, and its "
+                "size is only known when it runs.",
+                cure="give the variable a value of that size before.",
+            )
+        )
     zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
     return zeros if zeros.ndim else zeros[()]
 

@@ -30,7 +30,6 @@ from wend.capture.operators import (
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
 from wend.capture.plain import (
     CAPTURED,
-    IN_LIBRARY,
     LEFT_ALONE,
     MARKED,
     WITHOUT_SOURCE,
@@ -92,7 +91,6 @@ def captured(fun: Any) -> Any:
         LEFT_ALONE[fun.__code__] = MARKED
         return fun
     if is_library(fun.__code__.co_filename):
-        LEFT_ALONE[fun.__code__] = IN_LIBRARY
         return fun
     code = _captured_code(fun)
     return fun if code is None else _rebuilt(fun, code)

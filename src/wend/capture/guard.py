@@ -57,7 +57,7 @@ def _without_end(error: RecursionError) -> RecursionError:
     calls = Counter(
         (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
         for tb in _entries(error.__traceback__)
-        if not _is_own(tb)
+        if tb.tb_frame.f_code in plain.CAPTURED
     )
     if not calls:
         return error

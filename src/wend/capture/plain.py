@@ -7,6 +7,7 @@ import os
 from types import CodeType
 
 from wend.base.errors import ConcreteValueError, explain
+from wend.capture.calls import is_library
 
 CAPTURED: set[CodeType] = set()
 # Code that is left alone, and why
@@ -44,8 +45,9 @@ def _reason(code: CodeType) -> tuple[str, str]:
         )
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return "is async", "write it as a plain function."
-    if code in LEFT_ALONE:
-        return LEFT_ALONE[code], _CURES[LEFT_ALONE[code]]
+    reason = IN_LIBRARY if is_library(code.co_filename) else LEFT_ALONE.get(code)
+    if reason is not None:
+        return reason, _CURES[reason]
     return (
         "is called by an operator or by library code, not by a call in captured code",
         "call it there by name, as a function or method.",
