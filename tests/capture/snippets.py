@@ -1792,6 +1792,21 @@ def try_except_else(n):
 
 
 @on(*INTS)
+def try_star(n):
+    for k in ["1", "x", "3"]:
+        try:
+            if n > 3:
+                break
+            n = n + int(k)
+        except* ValueError:
+            if n > 1:
+                n = n * 2
+        finally:
+            n = n - 1
+    return n
+
+
+@on(*INTS)
 def try_in_loop(n):
     for k in ["1", "x", "3"]:
         try:

@@ -34,7 +34,9 @@ from wend.capture.plain import (
     MARKED,
     WITHOUT_SOURCE,
 )
-from wend.capture.rewrite import RUNTIME, THUNK, definition, mangled, rewrite_function
+from wend.capture.rewrite.mangle import mangled
+from wend.capture.rewrite.statements import rewrite_function
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 from wend.capture.unbound import is_perhaps, known, surely

@@ -107,7 +107,8 @@ class Changes(ast.NodeVisitor):
             self.add(RETURN_VALUE)
         self.generic_visit(node)
 
-    visit_For = visit_While = visit_With = visit_Try = visit_Match = _visit_block
+    visit_For = visit_While = visit_With = visit_Match = _visit_block
+    visit_Try = visit_TryStar = _visit_block
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.add(node.name)
