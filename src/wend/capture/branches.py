@@ -19,8 +19,9 @@ from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.control import agree, join_branches
+from wend.trace.branches import agree
 from wend.trace.recording import Recording, current
+from wend.trace.regions import join_branches
 from wend.trace.tensor_list import is_list
 
 Arm = Callable[[], Any]

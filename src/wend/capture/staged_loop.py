@@ -20,8 +20,9 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.control import LoopTypes, boxes_to_open, join_loop
+from wend.trace.loop_types import LoopTypes
 from wend.trace.recording import Recording
+from wend.trace.regions import boxes_to_open, join_loop
 from wend.trace.tensor_list import TensorList, is_list
 from wend.trace.tracer import Tracer
 

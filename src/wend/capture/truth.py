@@ -6,7 +6,7 @@ from typing import Any
 
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
-from wend.trace.control import check_predicate
+from wend.trace.checks import check_predicate
 
 
 def truth(x: Any) -> Any:

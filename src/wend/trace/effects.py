@@ -9,7 +9,7 @@ from wend.base.errors import AssertionFailed
 from wend.base.source import at, user_source
 from wend.ops import effects as ops
 from wend.trace.arguments import is_array_leaf
-from wend.trace.control import check_predicate
+from wend.trace.checks import check_predicate
 from wend.trace.recording import current
 
 

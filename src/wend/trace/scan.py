@@ -13,9 +13,11 @@ from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
 from wend.ops import shaping as shaping_ops
-from wend.trace.control import LoopTypes, boxes_to_open, check_leaves, join_loop
+from wend.trace.checks import check_leaves
 from wend.trace.immediate import run_now
+from wend.trace.loop_types import LoopTypes
 from wend.trace.recording import Recording, current
+from wend.trace.regions import boxes_to_open, join_loop
 from wend.trace.tracer import Tracer
 
 
