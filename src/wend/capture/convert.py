@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
+import contextlib
 import functools
+import gc
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wend.base.errors import WendError, explain
@@ -36,7 +37,7 @@ from wend.capture.plain import (
 )
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
-from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, cloned, definition, with_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 from wend.capture.unbound import is_perhaps, known, surely
@@ -50,8 +51,10 @@ class CaptureError(WendError, TypeError):
     """Something that cannot be captured."""
 
 
-_converted: dict[types.CodeType, types.CodeType | None] = {}
-_sources: dict[types.CodeType, ast.FunctionDef] = {}
+# Equal code of two files is one code to Python, but not to who reads an error.
+Key = tuple[str, types.CodeType]
+_converted: dict[Key, types.CodeType | None] = {}
+_sources: dict[Key, ast.FunctionDef] = {}
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,9 +186,28 @@ _RUNTIME = types.SimpleNamespace(
 
 def _captured_code(fun: types.FunctionType) -> types.CodeType | None:
     code = fun.__code__
-    if code not in _converted:
-        _converted[code] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
-    return _converted[code]
+    key = _key(code)
+    if key not in _converted:
+        with _without_collector():
+            _converted[key] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
+    return _converted[key]
+
+
+def _key(code: types.CodeType) -> Key:
+    return code.co_filename, code
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Let no garbage be collected: of the many nodes of a tree none is, and looking takes long."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _compile(fun: types.FunctionType) -> types.CodeType | None:
@@ -198,18 +220,19 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
     factory = definition(_FACTORY, ast.arguments([], given, None, [], [], None, []), body)
-    module = ast.fix_missing_locations(ast.Module([factory], []))
+    with_positions(factory, rewritten)
+    module = ast.Module([factory], [])
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
     code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__)
     _register(code)
     rewritten.name = written_name
-    _sources[fun.__code__] = rewritten
+    _sources[_key(fun.__code__)] = rewritten
     return code
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
-    node = copy.deepcopy(node)
+    node = cloned(node)
     if isinstance(node, ast.Lambda):
         returned = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(definition(f"{PREFIX}lambda", node.args, [returned]), node)
@@ -219,7 +242,7 @@ def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionD
     # The values of defaults come from the function itself.
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
-    return ast.fix_missing_locations(node)
+    return node
 
 
 def _code_in(code: types.CodeType, name: str) -> types.CodeType:
@@ -276,5 +299,5 @@ def source(fun: Callable[..., Any]) -> str:
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)
     capture(plain)
-    found = _sources.get(plain.__code__)
+    found = _sources.get(_key(plain.__code__))
     return inspect.getsource(plain) if found is None else ast.unparse(found)

@@ -13,7 +13,7 @@ from wend.capture.rewrite.expressions import Expressions
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import own_expressions, touches
 from wend.capture.rewrite.syntax import assign, at_head, cloned, located, name, runtime, thunk
-from wend.capture.rewrite.walrus import Names, perhaps_bound, surely_bound
+from wend.capture.rewrite.walrus import Names
 
 
 class Blocks(ABC):
@@ -51,7 +51,7 @@ class Blocks(ABC):
     def with_hoisted(self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
         """A statement rewritten, after the functions that its expressions need."""
         outer, self.expressions.hoisted = self.expressions.hoisted, []
-        with self.expressions.of(perhaps_bound(own_expressions(stmt))):
+        with self.expressions.of(self.scope.perhaps_bound(own_expressions(stmt))):
             new = rewrite()
         touched = touches(self.scope, stmt)
         hoisted, self.expressions.hoisted = self.expressions.hoisted, outer
@@ -62,7 +62,7 @@ class Blocks(ABC):
         out: list[ast.stmt] = []
         for stmt in stmts:
             field = {ast.For: "iter", ast.Match: "subject"}.get(type(stmt))
-            if field is not None and perhaps_bound([getattr(stmt, field)]):
+            if field is not None and self.scope.perhaps_bound([getattr(stmt, field)]):
                 held = self.scope.flag("head")
                 head = assign(held, getattr(stmt, field))
                 stmt = copy.copy(stmt)
@@ -81,12 +81,15 @@ class Blocks(ABC):
                 gone = ast.Delete([ast.Name(one, ast.Del())])
                 settles = ast.If(runtime("is_perhaps", thunk(name(one))), [gone], [])
             setattr(settles, SETTLES, True)
-            out.append(ast.fix_missing_locations(at_head(settles, origin)))
+            out.append(at_head(settles, origin))
         return out
 
     def arms(self, stmt: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """What an `if` runs if its test holds, and else."""
-        names, (holds, fails) = perhaps_bound([stmt.test]), surely_bound(stmt.test)
+        names, (holds, fails) = (
+            self.scope.perhaps_bound([stmt.test]),
+            self.scope.surely_bound(stmt.test),
+        )
         return (
             [*self.settled(names, holds, stmt), *stmt.body],
             [*self.settled(names, fails, stmt), *stmt.orelse],

@@ -10,7 +10,7 @@ from wend.capture.rewrite.items import is_known_key, key_of
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import is_runtime, name, runtime, thunk
-from wend.capture.rewrite.walrus import NONE, Names, surely_bound, targets
+from wend.capture.rewrite.walrus import NONE, Names, targets
 
 
 class Expressions(ast.NodeTransformer):
@@ -50,7 +50,7 @@ class Expressions(ast.NodeTransformer):
         first, *rest = node.values
         following = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
         ast.copy_location(following, rest[0])
-        sure = surely_bound(first)[0 if is_and else 1]
+        sure = self.scope.surely_bound(first)[0 if is_and else 1]
         left = self.rewritten(first)
         if not _binds(following):
             right: list[ast.expr] = [thunk(self.rewritten_after(following, sure))]
@@ -92,7 +92,7 @@ class Expressions(ast.NodeTransformer):
         return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        holds, fails = surely_bound(node.test)
+        holds, fails = self.scope.surely_bound(node.test)
         test = self.rewritten(node.test)
         if self.can_hoist and (_binds(node.body) or _binds(node.orelse)):
             arms = self.hoist((node.body, holds), (node.orelse, fails))
@@ -126,8 +126,7 @@ class Expressions(ast.NodeTransformer):
             held = ast.NamedExpr(name(kept, store=True), right)
             tests.append(ast.Compare(left, [op], [held]))
             left = name(kept)
-        new = ast.copy_location(ast.BoolOp(ast.And(), tests), node)
-        return ast.fix_missing_locations(new)
+        return ast.copy_location(ast.BoolOp(ast.And(), tests), node)
 
     @property
     def can_hoist(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from wend.capture.names import changes
+from wend.capture.names import changes, walk
 from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime
 
 
@@ -15,7 +15,7 @@ def with_assignments(node: ast.FunctionDef) -> ast.FunctionDef:
     So an array that Python knows becomes a traced one where it meets traced values.
     """
     own = {argument.arg for argument in all_arguments(node.args)}
-    declared = [s for s in ast.walk(node) if isinstance(s, (ast.Global, ast.Nonlocal))]
+    declared = [s for s in walk(node) if isinstance(s, (ast.Global, ast.Nonlocal))]
     outer = {identifier for stmt in declared for identifier in stmt.names}
     own |= {place for place in changes(node.body).bound if "." not in place}
     new = copy.copy(node)
@@ -41,7 +41,7 @@ class _Assignments(ast.NodeTransformer):
         match node.targets:
             case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.own:
                 call = runtime("set_item", name(array), key_of(key), node.value)
-                return ast.fix_missing_locations(ast.copy_location(assign(array, call), node))
+                return ast.copy_location(assign(array, call), node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -54,14 +54,14 @@ class _Assignments(ast.NodeTransformer):
                 call = runtime("in_place", name(array), operator, node.value)
             case _:
                 return node
-        return ast.fix_missing_locations(ast.copy_location(assign(array, call), node))
+        return ast.copy_location(assign(array, call), node)
 
 
 def is_known_key(key: ast.expr) -> bool:
     """Whether a key is written out: then no traced value is in it."""
     return all(
         isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
-        for node in ast.walk(key)
+        for node in walk(key)
     )
 
 

@@ -9,8 +9,7 @@ from wend.capture.names import contains, live_before, read
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.exits import Flags, has_exit, lower_body
 from wend.capture.rewrite.state import state_of
-from wend.capture.rewrite.syntax import assign, at_head, name, runtime, thunk
-from wend.capture.rewrite.walrus import perhaps_bound, surely_bound
+from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, thunk
 
 
 class Loops(Blocks):
@@ -24,7 +23,7 @@ class Loops(Blocks):
             place = stmt.body.index(exit_test)
             first, last = stmt.body[:place], stmt.body[place + 1 :]
             goes_on: ast.expr = ast.UnaryOp(ast.Not(), exit_test.test)
-            ast.fix_missing_locations(ast.copy_location(goes_on, exit_test.test))
+            ast.copy_location(goes_on, exit_test.test)
             return self.loop(stmt, first, goes_on, last, after, always=True)
         flags = flags or self.loop_flags(stmt)
         if flags is None:
@@ -33,12 +32,9 @@ class Loops(Blocks):
         going: ast.expr = ast.UnaryOp(ast.Not(), name(flags.broken))
         always = isinstance(stmt.test, ast.Constant) and bool(stmt.test.value)
         test = going if always else ast.BoolOp(ast.And(), [going, stmt.test])
-        ast.fix_missing_locations(ast.copy_location(test, stmt.test))
+        ast.copy_location(test, stmt.test)
         body = [assign(flags.skipped, False), *lower_body(stmt.body, flags)]
-        for new in body:
-            ast.fix_missing_locations(
-                ast.copy_location(new, stmt) if not hasattr(new, "lineno") else new
-            )
+        body = located(body, stmt)
         late = live_before(stmt.orelse, after) | {flags.broken}
         out = [
             *self.start_flags(flags, stmt),
@@ -57,7 +53,7 @@ class Loops(Blocks):
         always: bool = False,
     ) -> list[ast.stmt]:
         """A loop that runs `first`, leaves unless `test` holds, and runs `body`."""
-        perhaps, (holds, fails) = perhaps_bound([test]), surely_bound(test)
+        perhaps, (holds, fails) = self.scope.perhaps_bound([test]), self.scope.surely_bound(test)
         body = [*self.settled(perhaps, holds, stmt), *body]
         head = self.head(after, [*first, ast.Expr(test), *body])
         late = live_before(list(body), head) | after | self.scope.always_live
@@ -88,10 +84,7 @@ class Loops(Blocks):
             body += stmt.body
         else:
             body += [assign(flags.skipped, False), *lower_body(stmt.body, flags)]
-        for new in body:
-            ast.fix_missing_locations(
-                ast.copy_location(new, stmt) if not hasattr(new, "lineno") else new
-            )
+        body = located(body, stmt)
         late = live_before(stmt.orelse, after) | ({flags.broken} if flags else set())
         head = self.head(late, body)
         out: list[ast.stmt] = []
@@ -118,13 +111,13 @@ class Loops(Blocks):
 
     def start_flags(self, flags: Flags, stmt: ast.stmt) -> list[ast.stmt]:
         start = [assign(flags.broken, False), assign(flags.skipped, False)]
-        return [ast.fix_missing_locations(ast.copy_location(new, stmt)) for new in start]
+        return [ast.copy_location(new, stmt) for new in start]
 
     def loop_else(self, stmt: ast.For | ast.While, flags: Flags, after: set[str]) -> list[ast.stmt]:
         if not stmt.orelse:
             return []
         ended = ast.If(ast.UnaryOp(ast.Not(), name(flags.broken)), stmt.orelse, [])
-        return self.block([ast.fix_missing_locations(ast.copy_location(ended, stmt))], after)
+        return self.block([ast.copy_location(ended, stmt)], after)
 
 
 def _middle_exit(stmt: ast.While) -> ast.If | None:

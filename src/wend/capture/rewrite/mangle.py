@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import copy
+
+from wend.capture.rewrite.syntax import cloned
 
 
 class _Mangle(ast.NodeTransformer):
@@ -35,6 +36,6 @@ class _Mangle(ast.NodeTransformer):
 
 def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
     """A method of class `owner` with its private names as Python has them."""
-    new = _Mangle(owner).visit(copy.deepcopy(node))
+    new = _Mangle(owner).visit(cloned(node))
     assert isinstance(new, ast.FunctionDef)
     return new

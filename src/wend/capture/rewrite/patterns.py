@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from wend.capture.names import changed
-from wend.capture.rewrite.syntax import assign, name
+from wend.capture.rewrite.syntax import assign, cloned, name
 
 
 def is_value_match(stmt: ast.Match) -> bool:
@@ -33,7 +32,7 @@ def case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) ->
     if bound:
         binding = assign(bound, name(subject))
         if case.guard is not None:
-            body = [ast.If(case.guard, body, copy.deepcopy(otherwise))]
+            body = [ast.If(case.guard, body, cloned(otherwise))]
         body = [binding, *body]
     elif case.guard is not None:
         test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])

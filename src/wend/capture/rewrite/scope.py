@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.names import PREFIX, changes, read
+from wend.capture.names import PREFIX, changes, children, read, walk
 from wend.capture.rewrite.syntax import all_arguments, definition, no_arguments
-from wend.capture.rewrite.walrus import Names
+from wend.capture.rewrite.walrus import NONE, Names, perhaps_bound, surely_bound
 
 
 class Scope:
@@ -18,6 +18,7 @@ class Scope:
         numbers: how many names were made by now, of the functions around it too.
 
     Attributes:
+        bound: what its statements bind, attributes too.
         locals, globals, outer: its own variables, `global` ones, `nonlocal` ones.
         shared: variables that several functions change, which are places of their own.
         always_live: names that nested functions read, or that outlive the function.
@@ -36,15 +37,17 @@ class Scope:
             elif isinstance(inner, ast.Nonlocal):
                 self.outer.update(inner.names)
         nested = [n for n in own_statements(node.body) if isinstance(n, ast.FunctionDef)]
-        nested_lambdas = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
+        nested_lambdas = [n for n in walk(node) if isinstance(n, ast.Lambda)]
         self.always_live = read(nested) | read(nested_lambdas) | self.globals | self.outer
         self.shared = {
             shared
-            for inner in ast.walk(node)
+            for inner in walk(node)
             if isinstance(inner, (ast.Global, ast.Nonlocal))
             for shared in inner.names
         }
-        bound = changes(node.body).bound
+        # Most functions have no `:=`, and nothing to look for.
+        self.has_walrus = any(isinstance(inner, ast.NamedExpr) for inner in walk(node))
+        self.bound = bound = [*changes(node.body).bound]
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
         self.locals -= self.globals | self.outer
         self.flags: list[str] = []
@@ -62,6 +65,14 @@ class Scope:
             self.locals.add(identifier)
             self.flags.append(identifier)
         return identifier
+
+    def perhaps_bound(self, nodes: Iterable[ast.AST]) -> Names:
+        """The names that `:=` binds in operands that a traced value may skip."""
+        return perhaps_bound(nodes) if self.has_walrus else NONE
+
+    def surely_bound(self, node: ast.AST) -> tuple[Names, Names]:
+        """The names that `:=` has surely bound once an expression holds, and once it does not."""
+        return surely_bound(node) if self.has_walrus else (NONE, NONE)
 
     def outlives_some(self, names: Names) -> bool:
         """Whether other functions may see one of these variables."""
@@ -102,5 +113,5 @@ def own_statements(stmts: Iterable[ast.AST]) -> Iterable[ast.AST]:
     """Statements of a function, at any depth, those of nested functions and classes left out."""
     for stmt in stmts:
         yield stmt
-        if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            yield from own_statements(ast.iter_child_nodes(stmt))
+        if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            yield from own_statements(children(stmt))

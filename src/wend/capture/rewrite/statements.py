@@ -15,7 +15,7 @@ import copy
 import functools
 from collections.abc import Sequence
 
-from wend.capture.names import SETTLES, changes, live_before, read
+from wend.capture.names import SETTLES, live_after, read
 from wend.capture.rewrite.exits import Flags
 from wend.capture.rewrite.expressions import without_annotations
 from wend.capture.rewrite.items import with_assignments
@@ -33,7 +33,7 @@ from wend.capture.rewrite.syntax import (
     runtime,
     thunk,
 )
-from wend.capture.rewrite.walrus import NONE, perhaps_bound, surely_bound
+from wend.capture.rewrite.walrus import NONE
 
 # Statements that hold no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
@@ -50,13 +50,11 @@ class _Function(Returns):
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
         body = self.block(without_exits_in_else(self.scope, node.body), set(), is_tail=True)
-        bound = [
-            p for p in changes(node.body).bound if p in self.scope.locals - {*self.scope.params}
-        ]
+        bound = [p for p in self.scope.bound if p in self.scope.locals - {*self.scope.params}]
         local = [*bound, *self.scope.flags]
         arguments = without_annotations(node.args, self.expressions)
         new = definition(node.name, arguments, [*binding(local), *body] or [ast.Pass()])
-        return ast.fix_missing_locations(ast.copy_location(new, node))
+        return ast.copy_location(new, node)
 
     def block(
         self, stmts: Sequence[ast.stmt], after: set[str], *, is_tail: bool = False
@@ -70,16 +68,17 @@ class _Function(Returns):
         """
         out: list[ast.stmt] = []
         stmts = self.split(stmts)
-        for position, stmt in enumerate(stmts):
-            rest = stmts[position + 1 :]
+        for position, (stmt, later) in enumerate(zip(stmts, live_after(stmts, after), strict=True)):
             if is_tail and may_return(stmt):
-                return out + self.returning(stmt, list(rest))
-            live = live_before(rest, after) | self.scope.always_live
+                return out + self.returning(stmt, list(stmts[position + 1 :]))
+            live = later | self.scope.always_live
             new = self.with_hoisted(stmt, functools.partial(self.statement, stmt, live))
             out += [at_head(one, stmt) for one in new]
             if isinstance(stmt, _SIMPLE):
-                sure = surely_bound(stmt.test)[0] if isinstance(stmt, ast.Assert) else NONE
-                out += self.settled(perhaps_bound([stmt]), sure, stmt)
+                sure = (
+                    self.scope.surely_bound(stmt.test)[0] if isinstance(stmt, ast.Assert) else NONE
+                )
+                out += self.settled(self.scope.perhaps_bound([stmt]), sure, stmt)
         return out
 
     def statement(
@@ -116,13 +115,13 @@ class _Function(Returns):
                     )
                     for item in items
                 ]
-                settled = self.settled(perhaps_bound(stmt.items), NONE, stmt)
+                settled = self.settled(self.scope.perhaps_bound(stmt.items), NONE, stmt)
                 return [ast.With(items, self.block([*settled, *body], after))]
             case ast.Return(value=ast.expr() as value) if self.scope.outlives_some(
-                perhaps_bound([value])
+                self.scope.perhaps_bound([value])
             ):
                 held = self.scope.flag("value")
-                settled = self.settled(perhaps_bound([value]), NONE, stmt)
+                settled = self.settled(self.scope.perhaps_bound([value]), NONE, stmt)
                 returned: list[ast.stmt] = [ast.Return(name(held))]
                 return [assign(held, self.visit(value)), *settled, *returned]
             case (

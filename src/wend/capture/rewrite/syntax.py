@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wend.capture.names import PREFIX
+from wend.capture.names import PREFIX, children
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
@@ -91,9 +91,27 @@ def cloned(node: Any) -> Any:
     return new
 
 
+def with_positions(node: ast.AST, origin: ast.stmt) -> None:
+    """Give a position to whatever has none: that of what it stands in, as Python's own does."""
+    waiting = [(node, _position(origin))]
+    while waiting:
+        found, position = waiting.pop()
+        own = found.__dict__
+        if "lineno" in own:
+            position = _position(found)
+        elif "lineno" in found._attributes:
+            own.update(position)
+        waiting += [(child, position) for child in children(found)]
+
+
+def _position(node: Any) -> dict[str, int]:
+    fields = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    return {field: getattr(node, field) for field in fields}
+
+
 def at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
     """A statement that was made, at the first line of the one it stands for."""
-    if not hasattr(new, "lineno"):
+    if not hasattr(new, "lineno") and hasattr(stmt, "lineno"):
         ast.copy_location(new, stmt)
         if stmt.end_lineno != stmt.lineno and not isinstance(new, ast.FunctionDef):
             # One line only: the line of a call is the last one of what is called.
@@ -103,8 +121,8 @@ def at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
 
 
 def located(stmts: Sequence[ast.stmt], origin: ast.stmt) -> list[ast.stmt]:
-    """Statements that were made, with positions; those of the user's keep theirs."""
-    return [
-        ast.fix_missing_locations(s if hasattr(s, "lineno") else ast.copy_location(s, origin))
-        for s in stmts
-    ]
+    """Statements that were made, with positions; those of the user's keep theirs.
+
+    What is in them gets its positions when all is done.
+    """
+    return [s if hasattr(s, "lineno") else ast.copy_location(s, origin) for s in stmts]

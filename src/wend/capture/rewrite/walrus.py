@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from wend.capture.names import children
+
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = frozenset[str]
@@ -21,7 +23,7 @@ def perhaps_bound(nodes: Iterable[ast.AST]) -> Names:
         for skipped in _skipped(node):
             found |= targets(skipped)
         if not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
-            found |= perhaps_bound(ast.iter_child_nodes(node))
+            found |= perhaps_bound(children(node))
     return frozenset(found)
 
 
@@ -40,7 +42,7 @@ def targets(node: ast.AST) -> Names:
     if isinstance(node, _FUNCTIONS):
         return NONE
     own = frozenset([node.target.id]) if isinstance(node, ast.NamedExpr) else NONE
-    return own.union(*map(targets, ast.iter_child_nodes(node)))
+    return own.union(*map(targets, children(node)))
 
 
 def surely_bound(node: ast.AST) -> tuple[Names, Names]:
@@ -68,7 +70,7 @@ def surely_bound(node: ast.AST) -> tuple[Names, Names]:
             return always | surely_always(rest), always
     if isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
         return NONE, NONE
-    always = surely_always(ast.iter_child_nodes(node))
+    always = surely_always(children(node))
     return always, always
 
 
