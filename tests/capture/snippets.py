@@ -1358,6 +1358,15 @@ def while_test_is_a_ternary(n):
 
 
 @on(*INTS)
+def while_test_chain_binds(n):
+    i = s = 0
+    while -9 < (y := i * 2) < (c := n + 1) < 9:
+        s += y + c
+        i += 1
+    return s, i
+
+
+@on(*INTS)
 def middle_exit_binds(n):
     i = s = 0
     while True:

@@ -107,8 +107,6 @@ class Expressions(ast.NodeTransformer):
         if len(node.ops) == 1:
             self.generic_visit(node)
             return node
-        if any(map(_binds, node.comparators[1:])):
-            return self.rewritten(self.unchained(node))
         self.generic_visit(node)
         operators = [ast.Constant(type(op).__name__) for op in node.ops]
         links = [
@@ -116,17 +114,6 @@ class Expressions(ast.NodeTransformer):
             for op, right in zip(operators[1:], node.comparators[1:], strict=True)
         ]
         return runtime("compare", node.left, operators[0], node.comparators[0], *links)
-
-    def unchained(self, node: ast.Compare) -> ast.expr:
-        """`a < b < c` as `a < (t := b) and t < c`."""
-        tests: list[ast.expr] = []
-        left = node.left
-        for op, right in zip(node.ops, node.comparators, strict=True):
-            kept = self.scope.flag("middle")
-            held = ast.NamedExpr(name(kept, store=True), right)
-            tests.append(ast.Compare(left, [op], [held]))
-            left = name(kept)
-        return ast.copy_location(ast.BoolOp(ast.And(), tests), node)
 
     @property
     def can_hoist(self) -> bool:

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Sequence
 
 from wend.capture.names import SETTLES, live_after, read
+from wend.capture.rewrite.chains import without_binding_chains
 from wend.capture.rewrite.exits import Flags
 from wend.capture.rewrite.expressions import without_annotations
 from wend.capture.rewrite.items import with_assignments
@@ -41,7 +42,12 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.D
 
 def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
     """Return the definition with its control flow rewritten; decorators and annotations go."""
-    return _Function(with_assignments(node), [0]).rewritten()
+    return _rewritten(node, [0])
+
+
+def _rewritten(node: ast.FunctionDef, numbers: list[int]) -> ast.FunctionDef:
+    node = with_assignments(without_binding_chains(node, numbers))
+    return _Function(node, numbers).rewritten()
 
 
 class _Function(Returns):
@@ -149,7 +155,7 @@ class _Function(Returns):
         return [self.expressions.visit(cloned(stmt))]
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
-        new = _Function(with_assignments(stmt), self.scope.numbers).rewritten()
+        new = _rewritten(stmt, self.scope.numbers)
         new.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
         return new
 
