@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 NAMES = ("a", "b", "c")  # ints, bound from the start
 FLOATS = ("x", "y")
-_numbers = iter(range(10**9))
 
 
 class Writer:
@@ -224,7 +224,8 @@ def programs(draw: Any, depth: int = 4) -> str:
 
 def compiled(text: str) -> Callable[..., Any]:
     """The function of a program, with its source where tools look for it."""
-    file = f"<program {next(_numbers)}>"
+    # Named by its text: a failure that is run again says the same.
+    file = f"<program {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     variables: dict[str, Any] = {}
     exec(compile(text, file, "exec"), variables)
