@@ -1367,6 +1367,18 @@ def while_test_chain_binds(n):
 
 
 @on(*INTS)
+def while_test_binds_what_nobody_reads(n):
+    i, a, b, c = 0, n, 2, 1
+    while i < 3 and -9 < (w := b) < (c := a) < 9:
+        i += 1
+        a, b = b, a
+        c = max(a, 9)
+        if a > 3:
+            continue
+    return i, a, b, c
+
+
+@on(*INTS)
 def middle_exit_binds(n):
     i = s = 0
     while True:

@@ -23,6 +23,7 @@ from wend.trace.branches import agree
 from wend.trace.recording import Recording, current
 from wend.trace.regions import join_branches
 from wend.trace.tensor_list import is_list
+from wend.trace.tracer import Tracer
 
 Arm = Callable[[], Any]
 
@@ -77,7 +78,7 @@ class _Branch:
         """Record both arms, and leave the state as whichever runs will leave it."""
         discovery = Discovery(self.state)
         while True:
-            self.start = self.entry or self.state.get()
+            self.start = self.entry or self._entered()
             self.entry = None
             regions, returned, ends, more = [], [], [], []
             for number, arm in enumerate((other, then)):
@@ -99,6 +100,18 @@ class _Branch:
                 continue
             if not discovery.found_more(more):
                 return self._finish(regions, returned, ends)
+
+    def _entered(self) -> list[Any]:
+        """What the state holds; variables left by a trace that was dropped are not bound.
+
+        Only what nobody reads is left so: a loop sets the variables that are live in it.
+        """
+        values = self.state.get()
+        for k in range(len(self.state.variables)):
+            leaves = [] if values[k] is UNBOUND else trees.flatten(values[k])[0]
+            if any(isinstance(x, Tracer) and not self.outer.can_lift(x) for x in leaves):
+                values[k] = UNBOUND
+        return values
 
     def _finish(
         self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
