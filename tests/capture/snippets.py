@@ -1378,6 +1378,13 @@ def while_test_binds_what_nobody_reads(n):
     return i, a, b, c
 
 
+@on((0, 2), (5, 2), (1, 0))
+def sure_where_no_run_comes(a, b):
+    if b > 3 or (a > 1 or (w := b) > 0 or w < -5):
+        a = a + 1
+    return a
+
+
 @on(*INTS)
 def middle_exit_binds(n):
     i = s = 0

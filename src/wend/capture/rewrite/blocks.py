@@ -76,10 +76,10 @@ class Blocks(ABC):
         out: list[ast.stmt] = []
         for one in sorted(names):
             if one in sure:
-                settles: ast.stmt = assign(one, runtime("surely", name(one)))
+                now: ast.stmt = assign(one, runtime("surely", name(one)))
             else:
-                gone = ast.Delete([ast.Name(one, ast.Del())])
-                settles = ast.If(runtime("is_perhaps", thunk(name(one))), [gone], [])
+                now = ast.Delete([ast.Name(one, ast.Del())])
+            settles = ast.If(runtime("is_perhaps", thunk(name(one))), [now], [])
             setattr(settles, SETTLES, True)
             out.append(at_head(settles, origin))
         return out
