@@ -20,12 +20,12 @@ from wend.function.gradients import value_and_grad as value_and_grad
 from wend.function.gradients import vjp as vjp
 from wend.function.spec import TensorSpec as TensorSpec
 from wend.numpy.elementwise import stop_gradient as stop_gradient
-from wend.trace.control import cond as cond
-from wend.trace.control import fori_loop as fori_loop
-from wend.trace.control import switch as switch
-from wend.trace.control import while_loop as while_loop
+from wend.trace.branches import cond as cond
+from wend.trace.branches import switch as switch
 from wend.trace.effects import assert_ as assert_
 from wend.trace.effects import print as print
+from wend.trace.loops import fori_loop as fori_loop
+from wend.trace.loops import while_loop as while_loop
 from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 NAMES = ("a", "b", "c")  # ints, bound from the start
 FLOATS = ("x", "y")
-_numbers = iter(range(10**9))
 
 
 class Writer:
@@ -29,7 +29,7 @@ class Writer:
 
     # Expressions
     def integer(self, depth: int = 2) -> str:
-        kind = self.pick("name", "name", "constant", "sum", "ternary", "call")
+        kind = self.pick("name", "name", "constant", "sum", "ternary", "call", "made")
         if depth == 0 or kind == "name":
             return self.pick(*NAMES)
         if kind == "constant":
@@ -38,10 +38,28 @@ class Writer:
             return f"({self.integer(depth - 1)} {self.pick('+', '-')} {self.integer(depth - 1)})"
         if kind == "call":
             return f"{self.pick('min', 'max')}({self.integer(depth - 1)}, 9)"
+        if kind == "made":
+            return self.made(depth)
         return f"({self.integer(depth - 1)} if {self.test(depth - 1)} else {self.integer(0)})"
 
+    def made(self, depth: int) -> str:
+        """An integer by way of a comprehension, a lambda, a helper or a walrus."""
+        first, second = self.integer(depth - 1), self.integer(0)
+        return self.pick(
+            f"sum([{first} + k for k in (0, 1, 2)])",
+            "sum([k for k in (1, 2, 3) if k > 1 and (a := k) < 3])",
+            f"(lambda v: v + 1 if v > {second} else v)({first})",
+            f"limit({first})",
+            f"partial({first})",
+            f"power(2, 3) + {first}",
+            f"(b := {first})",
+            f"[{first}, {second}][1]",
+        )
+
     def test(self, depth: int = 2) -> str:
-        kind = self.pick("compare", "compare", "chain", "and", "or", "not", "float", "walrus")
+        kind = self.pick(
+            "compare", "compare", "chain", "and", "or", "not", "float", "walrus", "ternary", "bound"
+        )
         if depth == 0 or kind == "compare":
             return (
                 f"{self.pick(*NAMES)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 3)}"
@@ -52,6 +70,17 @@ class Writer:
             return f"-2 < {self.integer(0)} <= {self.integer(0)}"
         if kind == "not":
             return f"not ({self.test(depth - 1)})"
+        if kind == "ternary":
+            return f"({self.test(0)} if {self.test(depth - 1)} else {self.test(0)})"
+        if kind == "bound":
+            # Bound where it is read, though one side may be skipped.
+            self.counters += 1
+            w = f"w{self.counters}"
+            return self.pick(
+                f"({self.test(0)} and ({w} := {self.integer(0)}) > 0 and {w} < 5)",
+                f"({self.test(0)} or ({w} := {self.integer(0)}) > 0 or {w} < -5)",
+                f"-9 < ({w} := {self.integer(0)}) < (c := {self.integer(0)}) < 9",
+            )
         if kind == "walrus":
             return f"({self.pick(*NAMES)} := {self.integer(0)} + 1) > 2"
         return f"({self.test(depth - 1)} {kind} {self.test(depth - 1)})"
@@ -166,6 +195,16 @@ def programs(draw: Any, depth: int = 4) -> str:
     writer.lines += [
         "import contextlib",
         "class Box: pass",
+        "import functools",
+        "def limit(v):",
+        "    while v > 4:",
+        "        v = v - 3",
+        "        if v == 5:",
+        "            return v",
+        "    return v",
+        "def power(v, k):",
+        "    return 1 if k == 0 else v * power(v, k - 1)",
+        "partial = functools.partial(lambda k, v: v if v < k else k, 6)",
         "def f(a, b, x):",
         "    c = 0",
         "    y = 1.5",
@@ -185,7 +224,8 @@ def programs(draw: Any, depth: int = 4) -> str:
 
 def compiled(text: str) -> Callable[..., Any]:
     """The function of a program, with its source where tools look for it."""
-    file = f"<program {next(_numbers)}>"
+    # Named by its text: a failure that is run again says the same.
+    file = f"<program {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     variables: dict[str, Any] = {}
     exec(compile(text, file, "exec"), variables)

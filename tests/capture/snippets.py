@@ -1174,6 +1174,360 @@ def walrus_chained(n):
     return 0 < (y := n + 1) < 5, y
 
 
+# ---------------------------------------------------------------- walrus in what may be skipped
+@on(*INTS, refused="`y` is read, but it is bound only on one path of the and at")
+def skipped_in_and(n):
+    if n > 1 and (y := n * 2) > 3:
+        pass
+    return y
+
+
+@on(*INTS)
+def skipped_in_and_keeps_the_old(n):
+    y = 7
+    if n > 1 and (y := n * 2) > 4:
+        n = n + y
+    return n, y
+
+
+@on(*INTS)
+def skipped_in_and_read_where_bound(n):
+    if n > 1 and (y := n * 2) > 3 and y < 9:
+        return y
+    return -1
+
+
+@on(*INTS, refused="`y` is read")
+def skipped_in_and_read_in_else(n):
+    if n > 1 and (y := n * 2) > 3:
+        z = y
+    else:
+        z = y + 1
+    return z
+
+
+@on(*INTS)
+def skipped_in_and_bound_in_else(n):
+    if n > 1 and (y := n * 2) > 3:
+        y += 1
+    else:
+        y = 5
+    return y
+
+
+@on(*INTS)
+def skipped_in_or_bound_where_it_fails(n):
+    if n < 1 or (y := n * 2) < 3:
+        return 0
+    return y
+
+
+@on(*INTS)
+def skipped_in_not_or(n):
+    if not (n < 1 or (y := n * 2) < 3):
+        n = n + y
+    return n
+
+
+@on(*INTS, refused="`y` is read, but it is bound only on one path of the or at")
+def skipped_in_or_statement(n):
+    z = n > 1 or (y := n * 2) > 3
+    return z, y
+
+
+@on(*INTS, refused="`y` is read, but it is bound only on one path of the if at")
+def skipped_in_ternary(n):
+    z = (y := n * 3) if n > 1 else 2
+    return z + y
+
+
+@on(*INTS)
+def bound_in_both_of_ternary(n):
+    z = (y := n * 3) if n > 1 else (y := 2)
+    return z + y
+
+
+@on(*INTS, refused="`y` is read")
+def read_beside_what_may_be_skipped(n):
+    return (n > 1 and (y := n * 2) > 3), y
+
+
+@on(*INTS)
+def old_value_read_beside(n):
+    y = 1
+    return (n > 1 and (y := n * 2) > 3), y
+
+
+@on(*INTS)
+def skipped_then_bound_anew(n):
+    z = n > 1 and (y := n * 2) > 3
+    y = 4
+    return z, y
+
+
+@on(*INTS)
+def ternary_on_what_binds(n):
+    return y if n > 1 and (y := n * 2) > 5 else -n
+
+
+@on(*INTS)
+def nested_groups_bind(n):
+    if (n > 0 and (a := n + 1) > 2) and (b := a * 2) > 5:
+        return a, b
+    return 0, 0
+
+
+@on(*INTS, refused="`b` is read")
+def nested_groups_skip(n):
+    if (n > 0 and (a := n + 1) > 2) or (b := n * 2) > 5:
+        n = n + 1
+    a = 3
+    return a, b
+
+
+@on(*INTS)
+def chained_binds_where_it_holds(n):
+    if 0 < n < (y := n * 2) < 20:
+        return y
+    return -1
+
+
+@on(*INTS, refused="`y` is read")
+def chained_skips(n):
+    z = 0 < n < (y := n * 2) < 20
+    return z, y
+
+
+@on(*INTS)
+def chained_keeps_the_old(n):
+    y = 4
+    z = 0 < n < (y := y * 2) < 20
+    return z, y
+
+
+@on(*INTS)
+def while_test_binds_for_its_body(n):
+    i = s = 0
+    while i < n and (y := i * 2) < 6:
+        s += y
+        i += 1
+    return s
+
+
+@on(*INTS, refused="`y` is read, but it is bound only on one path of the and at")
+def while_test_skips(n):
+    i = 0
+    while i < n and (y := i * 2) < 6:
+        i += 1
+    return y
+
+
+@on(*INTS)
+def while_test_keeps_the_old(n):
+    i, y = 0, -1
+    while i < n and (y := i * 2) < 6:
+        i += 1
+    return i, y
+
+
+@on(*INTS)
+def while_test_binds_where_it_fails(n):
+    i = 0
+    while i < n or (y := i * 2) < 6:
+        i += 1
+    return y
+
+
+@on(*INTS)
+def while_test_binds_and_a_break(n):
+    i = s = 0
+    while i < 9 and (y := i * 2) < 12:
+        if y > n:
+            break
+        s += y
+        i += 1
+    return s, i
+
+
+@on(*INTS)
+def while_test_is_a_ternary(n):
+    i, y = 0, 9
+    while (y := i) < n if n > 1 else i < 3:
+        i += 1
+    return i, y
+
+
+@on(*INTS)
+def while_test_chain_binds(n):
+    i = s = 0
+    while -9 < (y := i * 2) < (c := n + 1) < 9:
+        s += y + c
+        i += 1
+    return s, i
+
+
+@on(*INTS)
+def while_test_binds_what_nobody_reads(n):
+    i, a, b, c = 0, n, 2, 1
+    while i < 3 and -9 < (w := b) < (c := a) < 9:
+        i += 1
+        a, b = b, a
+        c = max(a, 9)
+        if a > 3:
+            continue
+    return i, a, b, c
+
+
+@on((0, 2), (5, 2), (1, 0))
+def sure_where_no_run_comes(a, b):
+    if b > 3 or (a > 1 or (w := b) > 0 or w < -5):
+        a = a + 1
+    return a
+
+
+@on(*INTS)
+def middle_exit_binds(n):
+    i = s = 0
+    while True:
+        i += 1
+        if i > n or (y := i * 3) > 9:
+            break
+        s += y
+    return s
+
+
+@on(*INTS)
+def skipped_in_a_loop_keeps_the_last(n):
+    y = 0
+    for i in range(5):
+        if i < n and (y := i * 2) > 2:
+            n -= 1
+    return n, y
+
+
+@on(*INTS, refused="`y` is read")
+def skipped_in_a_loop(n):
+    for i in range(5):
+        if i < n and (y := i * 2) > 2:
+            n -= 1
+    return n, y
+
+
+@on(*INTS)
+def comprehension_binds_in_its_filter(n):
+    return [y + n for k in range(4) if k > 1 and (y := k * 2) > 4]
+
+
+@on(*INTS)
+def comprehension_skips(n):
+    y = n
+    z = [(k > 1 and (y := k)) for k in range(3)]
+    return z, y
+
+
+@on(*INTS)
+def comprehension_ternary_binds(n):
+    z = [(y := k) if k > 0 else -1 for k in range(3)]
+    return z, y, n
+
+
+@on(*INTS)
+def comprehension_chain_binds(n):
+    z = [0 < k < (y := k * 2) < 5 for k in range(3)]
+    return z, y, n
+
+
+@on(*INTS, refused="stands in a comprehension or lambda")
+def comprehension_skips_by_traced(n):
+    y = 1
+    z = [(n > k and (y := k)) for k in range(3)]
+    return z, y
+
+
+@on(*INTS, refused="stands in a comprehension or lambda")
+def lambda_binds(n):
+    f = lambda v: (v > 1 and (y := v * 2) > 4 and y) or 0  # noqa: E731
+    return f(n)
+
+
+@on(*INTS, refused="`y` is read")
+def whole_comprehension_skipped(n):
+    z = n > 1 and [(y := k) for k in range(3)][0] == 0
+    return z, y
+
+
+@on(*INTS)
+def assert_binds(n):
+    assert n > -9 and (y := n * 2) < 99  # noqa: PT018
+    return y
+
+
+@on(*INTS)
+def with_head_binds(n):
+    y = 3
+    with contextlib.nullcontext(n > 1 and (y := n) > 2) as k:
+        z = k
+    return z, y
+
+
+@on(*INTS, refused="`y` is read")
+def with_head_skips(n):
+    with contextlib.nullcontext(n > 1 and (y := n) > 2) as k:
+        z = y
+    return z, k
+
+
+@on(*INTS, refused="`y` is read")
+def match_head_skips(n):
+    match 3 if n > 1 and (y := n * 2) > 4 else 4:
+        case 3:
+            z = 1
+        case _:
+            z = y
+    return z
+
+
+@on(*INTS, refused="`y` is read")
+def for_head_skips(n):
+    s = 0
+    for i in range(3 if n > 1 and (y := n * 2) > 4 else 2):
+        s += i
+    return s + y
+
+
+@on(*INTS, refused="`seen` is read, but it is bound only on one path of the and at")
+def nonlocal_skipped_in_return(n):
+    def look(v):
+        nonlocal seen
+        return v > 1 and (seen := v * 2) > 3
+
+    if n > 100:
+        seen = 0
+    z = look(n)
+    return z, seen
+
+
+@on(*INTS)
+def nonlocal_keeps_the_old(n):
+    seen = -1
+
+    def look(v):
+        nonlocal seen
+        return v > 1 and (seen := v * 2) > 3
+
+    z = look(n)
+    return z, seen
+
+
+@on(*INTS)
+def elif_binds(n):
+    if n > 3 and (y := n) > 4:
+        return y
+    elif n > 0 and (y := -n) < 0:
+        return y * 10
+    return 0
+
+
 @on(*INTS)
 def comprehension(n):
     return [n * k for k in range(3)]
@@ -1463,6 +1817,21 @@ def try_except_else(n):
     finally:
         n = n + 1
     return n, k
+
+
+@on(*INTS)
+def try_star(n):
+    for k in ["1", "x", "3"]:
+        try:
+            if n > 3:
+                break
+            n = n + int(k)
+        except* ValueError:
+            if n > 1:
+                n = n * 2
+        finally:
+            n = n - 1
+    return n
 
 
 @on(*INTS)
@@ -1853,7 +2222,7 @@ def private_names(n):
     return Box(0).private(n)
 
 
-@on(*INTS, refused="the truth of")
+@on(*INTS)
 def property_read(n):
     return Box(n).double
 
@@ -1897,6 +2266,33 @@ def helper_changes_attribute_in_if(n):
 def bound_method(n):
     f = Box(1).step
     return f(n) + f(n)
+
+
+@on(*INTS)
+def list_grows_and_changes(n):
+    xs = [0.5]
+    for i in range(n):
+        xs.append(i * 2.0)
+    xs[0] = xs[-1] + 1
+    return np.sum(xs), np.max(xs), max(xs), np.exp(xs)[0]
+
+
+@on(*INTS)
+def alias_of_what_grows_in_python(n):
+    xs = []
+    ys = xs
+    for k in range(3):
+        xs.append(n * k)
+    return ys
+
+
+@on(*INTS)
+def copy_of_what_grows(n):
+    xs = [1.0]
+    ys = list(xs)
+    for k in range(n):
+        xs.append(k * 1.0)
+    return ys, np.stack(xs)
 
 
 # ---------------------------------------------------------------- functions

@@ -27,9 +27,8 @@ def _ways(snippet: Snippet, args: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     """The same function with its arguments plain, traced, or some of each."""
     yield "plain", capture(snippet.fun)
     yield "traced", wend.function(snippet.fun)
-    takes_any_number = snippet.fun.__code__.co_flags & inspect.CO_VARARGS
-    if not takes_any_number and not any(isinstance(arg, np.ndarray) for arg in args):
-        numbers = range(len(args))
+    if not any(isinstance(arg, np.ndarray) for arg in args):
+        numbers = range(min(len(args), len(inspect.signature(snippet.fun).parameters)))
         yield "static", wend.function(snippet.fun, static_argnums=tuple(numbers))
         for k in numbers if len(args) > 1 else ():
             yield f"static {k}", wend.function(snippet.fun, static_argnums=(k,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import traceback
 
 import numpy as np
@@ -108,6 +109,29 @@ def test_bound_in_one_branch() -> None:
     assert message_of(f, 1.0) == (
         f"`y` is read, but it is bound only on one path of the if at {line_of(f, 1)}.\n"
         "  To fix it: give `y` a value on both paths."
+    )
+
+
+def test_bound_by_a_walrus_that_may_be_skipped() -> None:
+    def f(x):
+        z = x > 1 and (y := x * 2) > 3
+        return z, y
+
+    assert message_of(f, 1.0) == (
+        f"`y` is read, but it is bound only on one path of the and at {line_of(f, 1)}.\n"
+        "  To fix it: give `y` a value before it."
+    )
+
+
+def test_walrus_in_a_comprehension() -> None:
+    def f(x):
+        return [(x > k and (y := k)) for k in range(3)], y
+
+    assert message_of(f, 1.0) == (
+        f"`:=` at {line_of(f, 1)} stands in a comprehension or lambda, where a traced value "
+        "decides whether it runs.\n"
+        "  To fix it: write the comprehension as a `for` loop, the lambda as a `def`; or bind "
+        "the name before it."
     )
 
 
@@ -299,3 +323,238 @@ def test_loops_of_issue_two() -> None:
     captured = wend.function(t40)
     assert (captured(1), captured.trace_count) == (16, 1)
     assert wend.function(collatz)(27) == 111
+
+
+def test_a_list_that_grows_is_returned() -> None:
+    def f(n):
+        out = []
+        for i in range(n):
+            out.append(i * 1.0)
+        return {"out": out, "n": n}
+
+    def g(n):
+        return f(n)["out"]
+
+    says = "a list that grows in a loop or branch: how long it is, is only known when it runs.\n"
+    cure = "  To fix it: return an array of its items: wnp.stack(out)."
+    assert message_of(f, 3) == f"f returns at result['out'] {says}{cure}"
+    assert message_of(g, 3) == f"g returns {says}{cure}"
+
+
+def test_a_list_that_grows_on_one_path() -> None:
+    def f(n):
+        out = []
+        if n > 1:
+            for i in range(n):
+                out.append(i * 1.0)
+            return out
+        return [1.0]
+
+    assert message_of(f, 3) == (
+        f"if at {line_of(f, 2)}: `what it returns` is a list that grows in a loop on one path.\n"
+        "  what it returns: a TensorList against a list\n"
+        "  To fix it: let it be an array on both paths: wnp.stack(out)."
+    )
+
+
+def test_a_list_that_grows_in_a_functional_loop() -> None:
+    def f(n):
+        out = []
+        for i in range(n):
+            out.append(i * 1.0)
+        return wend.while_loop(lambda v: False, lambda v: v, out)
+
+    assert message_of(f, 3) == (
+        f"while_loop at {line_of(f, 4)}: carry is a list that grows in a loop or branch.\n"
+        "  To fix it: hand on an array of its items: wnp.stack(out)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "says"),
+    [
+        (lambda out: out[1:], "cannot be sliced"),
+        (lambda out: out * 2, "cannot be added to"),
+        (lambda out: out.insert(0, 1.0), "cannot .insert()"),
+        (lambda out: out.sort(), "cannot .sort()"),
+        (lambda out: 1.0 in out, "`in` of"),
+        (lambda out: list(out), "iteration of"),
+    ],
+)
+def test_what_a_list_that_grows_cannot_do(use, says) -> None:
+    def f(n):
+        out = []
+        for i in range(n):
+            out.append(i * 1.0)
+        return use(out)
+
+    message = message_of(f, 3)
+    assert says in message
+    assert "To fix it: " in message
+
+
+def test_other_names_of_a_list_that_grows() -> None:
+    def same(n):
+        out = []
+        kept = out
+        for i in range(n):
+            out.append(i * 1.0)
+        return np.stack(kept)
+
+    def inside(n):
+        out = []
+        kept = {"out": out}
+        for i in range(n):
+            out.append(i * 1.0)
+        return np.stack(kept["out"])
+
+    def fill(into, n):
+        for i in range(n):
+            into.append(i * 1.0)
+
+    def callers(n):
+        out = []
+        fill(out, n)
+        return np.stack(out)
+
+    start = "append in the function that makes the list, and keep one name for it"
+    assert message_of(same, 3) == (
+        f"for at {line_of(same, 3)}: `kept` of same is the same list as `out`, "
+        "which grows there.\n"
+        f"  To fix it: {start}; or let kept be a copy, list(out)."
+    )
+    assert message_of(inside, 3) == (
+        f"for at {line_of(inside, 3)}: `kept` of inside holds the list `out`, which grows there.\n"
+        f"  To fix it: {start}."
+    )
+    assert message_of(callers, 3) == (
+        f"for at {line_of(fill, 1)}: `out` of callers is the same list as `into`, "
+        "which grows there.\n"
+        f"  To fix it: {start}; or let out be a copy, list(into)."
+    )
+
+
+class Scaled:
+    """A class of a user, with operators that decide."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __add__(self, other):
+        return self.v if self.v > other else other
+
+    def __enter__(self):
+        self.kept = self.v if self.v > 1 else 0.0
+        return self.kept
+
+    def __exit__(self, *raised):
+        if self.v > 1:
+            self.kept = 9.0
+
+    @property
+    def double(self):
+        return self.v * 2 if self.v > 1 else self.v
+
+    @property
+    def quadruple(self):
+        return self.double * 2
+
+
+def test_properties_and_context_managers_are_captured() -> None:
+    def f(x):
+        scaled = Scaled(x)
+        with scaled as k:
+            y = k + scaled.quadruple
+        return y, scaled.kept
+
+    for x in (0.5, 3.0):
+        assert wend.function(f)(x) == f(x)
+
+
+def first_positive(values):
+    for v in values:
+        if v > 0:
+            yield v
+
+
+def sign(v):
+    return 1 if v > 0 else -1
+
+
+@wend.do_not_capture
+def left_alone(v):
+    return 1 if v > 0 else -1
+
+
+@pytest.mark.parametrize(
+    ("fun", "code", "says", "cure"),
+    [
+        (
+            lambda x: Scaled(x) + 1.0,
+            Scaled.__add__,
+            "is called by an operator or by library code, not by a call in captured code",
+            "call it there by name, as a function or method.",
+        ),
+        (
+            lambda x: sorted([x, x + 1], key=sign)[0],
+            sign,
+            "is called by an operator or by library code, not by a call in captured code",
+            "call it there by name, as a function or method.",
+        ),
+        (
+            lambda x: sum(first_positive([x, x + 1])),
+            first_positive,
+            "is a generator, which is run piece by piece",
+            "collect the values in a list (out.append(x)) and return them.",
+        ),
+        (
+            lambda x: left_alone(x),
+            left_alone,
+            "is marked with @wend.do_not_capture",
+            "leave out the mark, or decide in it with wend.cond, wend.while_loop, wnp.where.",
+        ),
+    ],
+)
+def test_what_runs_as_plain_python(fun, code, says, cure) -> None:
+    where = f"`{code.__qualname__}` at test_errors.py:{code.__code__.co_firstlineno}"
+    first, second, third = message_of(fun, 1.0).split("\n")
+    assert first.startswith("the truth of <traced bool[], gt at test_errors.py:")
+    assert second == f"  {where} runs as plain Python: it {says}."
+    assert third == f"  To fix it: {cure}"
+
+
+def test_library_code_runs_as_plain_python() -> None:
+    def f(x):
+        return statistics.NormalDist(0.0, x)
+
+    message = message_of(f, 1.0)
+    assert "runs as plain Python: it is library code." in message
+    assert message.endswith(
+        "To fix it: use functions of wend.numpy in its place, or write it out in your own code."
+    )
+
+
+def test_a_function_without_source() -> None:
+    variables = {}
+    exec("def f(x): return 1 if x > 0 else 2", variables)
+    message = message_of(variables["f"], 1.0)
+    assert "`f` at <string>:1 runs as plain Python: it has no source that can be found." in message
+
+
+def test_a_traced_filter_of_a_comprehension() -> None:
+    def f(x):
+        return sum([k for k in range(3) if k < x])
+
+    lines = message_of(f, 1.0).split("\n")
+    assert lines[0].startswith(f"the filter of a comprehension at {line_of(f, 1)} is <traced bool")
+    assert lines[1] == "  To fix it: write it as a `for` loop that appends to a list."
+
+
+def test_static_arguments_of_any_number() -> None:
+    def f(a, *rest, **options):
+        return [a, len(rest) and rest[0] == "s", options.get("k")]
+
+    captured = wend.function(f, static_argnums=1, static_argnames="options")
+    assert captured(1.0, "s", 2, k=3) == [1.0, True, 3]
+    assert captured(1.0) == [1.0, 0, None]
+    assert captured.trace_count == 2

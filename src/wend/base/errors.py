@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from types import CodeType
 
 
 class WendError(Exception):
@@ -40,7 +41,15 @@ class LeakedValueError(WendError, TypeError):
 
 
 class ConcreteValueError(WendError, TypeError):
-    """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`)."""
+    """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
+
+    Attributes:
+        wanted: what Python needed of what, the first line of the message.
+        code: the code that needed it, where it is known.
+    """
+
+    wanted: str = ""
+    code: CodeType | None = None
 
 
 class MissingRuleError(WendError, NotImplementedError):

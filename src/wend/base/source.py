@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 from dataclasses import dataclass
@@ -35,26 +34,30 @@ class Source:
         """The line with the file's last name only, for messages."""
         return f"{os.path.basename(self.file)}:{self.line}"
 
-    def has_text(self) -> bool:
-        """Whether the text of the line can be read: not where it was typed at a prompt."""
-        return bool(linecache.getline(self.file, self.line))
-
 
 def is_own(file: str) -> bool:
     """Whether code in this file is wend's, not a user's."""
     return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
 
 
+def _is_users(file: str) -> bool:
+    return not is_own(file) and not file.startswith(LIBRARIES)
+
+
 def user_source() -> Source | None:
     """Return the innermost line on the stack that is the user's, or None."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame on the stack that is the user's, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        if not is_own(file) and not file.startswith(LIBRARIES):
-            return Source(file, frame.f_lineno, code.co_name)
+    while frame is not None and not _is_users(frame.f_code.co_filename):
         frame = frame.f_back
-    return None
+    return frame
 
 
 def raised_at(error: BaseException) -> Source | None:
@@ -62,7 +65,7 @@ def raised_at(error: BaseException) -> Source | None:
     entry, found = error.__traceback__, None
     while entry is not None:
         code = entry.tb_frame.f_code
-        if not is_own(code.co_filename) and not code.co_filename.startswith(LIBRARIES):
+        if _is_users(code.co_filename):
             found = Source(code.co_filename, entry.tb_lineno, code.co_name)
         entry = entry.tb_next
     return found

@@ -19,9 +19,11 @@ from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.control import agree, join_branches
+from wend.trace.branches import agree
 from wend.trace.recording import Recording, current
+from wend.trace.regions import join_branches
 from wend.trace.tensor_list import is_list
+from wend.trace.tracer import Tracer
 
 Arm = Callable[[], Any]
 
@@ -41,10 +43,10 @@ def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: Stat
     return (then if test else other)()
 
 
-def if_value(test: Any, then: Arm, other: Arm, state: State | None) -> Any:
-    """`then() if test else other()`, for a traced test."""
+def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = "if") -> Any:
+    """`then() if test else other()`, for a traced test; `kind` is what the user wrote."""
     state = state or State()
-    return _Branch(test, state, state.names, "gives").record(then, other)
+    return _Branch(test, state, state.names, kind=kind, gives_value=True).record(then, other)
 
 
 # How messages call the arms, in the order of their regions.
@@ -54,13 +56,21 @@ _ARMS = ("the else path", "the if path")
 class _Branch:
     """An `if` that is being recorded."""
 
-    def __init__(self, test: Any, state: State, live: Sequence[str], verb: str = "returns") -> None:
+    def __init__(
+        self,
+        test: Any,
+        state: State,
+        live: Sequence[str],
+        *,
+        kind: str = "if",
+        gives_value: bool = False,
+    ) -> None:
         outer = current()
         if outer is None:
             raise test.leaked()
-        self.outer, self.state, self.verb = outer, state.opened(), verb
+        self.outer, self.state, self.gives_value = outer, state.opened(), gives_value
         self.variables_live = live
-        self.where = f"if{at(user_source())}"
+        self.where = f"{kind}{at(user_source())}"
         self.entry: list[Any] | None = None
         self.test = truth(test)
 
@@ -68,7 +78,7 @@ class _Branch:
         """Record both arms, and leave the state as whichever runs will leave it."""
         discovery = Discovery(self.state)
         while True:
-            self.start = self.entry or self.state.get()
+            self.start = self.entry or self._entered()
             self.entry = None
             regions, returned, ends, more = [], [], [], []
             for number, arm in enumerate((other, then)):
@@ -83,12 +93,25 @@ class _Branch:
                         self.state.restore(self.start)
                         more += discovery.undone(log)
                 regions.append(region)
-            grown = len(ends[0]) == len(ends[1]) and lists_have_grown(self.state, self.start, *ends)
-            if grown:
+            if len(ends[0]) == len(ends[1]) and lists_have_grown(
+                self.state, self.where, self.start, *ends
+            ):
                 self.entry = self.start
                 continue
             if not discovery.found_more(more):
                 return self._finish(regions, returned, ends)
+
+    def _entered(self) -> list[Any]:
+        """What the state holds; variables left by a trace that was dropped are not bound.
+
+        Only what nobody reads is left so: a loop sets the variables that are live in it.
+        """
+        values = self.state.get()
+        for k in range(len(self.state.variables)):
+            leaves = [] if values[k] is UNBOUND else trees.flatten(values[k])[0]
+            if any(isinstance(x, Tracer) and not self.outer.can_lift(x) for x in leaves):
+                values[k] = UNBOUND
+        return values
 
     def _finish(
         self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
@@ -109,7 +132,8 @@ class _Branch:
                 after[k] = pair[0]
             else:
                 after[k] = UNBOUND
-                unbound.note(name, f"on one path of the {self.where}", "on both paths")
+                if not isinstance(self.start[k], unbound.Perhaps):
+                    unbound.note(name, f"on one path of the {self.where}", "on both paths")
         rows.append(self._returned(returned))
         values = self._join(regions, rows, [self.state.names[k] for k in places])
         for k, value in zip(places, values, strict=False):
@@ -119,8 +143,10 @@ class _Branch:
 
     def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """What a variable holds at the end of each arm, if it is part of the graph."""
-        if name == RETURN_VALUE or self.verb == "gives":
+        if name == RETURN_VALUE:
             pair = _filled(pair)
+        elif self.gives_value:
+            pair = self._perhaps(name, pair)
         if any(value is UNBOUND for value in pair):
             return None
         if all(map(is_carried, pair)):
@@ -135,6 +161,18 @@ class _Branch:
                 "give it the same kind of value on both paths.",
             )
         )
+
+    def _perhaps(self, name: str, pair: list[Any]) -> list[Any]:
+        """What `:=` binds in one operand only: whether it is bound is asked where it is read."""
+        if any(value is UNBOUND for value in pair):
+            filled = _filled(pair)
+            if not all(map(is_carried, filled)):
+                return pair
+            unbound.note(name, f"on one path of the {self.where}", "before it")
+            pair = [unbound.Perhaps(unbound.surely(value)) for value in filled]
+        elif any(isinstance(value, unbound.Perhaps) for value in pair):
+            pair = [unbound.Perhaps(unbound.surely(value)) for value in pair]
+        return pair
 
     def _returned(self, returned: list[Any]) -> list[Any]:
         if any(value is UNBOUND for value in returned):
@@ -151,14 +189,14 @@ class _Branch:
                         cure="only arrays and numbers can come out of a traced test.",
                     )
                 )
-            subject = "the function returns" if self.verb == "returns" else "the value is"
+            subject = "the value is" if self.gives_value else "the function returns"
             raise StructureError(
                 explain(
                     f"{self.where}: {subject} {_described(returned[1])} if the test "
                     f"holds, else {_described(returned[0])}.",
-                    cure=_cure_of_returns(returned)
-                    if self.verb == "returns"
-                    else "only arrays and numbers can depend on a traced test.",
+                    cure="only arrays and numbers can depend on a traced test."
+                    if self.gives_value
+                    else _cure_of_returns(returned),
                 )
             )
         return returned
@@ -166,7 +204,7 @@ class _Branch:
     def _join(
         self, regions: Sequence[Recording], rows: list[list[Any]], names: Sequence[str]
     ) -> list[Any]:
-        labels = [*names, "what it returns" if self.verb == "returns" else "the value"]
+        labels = [*names, "the value" if self.gives_value else "what it returns"]
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
         for own in both:
@@ -202,6 +240,14 @@ class _Branch:
             difference = trees.first_difference(then, other, label)
             if difference:
                 break
+        if any(map(is_list, trees.flatten((other, then))[0])):
+            return StructureError(
+                explain(
+                    f"{self.where}: `{label}` is a list that grows in a loop on one path.",
+                    difference,
+                    cure="let it be an array on both paths: wnp.stack(out).",
+                )
+            )
         return StructureError(
             explain(
                 f"{self.where}: `{label}` has another structure on each path.",
@@ -252,7 +298,13 @@ def placeholder(like: Any) -> Any:
     """Zeros of a leaf's type, where a value is needed that nobody reads."""
     type = tensor_type(like)
     if not type.is_static:
-        raise CarryError(f"a value of type {type} must be bound before the loop")
+        raise CarryError(
+            explain(
+                f"a value of type {type} is first bound or returned on some paths only, and its "
+                "size is only known when it runs.",
+                cure="give the variable a value of that size before.",
+            )
+        )
     zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
     return zeros if zeros.ndim else zeros[()]
 

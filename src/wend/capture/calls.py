@@ -103,6 +103,8 @@ def _staged_round(x: Any, digits: int | None = None) -> Any:
 def _extreme(pick: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
     def run(*xs: Any) -> Any:
         if len(xs) == 1:
+            if isinstance(xs[0], TensorList):
+                return reduce(xs[0].stack())
             return reduce(xs[0]) if isinstance(xs[0], Staged) else functools.reduce(pick, xs[0])
         return functools.reduce(pick, xs)
 
@@ -244,11 +246,30 @@ _REPLACED[builtins.isinstance] = _staged_isinstance
 
 
 def replaced(fun: Any) -> Any:
-    """What stands for a builtin, or the thing itself."""
+    """What stands for a builtin or an array function, or the thing itself."""
     try:
-        return _REPLACED.get(fun, fun)
+        found = _REPLACED.get(fun)
     except TypeError:  # no hash
         return fun
+    if found is not None:
+        return found
+    return functools.partial(_of_arrays, fun) if _is_array_function(fun) else fun
+
+
+def _is_array_function(fun: Any) -> bool:
+    module = getattr(fun, "__module__", None)
+    return isinstance(fun, np.ufunc) or (
+        callable(fun)
+        and not isinstance(fun, (type, types.MethodType))
+        and isinstance(module, str)
+        and f"{module}.".startswith(("numpy.", "wend.numpy."))
+    )
+
+
+def _of_arrays(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """An array function, for which a traced list is the array of its items."""
+    args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
+    return fun(*args, **kwargs)
 
 
 def is_plain_function(fun: Any) -> bool:

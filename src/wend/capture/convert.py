@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import gc
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wend.base.errors import WendError, explain
@@ -22,11 +24,29 @@ from wend.capture.calls import is_library, is_plain_function, replaced, take_in
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
-from wend.capture.operators import and_, assert_, compare, if_expression, not_, or_
+from wend.capture.operators import (
+    and_,
+    assert_,
+    compare,
+    decided,
+    filtered,
+    if_expression,
+    not_,
+    or_,
+)
 from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
-from wend.capture.rewrite import RUNTIME, THUNK, cloned, definition, mangled, rewrite_function
+from wend.capture.plain import (
+    CAPTURED,
+    LEFT_ALONE,
+    MARKED,
+    WITHOUT_SOURCE,
+)
+from wend.capture.rewrite.mangle import mangled
+from wend.capture.rewrite.statements import rewrite_function
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, cloned, definition, with_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
+from wend.capture.unbound import is_perhaps, known, surely
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -37,9 +57,10 @@ class CaptureError(WendError, TypeError):
     """Something that cannot be captured."""
 
 
-_converted: dict[types.CodeType, types.CodeType | None] = {}
-_own: set[types.CodeType] = set()  # code that is captured already
-_sources: dict[types.CodeType, ast.FunctionDef] = {}
+# Equal code of two files is one code to Python, but not to who reads an error.
+Key = tuple[str, types.CodeType]
+_converted: dict[Key, types.CodeType | None] = {}
+_sources: dict[Key, ast.FunctionDef] = {}
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +95,7 @@ def capture(fun: Any) -> Any:
     if code is not None:
         take_in(code.co_filename)
     found = captured(fun)
-    return found if found is fun else guarded(found)
+    return guarded(found) if found is not fun or is_plain_function(fun) else found
 
 
 def _check_kind(fun: Any) -> None:
@@ -97,7 +118,10 @@ def captured(fun: Any) -> Any:
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
-    if getattr(fun, "__wend_do_not_capture__", False) or fun.__code__ in _own:
+    if fun.__code__ in CAPTURED:
+        return fun
+    if getattr(fun, "__wend_do_not_capture__", False):
+        LEFT_ALONE[fun.__code__] = MARKED
         return fun
     if is_library(fun.__code__.co_filename):
         return fun
@@ -115,6 +139,37 @@ def _capture_object(fun: Any) -> Any:
     return types.MethodType(captured(method), fun)
 
 
+def attribute(owner: Any, name: str) -> Any:
+    """`owner.name`, through a captured getter where it is a property of a user's class."""
+    found = inspect.getattr_static(type(owner), name, None)
+    if isinstance(found, property) and is_plain_function(found.fget):
+        return captured(found.fget)(owner)
+    return getattr(owner, name)
+
+
+def context(manager: Any) -> Any:
+    """A context manager whose methods are captured, if they are a user's."""
+    enter, leave = (getattr(type(manager), n, None) for n in ("__enter__", "__exit__"))
+    if not is_plain_function(enter) or not is_plain_function(leave):
+        return manager
+    if is_library(enter.__code__.co_filename):  # type: ignore[union-attr]
+        return manager
+    return _Context(manager, captured(enter), captured(leave))
+
+
+class _Context:
+    """A context manager with other methods."""
+
+    def __init__(self, manager: Any, enter: Any, leave: Any) -> None:
+        self.manager, self.enter, self.leave = manager, enter, leave
+
+    def __enter__(self) -> Any:
+        return self.enter(self.manager)
+
+    def __exit__(self, *raised: object) -> Any:
+        return self.leave(self.manager, *raised)
+
+
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     exchanged = replaced(fun)
@@ -126,17 +181,23 @@ _RUNTIME = types.SimpleNamespace(
     State=State,
     and_=and_,
     assert_=assert_,
+    attribute=attribute,
     call=call,
     check_caught=check_caught,
     check_raise=check_raise,
     compare=compare,
+    context=context,
+    decided=decided,
+    filtered=filtered,
     for_=for_,
     get_item=get_item,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
-    is_unbound=is_unbound,
     in_place=in_place,
+    is_perhaps=is_perhaps,
+    is_unbound=is_unbound,
+    known=known,
     not_=not_,
     or_=or_,
     returned=read,
@@ -144,6 +205,7 @@ _RUNTIME = types.SimpleNamespace(
     set_item=set_item,
     set_item_in_place=set_item_in_place,
     slice=slice,
+    surely=surely,
     touch_attribute=touch_attribute,
     touch_contents=touch_contents,
     touch_variable=touch_variable,
@@ -153,27 +215,48 @@ _RUNTIME = types.SimpleNamespace(
 
 def _captured_code(fun: types.FunctionType) -> types.CodeType | None:
     code = fun.__code__
-    if code not in _converted:
-        _converted[code] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
-    return _converted[code]
+    key = _key(code)
+    if key not in _converted:
+        with _without_collector():
+            _converted[key] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
+    return _converted[key]
+
+
+def _key(code: types.CodeType) -> Key:
+    return code.co_filename, code
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Let no garbage be collected: of the many nodes of a tree none is, and looking takes long."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _compile(fun: types.FunctionType) -> types.CodeType | None:
     node = function_node(fun.__code__)
     if node is None:
+        LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
         return None
     rewritten = rewrite_function(_as_definition(node, fun))
     written_name, rewritten.name = rewritten.name, _FUNCTION
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
     factory = definition(_FACTORY, ast.arguments([], given, None, [], [], None, []), body)
-    module = ast.fix_missing_locations(ast.Module([factory], []))
+    with_positions(factory, rewritten)
+    module = ast.Module([factory], [])
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
     code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__)
     _register(code)
     rewritten.name = written_name
-    _sources[fun.__code__] = rewritten
+    _sources[_key(fun.__code__)] = rewritten
     return code
 
 
@@ -188,7 +271,7 @@ def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionD
     # The values of defaults come from the function itself.
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
-    return ast.fix_missing_locations(node)
+    return node
 
 
 def _code_in(code: types.CodeType, name: str) -> types.CodeType:
@@ -219,7 +302,7 @@ def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeTyp
 
 
 def _register(code: types.CodeType) -> None:
-    _own.add(code)
+    CAPTURED.add(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _register(constant)
@@ -252,5 +335,5 @@ def source(fun: Callable[..., Any]) -> str:
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)
     capture(plain)
-    found = _sources.get(plain.__code__)
+    found = _sources.get(_key(plain.__code__))
     return inspect.getsource(plain) if found is None else ast.unparse(found)

@@ -6,17 +6,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wend.base.errors import StructureError, explain
+from wend.capture.aliases import refuse_others
 from wend.capture.places import Contents
 from wend.capture.state import Reference, State, is_carried
 from wend.trace.tensor_list import TensorList
 
 
-def lists_have_grown(state: State, start: list[Any], *ends: Sequence[Any]) -> bool:
+def lists_have_grown(state: State, where: str, start: list[Any], *ends: Sequence[Any]) -> bool:
     """Let lists whose lengths differ be traced lists from the start; say whether any was."""
     found = dict(_grown(state, start, ends))
+    old = []
     for k, like in found.items():
         _check_binding(state, start, k)
-        _convert(state, start, k, like)
+        old.append(_convert(state, start, k, like))
+    if old:
+        state.restore(start)
+    for place in old:
+        refuse_others(place.container, place.label, where)
     return bool(found)
 
 
@@ -61,7 +67,8 @@ def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
     )
 
 
-def _convert(state: State, start: list[Any], k: int, like: Any) -> None:
+def _convert(state: State, start: list[Any], k: int, like: Any) -> Contents:
+    """Let a list be a traced one; gives the place that it was."""
     index = k - len(state.variables)
     place = state.places[index]
     assert isinstance(place, Contents)
@@ -74,3 +81,4 @@ def _convert(state: State, start: list[Any], k: int, like: Any) -> None:
     for j, value in enumerate(start):
         if isinstance(value, Reference) and value.container is place.container:
             start[j] = Reference(box)
+    return place

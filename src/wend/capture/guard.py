@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from types import CodeType, TracebackType
 from typing import Any
 
-from wend.base.errors import WendError, explain
+from wend.base.errors import ConcreteValueError, WendError, explain
 from wend.base.source import at, is_own, user_source
-from wend.capture import unbound
+from wend.capture import plain, unbound
 from wend.trace.recording import current
 
 PARTS: set[CodeType | None] = set()  # the code of bodies, branches and operands
@@ -39,6 +39,11 @@ def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
             if found is None:
                 raise
             raise found.with_traceback(error.__traceback__) from None
+        except ConcreteValueError as error:
+            reason = plain.explained(error)
+            if reason is None:
+                raise
+            raise reason.with_traceback(error.__traceback__) from None
         except RecursionError as error:
             raise _without_end(error) from None
 
@@ -52,7 +57,7 @@ def _without_end(error: RecursionError) -> RecursionError:
     calls = Counter(
         (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
         for tb in _entries(error.__traceback__)
-        if not _is_own(tb)
+        if tb.tb_frame.f_code in plain.CAPTURED
     )
     if not calls:
         return error

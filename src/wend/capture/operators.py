@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.source import at, user_source
 from wend.capture.branches import if_value
 from wend.capture.state import State
 from wend.capture.truth import truth
@@ -33,14 +35,14 @@ def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left and right`; the right side runs only if the left one holds."""
     if not isinstance(left, Staged):
         return left and right()
-    return if_value(left, right, lambda: left, state)
+    return if_value(left, right, lambda: left, state, "and")
 
 
 def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left or right`."""
     if not isinstance(left, Staged):
         return left or right()
-    return if_value(left, lambda: left, right, state)
+    return if_value(left, lambda: left, right, state, "or")
 
 
 def not_(x: Any) -> Any:
@@ -53,6 +55,41 @@ def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = No
     if not isinstance(test, Staged):
         return then() if test else other()
     return if_value(test, then, other, state)
+
+
+def decided(left: Any) -> Any:
+    """What decides whether the operand after it runs, which binds a name that is not ours to see.
+
+    Raises:
+        ConcreteValueError: it is traced.
+    """
+    if isinstance(left, Staged):
+        raise ConcreteValueError(
+            explain(
+                f"`:=`{at(user_source())} stands in a comprehension or lambda, where a traced "
+                "value decides whether it runs.",
+                cure="write the comprehension as a `for` loop, the lambda as a `def`; or bind the "
+                "name before it.",
+            )
+        )
+    return left
+
+
+def filtered(test: Any) -> Any:
+    """The filter of a comprehension, which Python goes by.
+
+    Raises:
+        ConcreteValueError: it is traced.
+    """
+    if isinstance(test, Staged):
+        raise ConcreteValueError(
+            explain(
+                f"the filter of a comprehension{at(user_source())} is {test!r}: how many items "
+                "it lets through is only known when it runs.",
+                cure="write it as a `for` loop that appends to a list.",
+            )
+        )
+    return test
 
 
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:

@@ -17,12 +17,56 @@ def function_node(code: CodeType) -> FunctionNode | None:
 
     Several may start on one line (lambdas): the positions of the bytecode tell them apart.
     """
+    alone = _parsed_alone(code)
+    if alone is not None:
+        return alone
     starting = _functions_of(code.co_filename).get(code.co_firstlineno, [])
     found = [node for node in starting if _is_named(node, code)]
     if len(found) > 1:
         exact = [node for node in found if _holds(node, code)]
         found = exact or found
     return found[-1] if found else None
+
+
+def _parsed_alone(code: CodeType) -> ast.FunctionDef | None:
+    """The definition, parsed without the rest of its file, which may be long; None if in doubt.
+
+    It goes from its first line to the first one after its last instruction that stands no further
+    in than it does.
+    """
+    lines = linecache.getlines(code.co_filename)
+    first = code.co_firstlineno - 1
+    if not 0 <= first < len(lines) or not lines[first].lstrip().startswith(("def ", "@")):
+        return None
+    inside = _indentation(lines[first])
+    end = _last_line(code)
+    while end < len(lines) and (
+        not lines[end].strip() or lines[end].lstrip()[0] == "#" or _indentation(lines[end]) > inside
+    ):
+        end += 1
+    text = "".join(lines[first:end])
+    try:
+        (node,) = ast.parse(f"if 1:\n{text}" if inside else text).body
+    except (SyntaxError, ValueError):
+        return None
+    if isinstance(node, ast.If):
+        if len(node.body) != 1:
+            return None
+        node = node.body[0]
+    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+        return None
+    ast.increment_lineno(node, first - 1 if inside else first)
+    return node
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line that an instruction comes from, those of functions inside included."""
+    inner = [_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([code.co_firstlineno, *inner, *(end for _, end, *_ in code.co_positions() if end)])
 
 
 def _functions_of(file: str) -> dict[int, list[FunctionNode]]:

@@ -20,8 +20,9 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.control import LoopTypes, boxes_to_open, join_loop
+from wend.trace.loop_types import LoopTypes
 from wend.trace.recording import Recording
+from wend.trace.regions import boxes_to_open, join_loop
 from wend.trace.tensor_list import TensorList, is_list
 from wend.trace.tracer import Tracer
 
@@ -52,6 +53,9 @@ class CarriedTypes(LoopTypes):
                 "or wend.unroll(...) what the loop iterates over.",
             )
         )
+
+    def _check_kinds(self, leaves: Sequence[Any]) -> None:
+        """What is carried are arrays, numbers and traced lists."""
 
     def settle(self, results: Sequence[Any]) -> bool:
         types, paths = self.types, self.paths
@@ -118,7 +122,7 @@ class StagedLoop:
             if discovery.found_more(more):
                 self._take_more()
                 continue
-            if lists_have_grown(self.state, self.entry, self.entry, ends):
+            if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
                 continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):

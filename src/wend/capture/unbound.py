@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
+
+import optree
 
 from wend.base.errors import WendError, explain
 
@@ -40,3 +44,50 @@ def explained(error: NameError) -> UnboundError | None:
             cure=f"give `{name}` a value {cure}.",
         )
     )
+
+
+class Perhaps:
+    """What a variable holds that only some runs have bound; the others hold zeros there.
+
+    It lives no longer than the statement whose `:=` made it: after that the variable is unbound,
+    or known to be bound.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def is_perhaps(read: Callable[[], Any]) -> bool:
+    """Whether the variable that `read` reads may not be bound."""
+    try:
+        return isinstance(read(), Perhaps)
+    except NameError:
+        return False
+
+
+def surely(value: Any) -> Any:
+    """The value of a variable that is bound here."""
+    return value.value if isinstance(value, Perhaps) else value
+
+
+def known(value: Any, name: str) -> Any:
+    """The value of a variable; an error where it may not be bound."""
+    if isinstance(value, Perhaps):
+        raise NameError(f"name '{name}' is not defined")
+    return value
+
+
+def _flatten(perhaps: Any) -> tuple[Any, Any, None]:
+    return (perhaps.value,), None, None
+
+
+def _unflatten(_: Any, values: Any) -> Any:
+    return Perhaps(*values)
+
+
+optree.register_pytree_node(
+    Perhaps,  # type: ignore[arg-type]  # it has the methods that are needed
+    _flatten,
+    _unflatten,
+    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # the only way to it
+)

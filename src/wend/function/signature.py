@@ -145,8 +145,18 @@ class Signature:
         bound = self.inspected.bind(*args, **kwargs)
         given = self.static & bound.arguments.keys()
         for name in given:
-            bound.arguments[name] = _Static(bound.arguments[name])
+            bound.arguments[name] = self._marked(name, bound.arguments[name])
         return bound.args, bound.kwargs, bool(given)
+
+    def _marked(self, name: str, value: Any) -> Any:
+        """A static argument, marked; of `*args` and `**kwargs` each by itself."""
+        assert self.inspected is not None
+        kind = self.inspected.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            return tuple(map(_Static, value))
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            return {key: _Static(one) for key, one in value.items()}
+        return _Static(value)
 
 
 def _native(leaf: Any) -> Any:

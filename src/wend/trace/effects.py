@@ -11,7 +11,7 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.ops import effects as ops
 from wend.trace.arguments import is_array_leaf
-from wend.trace.control import check_predicate
+from wend.trace.checks import check_predicate
 from wend.trace.recording import current
 
 

@@ -122,6 +122,10 @@ class Recording(Recorder):
             return self._lift_array(x)
         return self.b.constant(x)
 
+    def can_lift(self, tracer: Tracer) -> bool:
+        """Whether a traced array belongs to this recording, or to one around it."""
+        return tracer.recording is self or self._encloses(tracer.recording)
+
     def _lift_tracer(self, tracer: Tracer) -> Value:
         tracer.check_current()
         if id(tracer) in self._boxes:

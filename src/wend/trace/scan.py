@@ -16,10 +16,12 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
 from wend.numpy import elementwise as ew
 from wend.ops import shaping as shaping_ops
-from wend.trace.control import LoopTypes, boxes_to_open, check_integer, check_leaves, join_loop
+from wend.trace.checks import check_integer, check_leaves
 from wend.trace.immediate import run_now
 from wend.trace.lengths import items_shape
+from wend.trace.loop_types import LoopTypes
 from wend.trace.recording import Recording, current
+from wend.trace.regions import boxes_to_open, join_loop
 from wend.trace.tracer import Tracer
 
 

@@ -14,6 +14,7 @@ from wend.base.errors import (
     ConcreteValueError,
     ShapeError,
     StructureError,
+    WendError,
     explain,
 )
 from wend.eager.dispatch import Staged
@@ -28,6 +29,10 @@ from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.lengths import items_shape, known_length
 from wend.trace.recording import current
 from wend.trace.tracer import Tracer
+
+
+class ListError(WendError, TypeError):
+    """A list that grows in a recorded loop cannot do this."""
 
 
 class TensorList:
@@ -74,27 +79,32 @@ class TensorList:
     # What lists do
     def append(self, item: Any) -> None:
         """Add an item at the end; it must be like the others."""
+        pairs = zip(self.lists, self._fitted(item, "appended to"), strict=True)
+        self.lists = [_emit(list_ops.list_push, list, leaf) for list, leaf in pairs]
+
+    def _fitted(self, item: Any, verb: str) -> list[Any]:
+        """The arrays of an item, as the list holds them."""
         leaves, treedef = trees.flatten(item)
         if treedef != self.treedef:
             raise StructureError(
                 explain(
-                    f"an item of structure {treedef} is appended to {self!r}.",
+                    f"an item of structure {trees.described(item)} is {verb} {self!r}.",
                     cure="append items of one structure.",
                 )
             )
-        pushed = []
-        for list, leaf, type in zip(self.lists, map(as_array, leaves), self.types, strict=True):
+        fitted = []
+        for leaf, type in zip(map(as_array, leaves), self.types, strict=True):
             given = leaf_type(leaf)
             fits = given.weak or given.type.dtype == type.type.dtype
             if not fits or not accepts(type.type, given.type.with_dtype(type.type.dtype)):
                 raise CarryError(
                     explain(
-                        f"{given.type} is appended to a list of {type.type}.",
+                        f"{given.type} is {verb} a list of {type.type}.",
                         cure="append items of one dtype and shape; or keep one list for each.",
                     )
                 )
-            pushed.append(_emit(list_ops.list_push, list, cast(leaf, type.type.dtype)))
-        self.lists = pushed
+            fitted.append(cast(leaf, type.type.dtype))
+        return fitted
 
     def extend(self, items: Sequence[Any]) -> None:
         """Add each of some items."""
@@ -129,16 +139,47 @@ class TensorList:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            raise TypeError(
-                explain(f"{self!r} cannot be sliced.", cure="slice wnp.stack(...) of it.")
-            )
-        if not isinstance(index, Staged):
-            index = self.length() + index if index < 0 else np.int64(index)
-        else:
-            index = ew.where(ew.less(index, 0), index + self.length(), index)
-        place = cast(index, INT64)
+            raise self._cannot("be sliced", "slice wnp.stack(...) of it.")
+        place = self._place(index)
         items = [_emit(list_ops.list_get, list, place) for list in self.lists]
         return trees.unflatten(self.treedef, items)
+
+    def __contains__(self, item: Any) -> bool:
+        raise self._refused("`in`", "ask it of wnp.stack(...) of it: (wnp.stack(out) == x).any().")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise self._refused("a NumPy array", "use wnp.stack(...) of it.")
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        if isinstance(index, slice):
+            raise self._cannot("be assigned to by slices", "assign item by item.")
+        place = self._place(index)
+        pairs = zip(self.lists, self._fitted(item, "put into"), strict=True)
+        self.lists = [_emit(list_ops.list_set, list, place, leaf) for list, leaf in pairs]
+
+    def __add__(self, other: Any) -> Any:
+        raise self._cannot("be added to or repeated", "extend it: out.extend(more).")
+
+    __radd__ = __mul__ = __rmul__ = __add__
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(list, name):
+            raise AttributeError(f"'TensorList' object has no attribute {name!r}")
+        raise self._cannot(f".{name}()")
+
+    def _cannot(self, what: str, cure: str = "do it with wnp.stack(...) of it.") -> TypeError:
+        return ListError(
+            explain(
+                f"{self!r}, a list that grows in a loop or branch that is recorded, cannot {what}.",
+                cure=cure,
+            )
+        )
+
+    def _place(self, index: Any) -> Any:
+        """A position, counted from the end where it is negative."""
+        if isinstance(index, Staged):
+            return cast(ew.where(ew.less(index, 0), index + self.length(), index), INT64)
+        return cast(self.length() + index if index < 0 else np.int64(index), INT64)
 
     def stack(self, axis: int = 0) -> Any:
         """The items as one array along a new axis."""
@@ -190,7 +231,7 @@ def _unflatten(kept: Any, lists: Any) -> Any:
 
 
 optree.register_pytree_node(
-    TensorList,  # type: ignore[arg-type]  # it has the methods that are needed
+    TensorList,
     _flatten,
     _unflatten,
     namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # the only way to it

@@ -13,7 +13,7 @@ from wend.base.errors import ShapeError, TypeMismatchError, explain, tell_where
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TensorType
+from wend.ir.types import ListType, TensorType
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -184,6 +184,16 @@ def _tensor(value: Value) -> TensorType:
 
 def _check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
     for leaf, path in zip(leaves, paths, strict=True):
+        if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
+            place = path.partition("[<")[0]
+            of = "" if place == "result" else f" at {place}"
+            raise TypeMismatchError(
+                explain(
+                    f"{name} returns{of} a list that grows in a loop or branch: how long "
+                    "it is, is only known when it runs.",
+                    cure="return an array of its items: wnp.stack(out).",
+                )
+            )
         if not is_array_leaf(leaf):
             raise TypeMismatchError(
                 explain(

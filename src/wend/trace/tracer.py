@@ -17,7 +17,7 @@ from wend.base.errors import (
     TypeMismatchError,
     explain,
 )
-from wend.base.source import Source, at, user_source
+from wend.base.source import Source, at, user_frame, user_source
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
@@ -171,25 +171,16 @@ class Tracer(Methods):
         )
 
     def _no_number(self, wanted: str, cure: str, reason: str | None = None) -> ConcreteValueError:
-        return ConcreteValueError(
-            explain(
-                f"{wanted} of {self!r} is needed{at(user_source())}, "
-                "but its number is not known while the function is recorded.",
-                reason,
-                cure=cure,
-            )
+        what = (
+            f"{wanted} of {self!r} is needed{at(user_source())}, "
+            "but its number is not known while the function is recorded."
         )
+        error = ConcreteValueError(explain(what, reason, cure=cure))
+        frame = user_frame()
+        error.wanted, error.code = what, frame and frame.f_code
+        return error
 
     def __bool__(self) -> bool:
-        source = user_source()
-        if source is not None and not source.has_text():
-            raise self._no_number(
-                "the truth",
-                "put the function in a file, or define it in IPython, Jupyter or the prompt of "
-                "Python 3.13; or use wend.cond and wend.while_loop.",
-                f"`if` and `while` are recorded by way of the source text, and `{source.function}` "
-                f"has none: it comes from {source.file}, not from a file",
-            )
         raise self._no_number(
             "the truth",
             "let wend capture the code that asks (it leaves libraries, wend.do_not_capture and "

@@ -11,8 +11,8 @@ import ast
 import builtins
 from collections.abc import Sequence
 
-from wend.capture.exits import name
 from wend.capture.names import PREFIX
+from wend.capture.rewrite.syntax import name
 
 CREATORS = frozenset(
     {

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wend.capture.names import RETURN_VALUE, RETURNED, contains
+from wend.capture.rewrite.syntax import assign, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +21,6 @@ class Flags:
     skipped: str
     returned: str = RETURNED
     value: str = RETURN_VALUE
-
-
-def name(identifier: str, *, store: bool = False) -> ast.Name:
-    """A name to read, or to bind."""
-    return ast.Name(identifier, ast.Store() if store else ast.Load())
-
-
-def assign(identifier: str, value: ast.expr | bool) -> ast.Assign:
-    """`identifier = value`."""
-    expression = ast.Constant(value) if isinstance(value, bool) else value
-    return ast.Assign([name(identifier, store=True)], expression)
 
 
 def leaves(stmts: Sequence[ast.stmt]) -> bool:
@@ -58,7 +48,7 @@ def lower_body(stmts: Sequence[ast.stmt], flags: Flags) -> list[ast.stmt]:
         rest = stmts[position + 1 :]
         if isinstance(stmt, (ast.Break, ast.Continue, ast.Return)):
             return lowered + [ast.copy_location(s, stmt) for s in _exit(stmt, flags)]
-        if not _has_exit(stmt):
+        if not has_exit(stmt):
             lowered.append(stmt)
             continue
         if isinstance(stmt, ast.If) and leaves(stmt.body) and not _has_exit_in(stmt.orelse):
@@ -88,7 +78,7 @@ def _exit(stmt: ast.stmt, flags: Flags) -> Iterator[ast.stmt]:
     yield assign(flags.broken, True)
 
 
-def _has_exit(stmt: ast.stmt) -> bool:
+def has_exit(stmt: ast.stmt) -> bool:
     """Whether a statement may leave the iteration of the loop it stands in."""
     exits = contains([stmt], (ast.Break, ast.Continue), in_loops=False) and not isinstance(
         stmt, (ast.For, ast.While)
@@ -97,7 +87,7 @@ def _has_exit(stmt: ast.stmt) -> bool:
 
 
 def _has_exit_in(stmts: Sequence[ast.stmt]) -> bool:
-    return any(map(_has_exit, stmts))
+    return any(map(has_exit, stmts))
 
 
 def _lower_inside(stmt: ast.stmt, flags: Flags) -> ast.stmt:
@@ -107,12 +97,15 @@ def _lower_inside(stmt: ast.stmt, flags: Flags) -> ast.stmt:
             new: ast.stmt = ast.If(test, lower_body(body, flags), lower_body(orelse, flags))
         case ast.With(items=items, body=body):
             new = ast.With(items, lower_body(body, flags))
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+        case (
+            ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final)
+            | ast.TryStar(body=body, handlers=handlers, orelse=orelse, finalbody=final)
+        ):
             caught = [
                 ast.copy_location(ast.ExceptHandler(h.type, h.name, lower_body(h.body, flags)), h)
                 for h in handlers
             ]
-            new = ast.Try(lower_body(body, flags), caught, lower_body(orelse, flags), final)
+            new = type(stmt)(lower_body(body, flags), caught, lower_body(orelse, flags), final)
         case ast.Match(subject=subject, cases=cases):
             new = ast.Match(
                 subject,

@@ -1,0 +1,56 @@
+"""Why some code runs as plain Python, which cannot decide on traced values."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from types import CodeType
+
+from wend.base.errors import ConcreteValueError, explain
+from wend.capture.calls import is_library
+
+CAPTURED: set[CodeType] = set()
+# Code that is left alone, and why
+LEFT_ALONE: dict[CodeType, str] = {}
+
+MARKED = "is marked with @wend.do_not_capture"
+IN_LIBRARY = "is library code"
+WITHOUT_SOURCE = "has no source text"
+
+_CURES = {
+    MARKED: "leave out the mark, or decide in it with wend.cond, wend.while_loop, wnp.where.",
+    IN_LIBRARY: "use functions of wend.numpy in its place, or write it out in your own code.",
+    WITHOUT_SOURCE: "put the function in a file, or define it in IPython, Jupyter or the prompt of "
+    "Python 3.13; or decide in it with wend.cond, wend.while_loop, wnp.where.",
+}
+
+
+def explained(error: ConcreteValueError) -> ConcreteValueError | None:
+    """The error with the reason why its code is not captured; None where it is."""
+    code = error.code
+    if code is None or code in CAPTURED:
+        return None
+    where = f"`{code.co_qualname}` at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+    reason, cure = _reason(code)
+    return ConcreteValueError(
+        explain(error.wanted, f"{where} runs as plain Python: it {reason}.", cure=cure)
+    )
+
+
+def _reason(code: CodeType) -> tuple[str, str]:
+    if code.co_flags & inspect.CO_GENERATOR:
+        return (
+            "is a generator, which is run piece by piece",
+            "collect the values in a list (out.append(x)) and return them.",
+        )
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return "is async", "write it as a plain function."
+    reason = IN_LIBRARY if is_library(code.co_filename) else LEFT_ALONE.get(code)
+    if reason is WITHOUT_SOURCE:
+        return f"{reason}: it comes from {code.co_filename}, not from a file", _CURES[reason]
+    if reason is not None:
+        return reason, _CURES[reason]
+    return (
+        "is called by an operator or by library code, not by a call in captured code",
+        "call it there by name, as a function or method.",
+    )

@@ -1,0 +1,46 @@
+"""`if`, and `match` on values."""
+
+from __future__ import annotations
+
+import ast
+
+from wend.capture.names import changed
+from wend.capture.rewrite.blocks import Blocks
+from wend.capture.rewrite.patterns import case_as_if, is_value_match
+from wend.capture.rewrite.state import state_of
+from wend.capture.rewrite.syntax import assign, located, name, runtime, strings
+
+
+class Branches(Blocks):
+    """Branches: their arms become functions."""
+
+    def if_(self, stmt: ast.If, after: set[str]) -> list[ast.stmt]:
+        if isinstance(stmt.test, ast.Constant):
+            return self.block(stmt.body if stmt.test.value else stmt.orelse, after)
+        out: list[ast.stmt] = []
+        bodies, arms = self.arms(stmt), []
+        for kind, body in zip(("then", "else"), bodies, strict=True):
+            arms.append(self.scope.new(kind))
+            out.append(self.scope.function(arms[-1], self.block(body, after), body))
+        nodes = [*bodies[0], *bodies[1]]
+        live = strings(self.scope.kept(changed(nodes), after))
+        setter, state = state_of(self.scope, nodes, None)
+        call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, state)
+        return [*out, setter, ast.Expr(call)]
+
+    def match(self, stmt: ast.Match, after: set[str]) -> list[ast.stmt]:
+        if is_value_match(stmt):
+            return self.block(self.match_as_if(stmt), after)
+        cases = [
+            ast.match_case(c.pattern, c.guard and self.visit(c.guard), self.block(c.body, after))
+            for c in stmt.cases
+        ]
+        return [ast.Match(self.visit(stmt.subject), cases)]
+
+    def match_as_if(self, stmt: ast.Match) -> list[ast.stmt]:
+        """A `match` on values as a chain of `if`."""
+        subject = self.scope.flag("subject")
+        chain: list[ast.stmt] = []
+        for case in reversed(stmt.cases):
+            chain = [case_as_if(case, subject, chain)]
+        return located([assign(subject, stmt.subject), *chain], stmt)

@@ -1,0 +1,75 @@
+"""`x[k] = v`, `x[k] += v` and `x += v` by way of the runtime."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from wend.capture.names import changes, walk
+from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime
+
+
+def with_assignments(node: ast.FunctionDef) -> ast.FunctionDef:
+    """`x[k] = v`, `x[k] += v` and `x += v` of the function's own names by way of the runtime.
+
+    So an array that Python knows becomes a traced one where it meets traced values.
+    """
+    own = {argument.arg for argument in all_arguments(node.args)}
+    declared = [s for s in walk(node) if isinstance(s, (ast.Global, ast.Nonlocal))]
+    outer = {identifier for stmt in declared for identifier in stmt.names}
+    own |= {place for place in changes(node.body).bound if "." not in place}
+    new = copy.copy(node)
+    new.body = [_Assignments(own - outer).visit(stmt) for stmt in node.body]
+    return new
+
+
+class _Assignments(ast.NodeTransformer):
+    def __init__(self, own: set[str]) -> None:
+        self.own = own
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        # Functions inside have names of their own, and get their turn when they are rewritten.
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        match node.targets:
+            case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.own:
+                call = runtime("set_item", name(array), key_of(key), node.value)
+                return ast.copy_location(assign(array, call), node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        operator = ast.Constant(type(node.op).__name__)
+        match node.target:
+            case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.own:
+                arguments = name(array), key_of(key), operator, node.value
+                call = runtime("set_item_in_place", *arguments)
+            case ast.Name(id=array) if array in self.own:
+                call = runtime("in_place", name(array), operator, node.value)
+            case _:
+                return node
+        return ast.copy_location(assign(array, call), node)
+
+
+def is_known_key(key: ast.expr) -> bool:
+    """Whether a key is written out: then no traced value is in it."""
+    return all(
+        isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
+        for node in walk(key)
+    )
+
+
+def key_of(key: ast.expr) -> ast.expr:
+    """A key as an expression of its own: slices as calls of `slice`."""
+    if isinstance(key, ast.Slice):
+        bounds = (bound or ast.Constant(None) for bound in (key.lower, key.upper, key.step))
+        return ast.copy_location(runtime("slice", *bounds), key)
+    if isinstance(key, ast.Tuple) and isinstance(key.ctx, ast.Load):
+        return ast.copy_location(ast.Tuple([key_of(item) for item in key.elts], ast.Load()), key)
+    return key

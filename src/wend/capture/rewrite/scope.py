@@ -1,0 +1,117 @@
+"""The names of a function that is being rewritten, and functions made inside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from wend.capture.names import PREFIX, changes, children, read, walk
+from wend.capture.rewrite.syntax import all_arguments, definition, no_arguments
+from wend.capture.rewrite.walrus import NONE, Names, perhaps_bound, surely_bound
+
+
+class Scope:
+    """The names of one function.
+
+    Args:
+        node: its definition.
+        numbers: how many names were made by now, of the functions around it too.
+
+    Attributes:
+        bound: what its statements bind, attributes too.
+        locals, globals, outer: its own variables, `global` ones, `nonlocal` ones.
+        shared: variables that several functions change, which are places of their own.
+        always_live: names that nested functions read, or that outlive the function.
+        flags: variables that were made for it.
+    """
+
+    def __init__(self, node: ast.FunctionDef, numbers: list[int]) -> None:
+        self.numbers = numbers
+        arguments = node.args
+        self.params = [argument.arg for argument in all_arguments(arguments)]
+        self.globals: set[str] = set()
+        self.outer: set[str] = set()
+        for inner in own_statements(node.body):
+            if isinstance(inner, ast.Global):
+                self.globals.update(inner.names)
+            elif isinstance(inner, ast.Nonlocal):
+                self.outer.update(inner.names)
+        nested = [n for n in own_statements(node.body) if isinstance(n, ast.FunctionDef)]
+        nested_lambdas = [n for n in walk(node) if isinstance(n, ast.Lambda)]
+        self.always_live = read(nested) | read(nested_lambdas) | self.globals | self.outer
+        self.shared = {
+            shared
+            for inner in walk(node)
+            if isinstance(inner, (ast.Global, ast.Nonlocal))
+            for shared in inner.names
+        }
+        # Most functions have no `:=`, and nothing to look for.
+        self.has_walrus = any(isinstance(inner, ast.NamedExpr) for inner in walk(node))
+        self.bound = bound = [*changes(node.body).bound]
+        self.locals = {*self.params, *(p for p in bound if "." not in p)}
+        self.locals -= self.globals | self.outer
+        self.flags: list[str] = []
+
+    def new(self, kind: str) -> str:
+        self.numbers[0] += 1
+        return f"{PREFIX}{kind}{self.numbers[0]}"
+
+    def flag(self, kind: str) -> str:
+        """A new variable of the function."""
+        return self.variable(self.new(kind))
+
+    def variable(self, identifier: str) -> str:
+        if identifier not in self.locals:
+            self.locals.add(identifier)
+            self.flags.append(identifier)
+        return identifier
+
+    def perhaps_bound(self, nodes: Iterable[ast.AST]) -> Names:
+        """The names that `:=` binds in operands that a traced value may skip."""
+        return perhaps_bound(nodes) if self.has_walrus else NONE
+
+    def surely_bound(self, node: ast.AST) -> tuple[Names, Names]:
+        """The names that `:=` has surely bound once an expression holds, and once it does not."""
+        return surely_bound(node) if self.has_walrus else (NONE, NONE)
+
+    def outlives_some(self, names: Names) -> bool:
+        """Whether other functions may see one of these variables."""
+        return any(self.outlives(one) or one in self.shared for one in names)
+
+    def outlives(self, place: str) -> bool:
+        """Whether a place is still there when the function has ended."""
+        return "." in place or place in self.globals or place in self.outer
+
+    def kept(self, places: Iterable[str], live: set[str]) -> list[str]:
+        """The places that control flow must carry: the live ones, and all attributes."""
+        return [p for p in places if "." in p or p in live or p in self.always_live]
+
+    def function(
+        self, function: str, body: Sequence[ast.stmt], origin: Sequence[ast.stmt]
+    ) -> ast.FunctionDef:
+        """A function of these statements that changes the variables of this one."""
+        names = [
+            place
+            for place in changes(origin).bound
+            if place in self.locals or place in self.globals or place in self.outer
+        ]
+        statements: list[ast.stmt] = [*self.declarations(names), *body]
+        return definition(function, no_arguments(), statements or [ast.Pass()])
+
+    def declarations(self, names: Sequence[str]) -> list[ast.stmt]:
+        declared: list[ast.stmt] = []
+        outside = [n for n in names if n in self.globals]
+        inside = [n for n in names if n not in self.globals]
+        if outside:
+            declared.append(ast.Global(outside))
+        if inside:
+            declared.append(ast.Nonlocal(inside))
+        return declared
+
+
+def own_statements(stmts: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    """Statements of a function, at any depth, those of nested functions and classes left out."""
+    for stmt in stmts:
+        yield stmt
+        if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            yield from own_statements(children(stmt))

@@ -1,0 +1,64 @@
+"""Capturing costs little, however long the file, and whichever code the collector watches."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+
+import pytest
+
+from wend.capture.convert import captured
+
+TEXT = '''
+def settle_{k}(w, b, tolerance):
+    """Iterate x = tanh(W·x + b) until it stands still."""
+    x = b * 0.0
+    steps = 0
+    while True:
+        new = np.tanh(w @ x + b)
+        steps += 1
+        if abs(new - x).max() < tolerance:
+            break
+        x = new
+    for i in range(steps):
+        x = x * 0.5 if x.sum() > i else x + 1.0
+    return x, steps
+'''
+
+
+def functions(file: Path, count: int) -> list:
+    text = "".join(TEXT.format(k=k) for k in range(count))
+    file.write_text(text, encoding="utf-8")
+    names: dict = {}
+    exec(compile(text, str(file), "exec"), names)
+    return [value for name, value in names.items() if name.startswith("settle_")]
+
+
+def milliseconds(fun) -> float:
+    start = time.process_time()
+    captured(fun)
+    return (time.process_time() - start) * 1e3
+
+
+def test_a_small_function_takes_three_milliseconds(tmp_path: Path) -> None:
+    # The least of several: what else the machine does only adds.
+    files = (functions(tmp_path / f"small{k}.py", 1) for k in range(8))
+    assert min(milliseconds(fun) for (fun,) in files) <= 3.0
+
+
+def test_so_does_one_in_a_long_file(tmp_path: Path) -> None:
+    files = (functions(tmp_path / f"long{k}.py", 300) for k in range(5))
+    assert min(milliseconds(funs[-1]) for funs in files) <= 3.0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_left_as_it_was(tmp_path: Path, enabled: bool) -> None:
+    (fun,) = functions(tmp_path / f"collector{enabled}.py", 1)
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        captured(fun)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -1,0 +1,81 @@
+"""`docs/python.md` is written from running code: what it shows is what happens."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "python.md"
+# A block of code, and what it prints or raises.
+EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
+
+
+def outcome(code: str, file: Path, names: dict[str, object]) -> str:
+    """What a block prints, and the error that ends it."""
+    file.parent.mkdir()
+    file.write_text(code, encoding="utf-8")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            exec(compile(code, str(file), "exec"), names)
+        except Exception as error:
+            notes = getattr(error, "__notes__", [])
+            print("\n".join([f"{type(error).__name__}: {error}", *notes]))
+    return re.sub(rf"{re.escape(str(file.parent.parent))}/\d+/", "", printed.getvalue())
+
+
+def test_every_block_does_what_the_page_shows(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": "example"}
+    counted = iter(range(10**6))
+
+    def as_it_is(block: re.Match[str]) -> str:
+        found = outcome(block["code"], tmp_path / str(next(counted)) / "example.py", names)
+        shown = f"```text\n{found}```\n" if found else ""
+        return f"```python\n{block['code']}```\n{shown}"
+
+    new = EXAMPLE.sub(as_it_is, page)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(new, encoding="utf-8")
+    assert new == page
+
+
+def literals(node: ast.AST) -> list[str]:
+    """The text that a string expression surely holds, in pieces."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return [text]
+        case ast.JoinedStr(values=parts):
+            return [piece for part in parts for piece in literals(part)]
+        case ast.Dict(values=parts):
+            return [piece for part in parts for piece in literals(part)]
+    return []
+
+
+def cures() -> Iterator[tuple[str, str]]:
+    """What refusals say to write instead, each with its file."""
+    rooms = ROOT / "src" / "wend"
+    for file in sorted([*rooms.glob("capture/*.py"), *rooms.glob("trace/*.py")]):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.keyword(arg="cure", value=value):
+                    found = literals(value)
+                case ast.Assign(targets=[ast.Name(id="cure" | "_CURES")], value=value):
+                    found = literals(value)
+                case _:
+                    continue
+            yield from ((file.name, piece) for piece in found if len(piece) > 12)
+
+
+def test_every_refusal_is_on_the_page() -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert [f"{file}: {cure}" for file, cure in cures() if cure not in page] == []
