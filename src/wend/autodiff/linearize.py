@@ -53,5 +53,7 @@ def linearize(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Linear
     zeros = [b.zeros_like(result) for result in results]
     values = inline(again.forward, [*kept, *zeros], b.nodes)
     moving = [t for t, flag in zip(tangents, pair.connected, strict=True) if flag]
+    grads = values[: len(found)]  # zeros, of the types of cotangents: those are never maybes
+    moving = [b.instantiate(t, grad) for t, grad in zip(moving, grads, strict=True)]
     moved = inline(again.backward, [*values[len(found) :], *moving], b.nodes)
     return Linearized(pair.forward, b.finish(moved), again.connected)
