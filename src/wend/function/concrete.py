@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from wend.autodiff.jvp import JVP, jvp
+from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.choose import choose
 from wend.backends.protocol import Executable
@@ -37,7 +39,7 @@ class ConcreteFunction:
         )
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
         self._executables: dict[tuple[str, Graph], Executable] = {}
-        self._derivatives: dict[Any, VJP] = {}
+        self._derivatives: dict[Any, Any] = {}
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
@@ -57,9 +59,20 @@ class ConcreteFunction:
 
     def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        if (wrt, seeded) not in self._derivatives:
-            self._derivatives[wrt, seeded] = vjp(self.graph, wrt, seeded)
-        return self._derivatives[wrt, seeded]
+        return self._once(("vjp", wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
+
+    def jvp(self, wrt: tuple[int, ...]) -> JVP:
+        """The graph of values and tangents, for tangents of these params."""
+        return self._once(("jvp", wrt), lambda: jvp(self.graph, wrt))
+
+    def linearize(self, wrt: tuple[int, ...], chosen: tuple[int, ...]) -> Linearized:
+        """The graph and its linear part, for tangents of these params and results."""
+        return self._once(("linear", wrt, chosen), lambda: linearize(self.graph, wrt, chosen))
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._derivatives:
+            self._derivatives[key] = make()
+        return self._derivatives[key]
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
