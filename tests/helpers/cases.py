@@ -314,7 +314,9 @@ def push_graph(graph: Graph, only: Sequence[int] | None = None) -> tuple[Graph, 
     pushed = jvp(graph, moving(graph, only))
     assert_round_trip(pushed.graph)
     tangents = pushed.graph.results[len(graph.results) :]
-    for result, tangent in zip(_chosen(pushed.graph.results, pushed.connected), tangents):
+    for result, tangent in zip(
+        _chosen(pushed.graph.results, pushed.connected), tangents, strict=True
+    ):
         assert result.type == tangent.type, f"a tangent of {result.type} is {tangent.type}"
     places = [i for i, is_connected in enumerate(pushed.connected) if is_connected]
     whole = pushed.graph

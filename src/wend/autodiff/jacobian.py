@@ -31,7 +31,9 @@ def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int])
     moving = [k for k in chosen if pushed.connected[k]]
     order = [k for k, flag in enumerate(pushed.connected) if flag]
     tangents = pushed.graph.results[len(graph.results) :]
-    linear, used = _tangents_only(pushed.graph, [tangents[order.index(k)] for k in moving], len(params))
+    linear, used = _tangents_only(
+        pushed.graph, [tangents[order.index(k)] for k in moving], len(params)
+    )
     ends = [params[i] for i in wrt]
     rows = _on_basis(b, linear, [params[i] for i in used], ends, [results[k] for k in moving])
     blocks: list[Value] = []
@@ -59,20 +61,18 @@ def jacobian_by_rows(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) ->
     ends = [results[k] for k in chosen]
     found = [params[i] for i, flag in zip(wrt, pair.connected, strict=True) if flag]
     rows = iter(_on_basis(b, pair.backward, residuals, ends, found))
-    parts = [
-        _cut(b, next(rows), ends) if flag else None for flag in pair.connected
-    ]
+    parts = [_cut(b, next(rows), ends) if flag else None for flag in pair.connected]
     blocks = [
-        _zeros(b, end, params[i], params[i].tensor.dtype) if part is None else _shaped(b, part[k], end, params[i])
+        _zeros(b, end, params[i], params[i].tensor.dtype)
+        if part is None
+        else _shaped(b, part[k], end, params[i])
         for k, end in enumerate(ends)
         for i, part in zip(wrt, parts, strict=True)
     ]
     return b.finish([*results, *blocks])
 
 
-def _tangents_only(
-    graph: Graph, tangents: Sequence[Value], count: int
-) -> tuple[Graph, list[int]]:
+def _tangents_only(graph: Graph, tangents: Sequence[Value], count: int) -> tuple[Graph, list[int]]:
     """The graph without what only its values need; and which of its first params it still reads.
 
     Effects are among what goes: they belong to the run that gives the values.
@@ -106,7 +106,7 @@ def _on_basis(
     if total == 1:
         seeds = [b.ones_like(end) if _size(end) == 1 else b.zeros_like(end) for end in ends]
         found = inline(linear, [*fixed, *seeds], b.nodes)
-        return [b.insert_axes(b.refine(x, like.type), axes=(0,)) for x, like in zip(found, likes)]
+        return [b.insert_axes(b.refine(x, like.type), axes=(0,)) for x, like in zip(found, likes, strict=True)]
     outer = [_number(b, ends), *fixed, *ends]
     lists = [ListType(like.type) for like in likes]
     before, after = _open("before", lists, outer), _open("after", lists, outer)

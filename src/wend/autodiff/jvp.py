@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wend.autodiff.push import Ahead, Pusher
 from wend.autodiff.push_if import push_call, push_if
 from wend.autodiff.push_while import push_while
-from wend.base.zero import ZERO
+from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
@@ -42,7 +42,7 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> JVP:
     ahead.open(graph.params, [i in set(wrt) for i in range(len(graph.params))])
     _pusher.push(ahead, graph.nodes)
     tangents = [ahead.tangent(result) for result in graph.results]
-    found = [tangent for tangent in tangents if tangent is not ZERO]
+    found = [tangent for tangent in tangents if not isinstance(tangent, Zero)]
     values = [ahead.values[result] for result in graph.results]
     connected = tuple(tangent is not ZERO for tangent in tangents)
     return JVP(ahead.b.finish([*values, *found]), connected)

@@ -139,10 +139,9 @@ class Pusher:
                     found = _push_together(b, node, tangents)
                 case Explicit() if _is_linear(node, tangents):
                     found = _push_together(b, node, tangents)
-                case Explicit(jvp=None, vjp=vjp):
-                    found = push_explicit(b, node, vjp, tangents)
-                case Explicit(jvp=jvp):
-                    found = jvp(b, node, tuple(tangents))
+                case Explicit(vjp=vjp, jvp=jvp):
+                    given = tuple(tangents)
+                    found = jvp(b, node, given) if jvp else push_explicit(b, node, vjp, given)
                 case _:
                     raise MissingRuleError(f"{node.op.name}{at(node.source)} has no derivative")
         return Pushed(node.results, found)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wend.autodiff.push import Pushed, Pusher, Tangent
 from wend.base.zero import ZERO, Zero
-from wend.ir.graph import Graph, Node
+from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
 
@@ -44,7 +44,7 @@ def _push_regions(
     return graphs, moves
 
 
-def _given(tangents: Sequence[Tangent]) -> list[Tangent]:
+def _given(tangents: Sequence[Tangent]) -> list[Value]:
     return [tangent for tangent in tangents if not isinstance(tangent, Zero)]
 
 

@@ -40,13 +40,9 @@ class _Loop:
         self.carry = list(moves[: len(w.carry)])
         invariants = moves[len(w.carry) :]
         while True:
-            self.before, self.before_tangents = p.push_region(
-                w.before, [*self.carry, *invariants]
-            )
+            self.before, self.before_tangents = p.push_region(w.before, [*self.carry, *invariants])
             self.forwarded = _moving(self.before, w.forwarded)
-            self.after, self.after_tangents = p.push_region(
-                w.after, [*self.forwarded, *invariants]
-            )
+            self.after, self.after_tangents = p.push_region(w.after, [*self.forwarded, *invariants])
             following = _moving(self.after, w.next_carry)
             grown = [old or new for old, new in zip(self.carry, following, strict=True)]
             if grown == self.carry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
@@ -16,6 +16,8 @@ from wend.ir.graph import Graph
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType
 from wend.trace.traced import Traced
+
+T = TypeVar("T")
 
 
 class ConcreteFunction:
@@ -59,20 +61,21 @@ class ConcreteFunction:
 
     def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        return self._once(("vjp", wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
+        return self._once(VJP, (wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
 
     def jvp(self, wrt: tuple[int, ...]) -> JVP:
         """The graph of values and tangents, for tangents of these params."""
-        return self._once(("jvp", wrt), lambda: jvp(self.graph, wrt))
+        return self._once(JVP, (wrt,), lambda: jvp(self.graph, wrt))
 
     def linearize(self, wrt: tuple[int, ...], chosen: tuple[int, ...]) -> Linearized:
         """The graph and its linear part, for tangents of these params and results."""
-        return self._once(("linear", wrt, chosen), lambda: linearize(self.graph, wrt, chosen))
+        return self._once(Linearized, (wrt, chosen), lambda: linearize(self.graph, wrt, chosen))
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._derivatives:
-            self._derivatives[key] = make()
-        return self._derivatives[key]
+    def _once(self, kind: type[T], key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        if (kind, key) not in self._derivatives:
+            self._derivatives[kind, key] = make()
+        found: T = self._derivatives[kind, key]
+        return found
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))

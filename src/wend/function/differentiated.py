@@ -36,6 +36,7 @@ def derived(
 
 
 def signature_of(fun: Callable[..., Any]) -> Signature:
+    """How calls of a function are bound."""
     return fun.signature if isinstance(fun, Function) else Signature(fun)
 
 
@@ -153,7 +154,7 @@ def differentiated_part(what: str, traced: Traced, has_aux: bool) -> Any:
     if not has_aux:
         return numbered
     if not isinstance(numbered, tuple) or len(numbered) != 2:
-        raise StructureError(f"{what}: has_aux=True takes a function that returns (value, aux)")
+        raise StructureError(f"{what}: has_aux=True takes a pair (value, aux)")
     return numbered[0]
 
 

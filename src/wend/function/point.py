@@ -1,4 +1,4 @@
-"""A function at the primals it is differentiated at: what `vjp`, `jvp`, `linearize` have in common."""
+"""A function at given primals: what `vjp`, `jvp` and `linearize` have in common."""
 
 from __future__ import annotations
 
