@@ -81,9 +81,7 @@ def test_linear_part(program):
     np.testing.assert_allclose((value, f_lin(*tangents)), expected, rtol=EXACT, atol=EXACT)
     others = directions(program, 1)
     both = f_lin(*(2 * a - b for a, b in zip(tangents, others, strict=True)))
-    np.testing.assert_allclose(
-        both, 2 * f_lin(*tangents) - f_lin(*others), rtol=EXACT, atol=EXACT
-    )
+    np.testing.assert_allclose(both, 2 * f_lin(*tangents) - f_lin(*others), rtol=EXACT, atol=EXACT)
 
 
 def test_jacobians_are_the_gradient(program):
@@ -105,8 +103,7 @@ def test_every_way_to_second_order(program):
 
     def reverse(fun):
         return lambda *args: sum(
-            wnp.sum(g * t)
-            for g, t in zip(wend.grad(fun, numbers)(*args), tangents, strict=True)
+            wnp.sum(g * t) for g, t in zip(wend.grad(fun, numbers)(*args), tangents, strict=True)
         )
 
     expected = along(wend.grad(reverse(unrolled(program)), numbers)(*program.args), tangents)

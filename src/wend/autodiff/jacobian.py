@@ -106,7 +106,10 @@ def _on_basis(
     if total == 1:
         seeds = [b.ones_like(end) if _size(end) == 1 else b.zeros_like(end) for end in ends]
         found = inline(linear, [*fixed, *seeds], b.nodes)
-        return [b.insert_axes(b.refine(x, like.type), axes=(0,)) for x, like in zip(found, likes, strict=True)]
+        return [
+            b.insert_axes(b.refine(x, like.type), axes=(0,))
+            for x, like in zip(found, likes, strict=True)
+        ]
     outer = [_number(b, ends), *fixed, *ends]
     lists = [ListType(like.type) for like in likes]
     before, after = _open("before", lists, outer), _open("after", lists, outer)

@@ -110,11 +110,13 @@ class Point:
         what, of = "pullback: the cotangent", "the value"
         leaves = subtrees(what, of, self.output_tree, cotangent)
         places = zip(self.output_types, leaves, trees.paths(self.output_tree), strict=True)
-        return [
+        fit = [
             fitted(f"{what}{path}", f"{of}{path}", type, leaf)
             for type, leaf, path in places
             if is_differentiable(type)
         ]
+        likes = [self.results[k] for k in self.outputs if k in self.seeded]
+        return [_sized_like(leaf, like) for leaf, like in zip(fit, likes, strict=True)]
 
     def tangents(self, given: tuple[Any, ...]) -> list[Any]:
         """The leaves of tangents of the primals that belong to floats, cast to their dtypes.
@@ -131,7 +133,8 @@ class Point:
         for place, leaf in zip(leaves, self._unpacked(treedef, args, given), strict=True):
             if place in of_moving:
                 what, of = f"{self.name}: the tangent of {names[place]}", names[place]
-                found.append(fitted(what, of, of_moving[place], leaf))
+                leaf = fitted(what, of, of_moving[place], leaf)
+                found.append(_sized_like(leaf, primals.leaves[place]))
             elif leaf is not None:
                 what = f"{self.name}: {names[place]} has a tangent but is no float."
                 cure = "give None as its tangent, or make it a float."
@@ -222,6 +225,19 @@ def fitted(what: str, of: str, wanted: TensorType, leaf: Any) -> Any:
         cure = "give it that shape."
         raise ShapeError(explain(f"{what} is {found_type}, {of} is {wanted}", cure=cure))
     return leaf
+
+
+def _sized_like(x: Any, like: Any) -> Any:
+    """In a trace, the array with its sizes under the names of another: that checks as it runs."""
+    recording = current()
+    if recording is None:
+        return x
+    value, wanted = recording.lift(x), recording.lift(like)
+    if value.type == wanted.type:
+        return x
+    b = recording.b
+    known = value.tensor.shape is not None and wanted.tensor.shape is not None
+    return recording.wrap(b.reshape_like(value, wanted) if known else b.refine(value, wanted.type))
 
 
 def _nothing(leaf: Any) -> None:
