@@ -215,7 +215,8 @@ def fitted(what: str, of: str, wanted: TensorType, leaf: Any) -> Any:
         raise StructureError(explain(f"{what} is {found}, {of} is {wanted}", cure=cure))
     leaf = as_array(leaf)
     given = leaf_type(leaf)
-    if given.weak or given.type.dtype == wanted.dtype:
+    narrows = given.type.dtype.kind == "c" and wanted.dtype.kind != "c"
+    if given.type.dtype == wanted.dtype or (given.weak and not narrows):
         leaf = cast(leaf, wanted.dtype)
     found_type = tensor_type(leaf)
     if found_type.dtype != wanted.dtype:
