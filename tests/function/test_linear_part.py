@@ -15,7 +15,8 @@ from wend.passes.pipeline import OPTIMIZE, run_passes
 
 def linear_graph(fun, *args):
     graph = traced(fun, *args)
-    split = linearize(graph, range(len(graph.params)), range(len(graph.results)))
+    wrt = range(len(graph.params) - len(graph.captures))
+    split = linearize(graph, wrt, range(len(graph.results)))
     return run_passes(split.linear, OPTIMIZE)
 
 

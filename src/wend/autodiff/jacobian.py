@@ -41,10 +41,8 @@ def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int])
         if k not in moving:
             blocks += [_zeros(b, results[k], end, results[k].tensor.dtype) for end in ends]
             continue
-        rank = len(results[k].tensor.dims)
         for part, end in zip(_cut(b, rows[moving.index(k)], ends), ends, strict=True):
-            turned = b.transpose(part, perm=(*range(1, rank + 1), 0))
-            blocks.append(_shaped(b, turned, results[k], end))
+            blocks.append(_shaped(b, _first_axis_last(b, part, results[k]), results[k], end))
     return b.finish([*results, *blocks])
 
 
@@ -103,13 +101,9 @@ def _on_basis(
     if not likes:
         return []
     total = _total(ends)
-    if total == 1:
-        seeds = [b.ones_like(end) if _size(end) == 1 else b.zeros_like(end) for end in ends]
-        found = inline(linear, [*fixed, *seeds], b.nodes)
-        return [
-            b.insert_axes(b.refine(x, like.type), axes=(0,))
-            for x, like in zip(found, likes, strict=True)
-        ]
+    if total == 1 and len(ends) == 1:  # one vector: neither a loop nor an axis
+        found = inline(linear, [*fixed, b.ones_like(ends[0])], b.nodes)
+        return [b.refine(x, like.type) for x, like in zip(found, likes, strict=True)]
     outer = [_number(b, ends), *fixed, *ends]
     lists = [ListType(like.type) for like in likes]
     before, after = _open("before", lists, outer), _open("after", lists, outer)
@@ -198,6 +192,12 @@ def _cut(b: Build, stacked: Value, ends: Sequence[Value]) -> list[Value]:
         found.append(b.narrow(stacked, start, stop, axis=0, size=_size(end)))
         start = stop
     return found
+
+
+def _first_axis_last(b: Build, x: Value, like: Value) -> Value:
+    """Columns as columns; of a single one that has the type of `like` nothing is to be turned."""
+    rank = len(like.tensor.dims)
+    return x if x.type == like.type else b.transpose(x, perm=(*range(1, rank + 1), 0))
 
 
 def _shaped(b: Build, x: Value, first: Value, then: Value) -> Value:
