@@ -44,7 +44,10 @@ def test_a_loop_in_a_branch_in_a_loop_is_two_loops():
     graph = pushed(lambda x: wend.while_loop(lambda v: v < 8.0, body, x), 0.1)
     assert (graph.count("while"), graph.count("if")) == (2, 1)
     h = 1e-7
-    fun = lambda x: wend.while_loop(lambda v: v < 8.0, body, x)
+
+    def fun(x):
+        return wend.while_loop(lambda v: v < 8.0, body, x)
+
     slope = (fun(0.1 + h) - fun(0.1 - h)) / (2 * h)
     np.testing.assert_allclose(wend.jvp(fun, (0.1,), (1.0,))[1], slope, rtol=1e-6)
 
@@ -165,7 +168,9 @@ def check_orders(program: Program, fun=None) -> None:
     """Forward over forward, over reverse, and reverse over forward against reverse twice."""
     fun = fun or staged(program)
     signature = fun.input_signature if isinstance(fun, wend.Function) else None
-    forward = lambda x, y, v: wend.jvp(fun, (x, y, v), TANGENTS)[1]
+
+    def forward(x, y, v):
+        return wend.jvp(fun, (x, y, v), TANGENTS)[1]
 
     def reverse(x, y, v):
         dx, dy, dv = wend.grad(fun, (0, 1, 2))(x, y, v)

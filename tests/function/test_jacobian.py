@@ -88,7 +88,10 @@ def test_argnums_keywords_and_aux(transform):
 @BOTH
 def test_one_loop(transform):
     """A mapped pass is one While, of a function without loops the only one."""
-    fun = lambda x: wnp.sin(x) * wnp.sum(x)
+
+    def fun(x):
+        return wnp.sin(x) * wnp.sum(x)
+
     graph = run_passes(traced(transform(fun), X), OPTIMIZE)
     check_graph(graph)
     assert graph.count("while") == 1
@@ -96,14 +99,18 @@ def test_one_loop(transform):
 
 
 def test_jacfwd_of_a_loop_is_a_loop_in_a_loop():
-    fun = lambda x: wend.while_loop(lambda v: wnp.sum(v) < 9.0, lambda v: v * v + 1.0, x)
+    def fun(x):
+        return wend.while_loop(lambda v: wnp.sum(v) < 9.0, lambda v: v * v + 1.0, x)
+
     graph = run_passes(traced(wend.jacfwd(fun), X), OPTIMIZE)
     assert graph.count("while") == 2
     assert graph.count("list_get") == 0  # no records
 
 
 def test_jacrev_runs_the_function_once():
-    fun = lambda x: wnp.exp(wnp.linalg.inv(x))
+    def fun(x):
+        return wnp.exp(wnp.linalg.inv(x))
+
     graph = run_passes(traced(wend.jacrev(fun), np.eye(2)), OPTIMIZE)
     (loop,) = [node for node in graph.nodes if node.op.name == "while"]
     assert "exp" not in [node.op.name for region in loop.regions for node in region.walk()]
@@ -139,7 +146,10 @@ def test_effects_happen_once(transform, capsys):
 @BOTH
 def test_unknown_sizes(transform):
     """Even the size of the Jacobian is only known when it runs."""
-    fun = lambda x, m: (m @ x, wnp.sum(x * x))
+
+    def fun(x, m):
+        return (m @ x, wnp.sum(x * x))
+
     spec = wend.TensorSpec
     whole = wend.function(transform(fun), input_signature=[spec([None]), spec([None, None])])
     check_graph(whole.get_concrete_function().graph)
@@ -155,7 +165,9 @@ def test_unknown_sizes(transform):
 
 
 def test_every_composition():
-    fun = lambda x: wend.fori_loop(0, 3, lambda i, v: wnp.sin(v) * v[::-1], x)
+    def fun(x):
+        return wend.fori_loop(0, 3, lambda i, v: wnp.sin(v) * v[::-1], x)
+
     modes = (wend.jacfwd, wend.jacrev)
     found = [outer(inner(fun))(X) for outer in modes for inner in modes]
     expected = measured(wend.jacrev(fun), X)
@@ -182,7 +194,9 @@ def test_hessian():
 
 
 def test_hessian_of_two_arguments():
-    fun = lambda x, y: wnp.sum(x * x) * y**3
+    def fun(x, y):
+        return wnp.sum(x * x) * y**3
+
     (xx, xy), (yx, yy) = wend.hessian(fun, (0, 1))(X, 2.0)
     np.testing.assert_allclose(xx, 16 * np.eye(3))
     np.testing.assert_allclose(xy, 24 * X)
@@ -193,17 +207,26 @@ def test_hessian_of_two_arguments():
 
 
 def test_inside_functions_loops_and_gradients():
-    fun = lambda x: x * wnp.sum(x * x)
+    def fun(x):
+        return x * wnp.sum(x * x)
 
     @wend.function
     def newton(x):
-        step = lambda i, x: x - wnp.linalg.solve(wend.jacfwd(fun)(x), fun(x) - 1.0)
+        def step(i, x):
+            return x - wnp.linalg.solve(wend.jacfwd(fun)(x), fun(x) - 1.0)
+
         return wend.fori_loop(0, 20, step, x)
 
     np.testing.assert_allclose(fun(newton(np.ones(3))), 1.0)
-    trace = lambda x: wnp.trace(wend.jacrev(fun)(x))
+
+    def trace(x):
+        return wnp.trace(wend.jacrev(fun)(x))
+
     np.testing.assert_allclose(wend.grad(trace)(X), measured(trace, X), rtol=1e-6)
-    directional = lambda x: wend.jvp(wend.jacfwd(fun), (x,), (np.ones(3),))[1]
+
+    def directional(x):
+        return wend.jvp(wend.jacfwd(fun), (x,), (np.ones(3),))[1]
+
     np.testing.assert_allclose(directional(X), wend.hessian(fun)(X).sum(-1), rtol=1e-12)
 
 
@@ -219,7 +242,9 @@ def test_of_a_decorated_function():
 
 
 def test_native_scalars():
-    fun = lambda x: wend.while_loop(lambda v: v < 8.0, lambda v: v * v, x)
+    def fun(x):
+        return wend.while_loop(lambda v: v < 8.0, lambda v: v * v, x)
+
     with wend.config(backend="native"):
         assert wend.hessian(fun)(2.0) == 48.0
         assert wend.jacfwd(fun)(2.0) == wend.jacrev(fun)(2.0) == 32.0

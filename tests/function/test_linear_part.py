@@ -37,7 +37,10 @@ def test_what_the_function_computes_is_not_computed_again():
 def test_a_loop_is_not_run_again():
     """Its records are read; of the loops of the linear part none decides by data."""
     matrix = np.array([[0.5, 1.0], [1.5, -0.5]])
-    grow = lambda v: wnp.tanh(matrix @ v) + v
+
+    def grow(v):
+        return wnp.tanh(matrix @ v) + v
+
     graph = linear_graph(
         lambda x: wend.while_loop(lambda v: wnp.sum(v) < 8.0, grow, x), np.array([0.1, 0.2])
     )

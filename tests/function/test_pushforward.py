@@ -30,14 +30,18 @@ def test_pytrees():
 
 
 def test_integers_inside_pytrees():
-    fun = lambda p: p["x"] * p["n"] * p["i"][1]
+    def fun(p):
+        return p["x"] * p["n"] * p["i"][1]
+
     p = {"x": 2.0, "n": 3, "i": np.arange(2), "none": None}
     t = {"x": 1.0, "n": None, "i": None, "none": None}
     assert wend.jvp(fun, (p,), (t,)) == (6.0, 3.0)
 
 
 def test_an_argument_without_floats_has_none_for_a_tangent():
-    fun = lambda x, sizes: x * sizes["a"] * sizes["b"][0]
+    def fun(x, sizes):
+        return x * sizes["a"] * sizes["b"][0]
+
     assert wend.jvp(fun, (2.0, {"a": 3, "b": [1]}), (1.0, None)) == (6.0, 3.0)
 
 
@@ -115,12 +119,15 @@ def test_closures_over_traced_values_move_from_outside():
 
 
 def test_in_the_body_of_a_loop():
-    fun = lambda v: v * v * v
+    def fun(v):
+        return v * v * v
 
     def descend(x):
         return wend.fori_loop(0, 5, lambda i, x: x - 0.1 * wend.jvp(fun, (x,), (1.0,))[1], x)
 
-    plain = lambda x: wend.fori_loop(0, 5, lambda i, x: x - 0.1 * 3.0 * x * x, x)
+    def plain(x):
+        return wend.fori_loop(0, 5, lambda i, x: x - 0.1 * 3.0 * x * x, x)
+
     assert descend(0.5) == pytest.approx(plain(0.5), rel=1e-12)
     assert wend.grad(descend)(0.5) == pytest.approx(wend.grad(plain)(0.5), rel=1e-12)
     assert wend.hessian(descend)(0.5) == pytest.approx(wend.hessian(plain)(0.5), rel=1e-12)

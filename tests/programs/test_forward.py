@@ -127,9 +127,14 @@ def test_two_trips_of_three_carries():
 
 
 def test_doubling_and_factorial():
-    double = lambda x: wend.fori_loop(0, 3, lambda i, x: x * 2, x)
+    def double(x):
+        return wend.fori_loop(0, 3, lambda i, x: x * 2, x)
+
     assert wend.jvp(double, (2.0,), (1.0,)) == (16.0, 8.0)
-    factorial = lambda x: wend.fori_loop(0, 3, lambda i, x: x * (i + 1), x)
+
+    def factorial(x):
+        return wend.fori_loop(0, 3, lambda i, x: x * (i + 1), x)
+
     assert wend.jvp(factorial, (2.0,), (1.0,)) == (12.0, 6.0)
 
 
@@ -169,7 +174,9 @@ def derivatives(fun, at, modes):
 
 @pytest.mark.parametrize("modes", ["ffff", "rrrr", "frfr", "rfrf", "ffrr", "rrff"])
 def test_four_squarings(modes):
-    power = lambda x: wend.fori_loop(0, 4, lambda i, x: x * x, x)
+    def power(x):
+        return wend.fori_loop(0, 4, lambda i, x: x * x, x)
+
     expected = [0.4401266687, 7.4126596826, 117.0419949877, 1724.8293998191, 23602.9286291040]
     np.testing.assert_allclose(derivatives(power, 0.95, modes), expected, rtol=1e-9)
 
@@ -179,7 +186,9 @@ def test_polynomial_by_scan(modes):
     coefficients = np.array([1.0, 2.0, -3.0, 4.0])
 
     def polynomial(x):
-        step = lambda c, a: ((c[0] + a * c[1], c[1] * x), None)
+        def step(c, a):
+            return ((c[0] + a * c[1], c[1] * x), None)
+
         return wend.scan(step, (0.0, 1.0), coefficients)[0][0]
 
     assert derivatives(polynomial, 2.0, modes) == [25.0, 38.0, 42.0]
@@ -187,14 +196,21 @@ def test_polynomial_by_scan(modes):
 
 @pytest.mark.parametrize("modes", ["fff", "frf", "rfr", "rrf", "ffr", "rff"])
 def test_cos_of_cos(modes):
-    fun = lambda x: wend.fori_loop(0, 2, lambda i, x: wnp.cos(x), x)
+    def fun(x):
+        return wend.fori_loop(0, 2, lambda i, x: wnp.cos(x), x)
+
     expected = [0.8575532, 0.4328487, -0.3292817, -1.9089936]
     np.testing.assert_allclose(derivatives(fun, 1.0, modes), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("modes", ["ff", "fr", "rf"])
 def test_no_trip(modes):
-    fun = lambda x: wend.while_loop(lambda v: v < 0.0, lambda v: v * v, x) * x
+    def fun(x):
+        return wend.while_loop(lambda v: v < 0.0, lambda v: v * v, x) * x
+
     assert derivatives(fun, 3.0, modes) == [9.0, 6.0, 2.0]
-    counted = lambda x: wend.fori_loop(0, 0, lambda i, c: (c[0] * x, c[0]), (1.0, x))[1]
+
+    def counted(x):
+        return wend.fori_loop(0, 0, lambda i, c: (c[0] * x, c[0]), (1.0, x))[1]
+
     assert derivatives(counted, 3.0, modes) == [3.0, 1.0, 0.0]
