@@ -133,7 +133,7 @@ def test_a_matrix_of_unknown_rank():
     found = jvp(parse(text), [0])
     check_graph(found.graph)
     x, t = np.ones((2, 3)), np.full((2, 3), 0.5)
-    value, tangent = run(found.graph, [x, t])
+    _value, tangent = run(found.graph, [x, t])
     np.testing.assert_allclose(tangent, t * (np.cos(1) + np.sin(1)))
 
 

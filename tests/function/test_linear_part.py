@@ -56,7 +56,7 @@ def test_pytrees_integers_and_zeros():
         return {"y": p["w"] * n, "n": n, "z": wnp.floor(p["s"])}
 
     p = {"w": np.arange(2.0), "s": 1.5}
-    value, f_lin = wend.linearize(fun, p, 3)
+    _value, f_lin = wend.linearize(fun, p, 3)
     tangent = f_lin({"w": np.ones(2), "s": 1.0}, None)
     np.testing.assert_array_equal(tangent["y"], [3, 3])
     assert tangent["n"] is None
@@ -82,7 +82,7 @@ def test_it_keeps_the_values_of_its_run():
 def test_in_traces_and_loops():
     @wend.function
     def fun(x):
-        value, f_lin = wend.linearize(lambda x: wend.fori_loop(0, 3, lambda i, v: v * v, x), x)
+        _value, f_lin = wend.linearize(lambda x: wend.fori_loop(0, 3, lambda i, v: v * v, x), x)
         return wend.fori_loop(0, 2, lambda i, t: f_lin(t), 1.0)
 
     assert fun(2.0) == (8 * 2.0**7) ** 2

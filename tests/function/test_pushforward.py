@@ -66,7 +66,7 @@ def test_dtypes():
 
 
 def test_what_does_not_move_has_zeros():
-    value, tangent = wend.jvp(lambda x: (wnp.floor(x), wend.stop_gradient(x)), (1.5,), (1.0,))
+    _value, tangent = wend.jvp(lambda x: (wnp.floor(x), wend.stop_gradient(x)), (1.5,), (1.0,))
     assert tangent == (0.0, 0.0)
     _, tangent = wend.jvp(lambda x: np.ones(2), (1.5,), (1.0,))
     np.testing.assert_array_equal(tangent, [0, 0])
@@ -105,7 +105,7 @@ def test_static_arguments():
 
 def test_captured_values_do_not_move():
     captured = np.array([2.0, 3.0])
-    value, tangent = wend.jvp(lambda x: x * captured, (np.ones(2),), (np.ones(2),))
+    _value, tangent = wend.jvp(lambda x: x * captured, (np.ones(2),), (np.ones(2),))
     np.testing.assert_array_equal(tangent, captured)
 
 
@@ -148,7 +148,7 @@ def test_plain_python_loops_are_captured():
 def test_complex_numbers():
     """Tangents are complex as their primals; D19."""
     z, t = 1.0 + 2.0j, 0.5 - 1.0j
-    value, tangent = wend.jvp(lambda z: z * z, (z,), (t,))
+    _value, tangent = wend.jvp(lambda z: z * z, (z,), (t,))
     np.testing.assert_allclose(tangent, 2 * z * t)
     _, tangent = wend.jvp(lambda z: wnp.abs(z), (z,), (t,))
     np.testing.assert_allclose(tangent, (z.conjugate() * t).real / abs(z))

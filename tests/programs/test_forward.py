@@ -49,7 +49,7 @@ def test_tangent(program, backend):
                 wend.jvp(program.fun, program.args, tangents)
             return
         value, tangent = wend.jvp(program.fun, program.args, tangents)
-    expected, path = decisions(program)
+    expected, _path = decisions(program)
     np.testing.assert_allclose(value, expected, rtol=EXACT, atol=EXACT)
     np.testing.assert_allclose(tangent, complex_step(program, tangents), rtol=EXACT, atol=EXACT)
 
