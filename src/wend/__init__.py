@@ -15,9 +15,14 @@ from wend.function.concrete import ConcreteFunction as ConcreteFunction
 from wend.function.function import Function as Function
 from wend.function.function import function as function
 from wend.function.function import jit as jit
-from wend.function.gradients import grad as grad
-from wend.function.gradients import value_and_grad as value_and_grad
-from wend.function.gradients import vjp as vjp
+from wend.function.gradient import grad as grad
+from wend.function.gradient import value_and_grad as value_and_grad
+from wend.function.jacobian import hessian as hessian
+from wend.function.jacobian import jacfwd as jacfwd
+from wend.function.jacobian import jacrev as jacrev
+from wend.function.linear_part import linearize as linearize
+from wend.function.pullback import vjp as vjp
+from wend.function.pushforward import jvp as jvp
 from wend.function.spec import TensorSpec as TensorSpec
 from wend.numpy.elementwise import stop_gradient as stop_gradient
 from wend.trace.branches import cond as cond

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wend.autodiff.jvp import jvp
+from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import vjp
 from wend.backends.numpy.backend import BACKEND
 from wend.base.zero import ZERO
@@ -301,3 +303,91 @@ def check_derivative(
         )
     if orders > 1 and grads:
         check_derivative(back, [*args, *given], tol, orders - 1)
+
+
+# Forward mode
+def push_graph(graph: Graph, only: Sequence[int] | None = None) -> tuple[Graph, list[int]]:
+    """The graph (params…, tangents of float params…) → tangents of results that have one.
+
+    Also which results those are.
+    """
+    pushed = jvp(graph, moving(graph, only))
+    assert_round_trip(pushed.graph)
+    tangents = pushed.graph.results[len(graph.results) :]
+    for result, tangent in zip(
+        _chosen(pushed.graph.results, pushed.connected), tangents, strict=True
+    ):
+        assert result.type == tangent.type, f"a tangent of {result.type} is {tangent.type}"
+    places = [i for i, is_connected in enumerate(pushed.connected) if is_connected]
+    whole = pushed.graph
+    return Graph(whole.name, whole.params, whole.nodes, tangents), places
+
+
+def _chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [value for value, flag in zip(values, flags, strict=False) if flag]
+
+
+def moving(graph: Graph, only: Sequence[int] | None = None) -> list[int]:
+    """The params that can have tangents."""
+    wrt = [i for i, type in enumerate(graph.param_types) if is_differentiable(type)]
+    return [i for i in wrt if only is None or i in only]
+
+
+def check_forward(
+    graph: Graph,
+    args: Sequence[Any],
+    tol: float,
+    orders: int,
+    only: Sequence[int] | None = None,
+) -> None:
+    """J t against finite differences, against Jᵀ and against linearize; then J of that."""
+    rng = np.random.default_rng(len(graph.nodes) + orders)
+    ahead, places = push_graph(graph, only)
+    wrt = moving(graph, only)
+    given = [like(args[i], random_like(rng)) for i in wrt]
+    tangents = dict(zip(wrt, given, strict=True))
+    results = run(graph, args)
+    found = dict(zip(places, run(ahead, [*args, *given]), strict=True))
+    for i, tangent in found.items():
+        assert has_type(tangent, graph.result_types[i]), f"type of tangent {i}"
+    both = [
+        run(graph, [moved(x, tangents.get(i), step) for i, x in enumerate(args)])
+        for step in (STEP, -STEP)
+    ]
+    cts = [like(result, random_like(rng)) for result in results]
+    size, measured, pushed = 1.0, 0.0, 0.0
+    for i, ct in enumerate(cts):
+        plus, minus = (paired(ct, side[i]) for side in both)
+        measured += (plus[0] - minus[0]) / (2 * STEP)
+        here = paired(ct, found.get(i))
+        pushed += here[0]
+        size += plus[1] * 1e-2 + here[1]
+    assert abs(pushed - measured) <= tol * size, (
+        f"order {3 - orders} of {graph.name}: ⟨ct, J t⟩ = {pushed}, measured {measured}\n{ahead}"
+    )
+    back, pulled = pull_back_graph(graph, only)
+    grads = run(back, [*args, *(ct for ct in cts if ct is not None)])
+    terms = [paired(grad, tangents[i]) for i, grad in zip(pulled, grads, strict=True)]
+    other = sum(term[0] for term in terms)
+    size += sum(term[1] for term in terms)
+    assert abs(pushed - other) <= 1e-9 * size, f"⟨ct, J t⟩ = {pushed}, ⟨Jᵀct, t⟩ = {other}"
+    check_linear_part(graph, args, tangents, found)
+    if orders > 1 and found:
+        check_forward(ahead, [*args, *given], tol, orders - 1)
+
+
+def check_linear_part(
+    graph: Graph, args: Sequence[Any], tangents: Mapping[int, Any], found: Mapping[int, Any]
+) -> None:
+    """`linearize` gives the same tangents."""
+    chosen = [i for i, type in enumerate(graph.result_types) if is_differentiable(type)]
+    split = linearize(graph, list(tangents), chosen)
+    assert_round_trip(split.forward)
+    assert_round_trip(split.linear)
+    values = run(split.forward, args)
+    residuals = values[len(graph.results) :]
+    moved_by = run(split.linear, [*(values[i] for i in chosen), *residuals, *tangents.values()])
+    connected = [i for i, flag in zip(chosen, split.connected, strict=True) if flag]
+    for i, tangent in zip(connected, moved_by, strict=True):
+        if i in found:
+            assert_same(tangent, found[i], tol=1e-9, role=f"linear part, result {i}")

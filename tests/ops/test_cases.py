@@ -10,6 +10,7 @@ from tests.helpers.cases import (
     assert_round_trip,
     assert_same,
     check_derivative,
+    check_forward,
     graph_of,
     has_type,
     like,
@@ -67,6 +68,21 @@ def test_derivatives_are_finite_differences(case: Case) -> None:
     for operands in case.smooth:
         args = [value_of(x) for x in operands]
         check_derivative(graph_of(case, operands), args, case.tol, case.orders, case.wrt)
+
+
+@pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
+def test_forward_mode_is_the_transpose_of_reverse_mode(case: Case) -> None:
+    for operands in case.smooth:
+        args = [value_of(x) for x in operands]
+        check_forward(graph_of(case, operands), args, case.tol, case.orders, case.wrt)
+
+
+@pytest.mark.parametrize(argvalues=[case for case in DERIVED if case.symbolic], **NAMED)
+def test_forward_mode_does_not_need_sizes(case: Case) -> None:
+    for operands in case.smooth:
+        args = [value_of(x) for x in operands]
+        unknown = graph_of(case, operands, [with_symbols(type_of(x)) for x in operands])
+        check_forward(unknown, args, case.tol, 1, case.wrt)
 
 
 @pytest.mark.parametrize(

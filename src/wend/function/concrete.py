@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from wend.autodiff.jvp import JVP, jvp
+from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.choose import choose
 from wend.backends.protocol import Executable
@@ -20,6 +22,8 @@ from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType
 from wend.trace.recording import current
 from wend.trace.traced import Traced
+
+T = TypeVar("T")
 
 
 class ConcreteFunction:
@@ -61,7 +65,7 @@ class ConcreteFunction:
         )
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
         self._executables: dict[tuple[str, Graph], Executable] = {}
-        self._derivatives: dict[Any, VJP] = {}
+        self._derivatives: dict[Any, Any] = {}
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
@@ -139,9 +143,21 @@ class ConcreteFunction:
 
     def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        if (wrt, seeded) not in self._derivatives:
-            self._derivatives[wrt, seeded] = vjp(self.graph, wrt, seeded)
-        return self._derivatives[wrt, seeded]
+        return self._once(VJP, (wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
+
+    def jvp(self, wrt: tuple[int, ...]) -> JVP:
+        """The graph of values and tangents, for tangents of these params."""
+        return self._once(JVP, (wrt,), lambda: jvp(self.graph, wrt))
+
+    def linearize(self, wrt: tuple[int, ...], chosen: tuple[int, ...]) -> Linearized:
+        """The graph and its linear part, for tangents of these params and results."""
+        return self._once(Linearized, (wrt, chosen), lambda: linearize(self.graph, wrt, chosen))
+
+    def _once(self, kind: type[T], key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        if (kind, key) not in self._derivatives:
+            self._derivatives[kind, key] = make()
+        found: T = self._derivatives[kind, key]
+        return found
 
     @functools.cached_property
     def forms(self) -> Forms:

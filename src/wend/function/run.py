@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from wend.autodiff.vjp import linear_blocks
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import NotDifferentiableError, StructureError, explain
+from wend.base.errors import NotDifferentiableError, explain
 from wend.base.zero import ZERO
-from wend.function.cotangent import fitting
+from wend.function.fitting import fitted, subtrees
 from wend.function.signature import Arguments
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, is_differentiable, without_maybe
@@ -67,19 +67,19 @@ class Run:
     def pull_back(self, cotangent: Any) -> tuple[Any, ...]:
         """Cotangents of the arguments, None where nothing arrives."""
         concrete, forms = self.concrete, self.concrete.forms
-        types = concrete.traced.result_types
+        types, tree = concrete.traced.result_types, concrete.traced.result_tree
         seeds = _leaves(concrete, cotangent)
         given = tuple(seeds[k] is not None for k in forms.seeded)
         leaves: list[Any] = [None] * len(self.arguments.leaves)
         if any(given):
-            what = f"{concrete.name}.backward"
-            fitted = [
-                to_run(fitting(seeds[k], types[k].type, what))
+            what, names = f"{concrete.name}.backward: the cotangent", trees.paths(tree)
+            ready = [
+                to_run(fitted(f"{what}{names[k]}", "the value", types[k].type, seeds[k]))
                 for k, is_given in zip(forms.seeded, given, strict=True)
                 if is_given
             ]
             execute = concrete.executable(_backend(concrete), forms.backward(given))
-            inputs = [*self.residuals, *fitted]
+            inputs = [*self.residuals, *ready]
             found = iter(owned(execute(inputs), inputs))
             for k, is_connected in zip(forms.wrt, forms.general.connected, strict=True):
                 ct = next(found) if is_connected else ZERO
@@ -107,12 +107,7 @@ def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
     tree = concrete.traced.result_tree
     if cotangent is None:
         return [None] * len(concrete.traced.result_types)
-    try:
-        return trees.flatten_up_to(tree, cotangent)
-    except ValueError:
-        what = f"{concrete.name}.backward: the cotangent is {trees.described(cotangent)}."
-        cure = "give one for each result, None for those from which nothing comes."
-        raise StructureError(explain(what, cure=cure)) from None
+    return subtrees(f"{concrete.name}.backward: the cotangent", "the value", tree, cotangent)
 
 
 def _backend(concrete: ConcreteFunction) -> str:

@@ -60,6 +60,12 @@ class Node:
         self.source = source
         self.results = tuple(Value(type, self, i) for i, type in enumerate(result_types))
 
+    @property
+    def linear_operands(self) -> tuple[int, ...]:
+        """The positions of the operands it is linear in; see `Op.linear_operands`."""
+        linear = self.op.linear_operands
+        return tuple(range(len(self.operands))) if linear is None else linear
+
     def __repr__(self) -> str:
         return f"<node {self.op.name}>"
 

@@ -21,12 +21,15 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Partials:
-    """Derivative of an elementwise operation: one rule `(b, *operands, result) -> factor` each.
+    """Derivative of an elementwise operation.
 
-    None in place of a rule: that operand has no derivative.
+    Attributes:
+        rules: `(b, *operands, result) -> factor` for each operand; None: it has no derivative.
+        linear: the operands it is linear in while the others stay.
     """
 
     rules: tuple[Rule | None, ...]
+    linear: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,17 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """Derivative by a rule of its own: `vjp(b, node, cts) -> a cotangent or ZERO per operand`."""
+    """Derivative by a rule of its own.
+
+    Attributes:
+        vjp: `(b, node, cts) -> a cotangent or ZERO per operand`, linear in the cotangents.
+        jvp: `(b, node, tangents) -> a tangent or ZERO per result`; None: the transpose of `vjp`.
+        linear: the operands it is linear in, all together, while the others stay.
+    """
 
     vjp: Rule
     jvp: Rule | None = None
+    linear: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,29 @@ class Op:
     effect: Effect = Effect.NONE
     regions: tuple[str, ...] = ()
     is_cheap: bool = False
+
+    @property
+    def linear_operands(self) -> tuple[int, ...] | None:
+        """The operands it is linear in (D28), complex ones over real factors; None: in all.
+
+        `Node.linear_operands` counts them where it is all.
+        """
+        match self.derivative:
+            case Linear(operands=linear) | Partials(linear=linear) | Explicit(linear=linear):
+                return linear
+        return ()
+
+    @property
+    def is_jointly_linear(self) -> bool:
+        """Whether it is linear in all of those together, not in each while the others stay."""
+        match self.derivative:
+            case Linear(jointly=jointly):
+                return jointly
+            case Partials(linear=linear):
+                return len(linear) == 1
+            case Explicit(linear=linear):
+                return bool(linear)
+        return False
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -35,10 +35,14 @@ def elementwise(
     dtypes: Collection[np.dtype],
     partials: Sequence[Rule | None] | None = None,
     *,
+    linear: tuple[int, ...] = (),
     derivative: Derivative | None = None,
     result: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
 ) -> Op:
-    """Make the record of an elementwise operation; without partials it has no gradient."""
+    """Make the record of an elementwise operation; without partials it has no gradient.
+
+    `linear`: the operands it is linear in while the others stay.
+    """
 
     def infer(*types: Type) -> TensorType:
         first = check_same(types)
@@ -46,7 +50,7 @@ def elementwise(
         return first.with_dtype(result(first.dtype))
 
     if partials is not None:
-        derivative = Partials(tuple(partials))
+        derivative = Partials(tuple(partials), linear)
     return Op(name, infer, kernel, derivative or no_gradient(), is_cheap=True)
 
 
@@ -62,12 +66,19 @@ sub = elementwise(
     NUMERIC,
     derivative=Linear(lambda b, node, ct, index: b.neg(ct) if index else ct),
 )
-mul = elementwise("mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x])
+mul = elementwise(
+    "mul",
+    np.multiply,
+    NUMERIC,
+    [lambda b, x, y, z: y, lambda b, x, y, z: x],
+    linear=(0, 1),
+)
 div = elementwise(
     "div",
     np.divide,
     INEXACT,
     [lambda b, x, y, z: b.reciprocal(y), lambda b, x, y, z: b.neg(b.div(z, y))],
+    linear=(0,),
 )
 neg = elementwise("neg", np.negative, NUMERIC, derivative=Linear(lambda b, n, ct, i: b.neg(ct)))
 reciprocal = elementwise("reciprocal", np.reciprocal, NUMERIC, [lambda b, x, y: b.neg(b.square(y))])

@@ -39,7 +39,12 @@ def _pull_back_solve(b: Any, node: Any, cts: Any) -> Any:
 
 
 # x with a·x = y, for y a matrix of right-hand sides
-solve = Op("solve", _infer_solve, lambda a, y: np.linalg.solve(a, y), Explicit(_pull_back_solve))
+solve = Op(
+    "solve",
+    _infer_solve,
+    lambda a, y: np.linalg.solve(a, y),
+    Explicit(_pull_back_solve, linear=(1,)),
+)
 
 
 def _infer_cholesky(a: Type) -> TensorType:

@@ -47,7 +47,12 @@ def _pull_back_push(b: Any, node: Any, cts: Any) -> Any:
     return tuple(b.list_pop(cts[0]))
 
 
-list_push = Op("list_push", _infer_push, lambda l, x: l.push(x), Explicit(_pull_back_push))
+list_push = Op(
+    "list_push",
+    _infer_push,
+    lambda l, x: l.push(x),
+    Explicit(_pull_back_push, linear=(0, 1)),
+)
 
 
 def _infer_pop(list: Type) -> tuple[Type, Type]:
@@ -63,7 +68,7 @@ def _pull_back_pop(b: Any, node: Any, cts: Any) -> Any:
 
 
 # All but the last, and the last
-list_pop = Op("list_pop", _infer_pop, lambda l: l.pop(), Explicit(_pull_back_pop))
+list_pop = Op("list_pop", _infer_pop, lambda l: l.pop(), Explicit(_pull_back_pop, linear=(0,)))
 
 
 def _infer_get(list: Type, index: Type) -> Type:

@@ -80,5 +80,8 @@ def _pull_back_recurrence(b: Any, node: Any, cts: Any) -> Any:
 
 # y[i] = x[i] + a[i]·y[i−1], y[−1] = 0; in reverse y[i] = x[i] + a[i]·y[i+1]
 linear_recurrence = Op(
-    "linear_recurrence", _infer_recurrence, _kernel_recurrence, Explicit(_pull_back_recurrence)
+    "linear_recurrence",
+    _infer_recurrence,
+    _kernel_recurrence,
+    Explicit(_pull_back_recurrence, linear=(1,)),
 )

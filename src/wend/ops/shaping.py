@@ -236,7 +236,7 @@ def _pull_back_split(b: Any, node: Any, cts: Any) -> Any:
     return (b.concat(*pieces, axis=node.attrs["axis"]),)
 
 
-split = Op("split", _infer_split, _kernel_split, Explicit(_pull_back_split))
+split = Op("split", _infer_split, _kernel_split, Explicit(_pull_back_split, linear=(0,)))
 
 
 # Slices with static bounds, and their transpose
@@ -366,19 +366,19 @@ def _infer_pad(x: Type, *, widths: tuple[tuple[int, int], ...], value: Any) -> T
     return x.with_shape(tuple(dims))
 
 
-def _transpose_pad(b: Any, node: Any, ct: Any, index: int) -> Any:
+def _pull_back_pad(b: Any, node: Any, cts: Any) -> Any:
     # −high or None: a stop of −0 would be an empty slice
     slices = tuple((low, -high or None, None) for low, high in node.attrs["widths"])
-    return b.slice(ct, slices=slices)
+    return (b.slice(cts[0], slices=slices),)
+
+
+def _push_pad(b: Any, node: Any, tangents: Any) -> Any:
+    # The constant does not move: padding is linear only when that is 0.
+    return (b.emit(pad, tangents[0], widths=node.attrs["widths"], value=0),)
 
 
 def _kernel_pad(x: Any, *, widths: tuple[tuple[int, int], ...], value: Any) -> Any:
     return np.pad(x, widths, constant_values=value) if widths else x
 
 
-pad = Op(
-    "pad",
-    _infer_pad,
-    _kernel_pad,
-    Linear(_transpose_pad),
-)
+pad: Op = Op("pad", _infer_pad, _kernel_pad, Explicit(_pull_back_pad, _push_pad))

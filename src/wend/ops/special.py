@@ -83,6 +83,7 @@ xlogy = elementwise(
     _scipy("xlogy"),
     FLOATS,
     [lambda b, x, y, z: b.log(y), lambda b, x, y, z: _quotient(b, x, y)],
+    linear=(0,),
 )
 xlog1py = elementwise(
     "xlog1py",
@@ -92,6 +93,7 @@ xlog1py = elementwise(
         lambda b, x, y, z: b.emit(ew.log1p, y),
         lambda b, x, y, z: _quotient(b, x, b.add(y, b.ones_like(y))),
     ],
+    linear=(0,),
 )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Linear, Op
+from wend.ir.op import Op
 from wend.ir.rewrite import copy_graph, copy_node, rename_dims
 from wend.ir.types import Dim, MaybeType, Symbol, Type, accepts, substitute, symbols, without_maybe
 from wend.ops import creating, elementwise, indexing, lists, maybe, shaping
@@ -163,7 +163,7 @@ class Specialiser:
         ]
         copy = copy_node(node, operands, dims=dims)
         b.nodes.append(copy)
-        if self.zeros and _is_linear_in(node.op, [value in self.zeros for value in operands]):
+        if self.zeros and _gives_zero(copy, self.zeros):
             self.zeros.update(copy.results)
         return copy.results
 
@@ -192,17 +192,10 @@ def _values(states: Iterable[State]) -> list[Value]:
     return [state for state in states if isinstance(state, Value)]
 
 
-def _is_linear_in(op: Op, zeros: Sequence[bool]) -> bool:
-    """Whether an operation gives zero when the operands marked are zero."""
-    if op is elementwise.mul:
-        return any(zeros)
-    if op is elementwise.div:
-        return zeros[0]
-    if not isinstance(op.derivative, Linear):
-        return False
-    chosen = op.derivative.operands or range(len(zeros))
-    marked = [zeros[k] for k in chosen]
-    return bool(marked) and (all(marked) if op.derivative.jointly else any(marked))
+def _gives_zero(node: Node, zeros: set[Value]) -> bool:
+    """Whether its results are zero because it is linear in operands that are (D28)."""
+    marked = [node.operands[k] in zeros for k in node.linear_operands]
+    return bool(marked) and (all(marked) if node.op.is_jointly_linear else any(marked))
 
 
 def _zero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:

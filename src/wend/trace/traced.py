@@ -79,11 +79,18 @@ class Traced:
         ]
         return trees.unflatten(self.result_tree, results)
 
-    def call_graph(self, outer: Recording, graph: Graph, leaves: Sequence[Any]) -> Node:
-        """Record a call of a graph that takes what this one does, and first gives what it gives."""
+    def call_graph(
+        self, outer: Recording, graph: Graph, leaves: Sequence[Any], given: Sequence[Any] = ()
+    ) -> Node:
+        """Record a call of a graph that takes what this one does, and first gives what it gives.
+
+        `given`: what it takes besides.
+        """
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
-        node = outer.b.call(graph, [*(outer.lift(leaf) for leaf in leaves), *world, *bindings])
+        arguments = [outer.lift(leaf) for leaf in leaves]
+        more = [outer.lift(x) for x in given]
+        node = outer.b.call(graph, [*arguments, *world, *bindings, *more])
         first = len(self.result_types)
         for k, value in zip(self.written, node.results[first:], strict=False):
             _write(outer, leaves[k], value)

@@ -1,0 +1,48 @@
+"""Forward mode on whole graphs: values and tangents in one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wend.autodiff.push import Ahead, Pusher
+from wend.autodiff.push_if import push_call, push_if
+from wend.autodiff.push_while import push_while
+from wend.base.zero import ZERO, Zero
+from wend.ir.graph import Graph
+from wend.ops.build import Build
+from wend.ops.control import call, if_, while_
+
+_pusher = Pusher({while_: push_while, if_: push_if, call: push_call})
+
+
+@dataclass(frozen=True, slots=True)
+class JVP:
+    """A function with its tangents.
+
+    Attributes:
+        graph: (params…, tangents of the params that move…) → (results…, tangents of the connected
+            results…).
+        connected: for each result, whether it has a tangent; the others do not move, whatever the
+            tangents given.
+    """
+
+    graph: Graph
+    connected: tuple[bool, ...]
+
+
+def jvp(graph: Graph, wrt: Sequence[int]) -> JVP:
+    """Differentiate a graph forward.
+
+    Args:
+        graph: what to differentiate; it is not changed.
+        wrt: positions of the params whose tangents will be given, in rising order.
+    """
+    ahead = Ahead(Build(f"{graph.name}_jvp"))
+    ahead.open(graph.params, [i in set(wrt) for i in range(len(graph.params))])
+    _pusher.push(ahead, graph.nodes)
+    tangents = [ahead.tangent(result) for result in graph.results]
+    found = [tangent for tangent in tangents if not isinstance(tangent, Zero)]
+    values = [ahead.values[result] for result in graph.results]
+    connected = tuple(tangent is not ZERO for tangent in tangents)
+    return JVP(ahead.b.finish([*values, *found]), connected)

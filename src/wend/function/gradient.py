@@ -1,0 +1,134 @@
+"""`grad` and `value_and_grad`; signatures as in `jax`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wend.autodiff.vjp import joint
+from wend.base import trees
+from wend.base.errors import NotDifferentiableError, explain
+from wend.function.differentiated import (
+    Differentiated,
+    check_argnums,
+    derived,
+    differentiated_part,
+)
+from wend.function.function import Function
+from wend.passes.pipeline import TIDY, run_passes
+from wend.trace.recording import Recording, current
+from wend.trace.traced import Traced
+from wend.trace.tracer import Tracer
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Function:
+    """A function that returns `fun`'s value and its gradient.
+
+    Args:
+        fun: returns a real scalar, or with `has_aux` a pair of that and a pytree.
+        argnums: which positional arguments to differentiate with respect to; each a pytree of
+            float arrays. Integer leaves in it get None.
+        has_aux: whether `fun` returns more than its value.
+
+    Returns:
+        A function of the same arguments: `(value, gradient)`, or `((value, aux), gradient)`. The
+        gradient has the structure of the argument, or is a tuple of those for a tuple of
+        argnums.
+
+    Raises:
+        NotDifferentiableError: an argument of integers, or a value that is no real scalar.
+
+    Example:
+        >>> import wend
+        >>> wend.value_and_grad(lambda x: x * x)(3.0)
+        (np.float64(9.0), np.float64(6.0))
+    """
+    check_argnums(fun, "grad", argnums)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        return _record(fun, args, kwargs, argnums, has_aux)
+
+    return derived(fun, value_and_gradient, "grad")
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Function:
+    """A function that returns `fun`'s gradient; see `value_and_grad`.
+
+    Returns:
+        A function of the same arguments: the gradient, or `(gradient, aux)`.
+
+    Example:
+        >>> import wend
+        >>> wend.grad(wend.grad(lambda x: x * x * x))(2.0)
+        np.float64(12.0)
+    """
+    check_argnums(fun, "grad", argnums)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = _record(fun, args, kwargs, argnums, has_aux)
+        return (found, value[1]) if has_aux else found
+
+    return derived(fun, gradient, "grad")
+
+
+def _record(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+) -> tuple[Any, Any]:
+    """Value and gradient of one call, recorded into the trace that is under way."""
+    recording = current()
+    assert recording is not None
+    what = f"grad of {getattr(fun, '__name__', 'function')}"
+    call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
+    traced = call.trace()
+    seed = _scalar(what, traced, has_aux)
+    graph, connected = joint(run_passes(traced.graph, TIDY), call.moving, seed)
+    node = traced.call_graph(recording, graph, call.arguments.arrays).results
+    results = [recording.wrap(v) for v in node[: len(traced.result_types)]]
+    cotangents = iter(node[len(traced.graph.results) :])
+    grads = {
+        k: recording.wrap(next(cotangents)) if found else _zeros(recording, call, k)
+        for k, found in zip(call.moving, connected, strict=True)
+    }
+    return trees.unflatten(traced.result_tree, results), call.structured(grads)
+
+
+def _scalar(what: str, traced: Traced, has_aux: bool) -> int:
+    """Which result is to be differentiated.
+
+    Raises:
+        NotDifferentiableError: it is no real scalar.
+    """
+    wanted = differentiated_part(what, traced, has_aux)
+    if not isinstance(wanted, int):
+        raise NotDifferentiableError(
+            explain(
+                f"{what}: it returns a {type(wanted).__name__}, not a scalar.",
+                cure="return one number; has_aux=True lets it return (value, anything).",
+            )
+        )
+    found = traced.result_types[wanted].type
+    if found.shape != () or found.dtype.kind != "f":
+        cures = {
+            "c": "take the real part, or the absolute value.",
+            "f": "sum it, or use wend.vjp with a cotangent of its shape.",
+        }
+        raise NotDifferentiableError(
+            explain(
+                f"{what}: it returns {found}, not a real scalar.",
+                cure=cures.get(found.dtype.kind, "return a float."),
+            )
+        )
+    return wanted
+
+
+def _zeros(recording: Recording, call: Differentiated, k: int) -> Tracer:
+    value = recording.lift(call.arguments.arrays[k])
+    return recording.wrap(recording.b.zeros_like(value))
