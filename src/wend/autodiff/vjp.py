@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from wend.autodiff.activity import active_values
 from wend.autodiff.cotangents import Cotangents
 from wend.autodiff.residuals import forward_reads, is_constant
-from wend.autodiff.rule_if import pull_back_call, pull_back_if
+from wend.autodiff.rule_call import pull_back_call
+from wend.autodiff.rule_custom import (
+    pull_back_custom_jvp,
+    pull_back_custom_vjp,
+    pull_back_custom_vjp_forward,
+)
+from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
 from wend.ir.graph import Graph, Value
@@ -16,8 +22,18 @@ from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.types import without_maybe
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
+from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 
-_transposer = Transposer({while_: pull_back_while, if_: pull_back_if, call: pull_back_call})
+_transposer = Transposer(
+    {
+        while_: pull_back_while,
+        if_: pull_back_if,
+        call: pull_back_call,
+        custom_vjp: pull_back_custom_vjp,
+        custom_vjp_forward: pull_back_custom_vjp_forward,
+        custom_jvp: pull_back_custom_jvp,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
