@@ -1,4 +1,4 @@
-"""The transpose of graphs that are linear in some params: user rules read the other way round."""
+"""The transpose of a user's jvp in its tangents: a forward and a backward graph."""
 
 from __future__ import annotations
 
@@ -33,45 +33,19 @@ def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomV
     kept = done.kept()
     whole = done.with_residuals(f"{parts.name}_fwd", kept)
     chosen = [*range(parts.outs), *range(len(jvp.results), len(whole.results))]
-    forward = _without(whole, chosen, linear)
+    forward = without_params(whole, chosen, linear)
     if forward is None:
-        raise _not_linear(node, parts.name, "jvp", "tangents", done, linear)
+        tangents = [jvp.params[i] for i in linear]
+        raise not_linear(node, parts.name, "jvp", "tangents", _culprit(done, tangents))
     backward = Backward(
         done.from_residuals(f"{parts.name}_bwd", kept),
         parts.moved,
         tuple(parts.wrt[i - count] for i in done.grads),
     )
-    return CustomVjpParts(
-        parts.name, parts.captured, parts.outs, len(kept), forward, (backward,)
-    )
+    return CustomVjpParts(parts.name, parts.captured, parts.outs, len(kept), forward, (backward,))
 
 
-def transposed_backward(
-    t: Transposer, node: Node, name: str, backward: Graph, residuals: int
-) -> tuple[Graph, list[int]]:
-    """A backward graph as one from residuals and tangents of operands to tangents of outs.
-
-    Returns:
-        The graph, and which of the cotangents that `backward` takes it has a result for.
-
-    Raises:
-        NotDifferentiableError: `bwd` is not linear in the cotangents.
-    """
-    linear = range(residuals, len(backward.params))
-    seeds = {i: result.type for i, result in enumerate(backward.results)}
-    done = transpose_region(t, backward, linear, seeds)
-    b = Build(f"{name}_jvp")
-    mapping = {param: b.param(param.type) for param in backward.params}
-    mapping.update({seed: b.param(seed.type) for seed in done.seeds.values()})
-    done.run_forward(b, mapping)
-    found = done.run_backward(b, mapping)
-    graph = _without(b.finish([*found.values()]), range(len(found)), linear)
-    if graph is None:
-        raise _not_linear(node, name, "bwd", "cotangents", done, linear)
-    return graph, [i - residuals for i in found]
-
-
-def _without(graph: Graph, chosen: Sequence[int], dropped: range) -> Graph | None:
+def without_params(graph: Graph, chosen: Sequence[int], dropped: range) -> Graph | None:
     """The graph with some of its results and without some of its params; None if these matter."""
     _, needed = with_results(inline_calls(graph), chosen)
     if any(k in dropped for k in needed):
@@ -94,16 +68,21 @@ def _is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def _not_linear(
-    node: Node, name: str, rule: str, what: str, done: RegionTranspose, linear: Iterable[int]
+def _culprit(done: RegionTranspose, tangents: Iterable[Value]) -> Node | None:
+    """What computes, of the tangents, something that the transpose reads."""
+    moved = reached_values(done.graph, tangents)
+    return next((value.node for value in done.reads() if value in moved and value.node), None)
+
+
+def not_linear(
+    node: Node, name: str, rule: str, what: str, culprit: Node | None = None
 ) -> NotDifferentiableError:
-    moved = reached_values(done.graph, [done.graph.params[i] for i in linear])
-    culprits = [value.node for value in done.reads() if value in moved and value.node]
+    """The error for a rule that cannot be transposed."""
     return NotDifferentiableError(
         explain(
             f"{name}{at(node.source)}: its {rule} is not linear in the {what}, so it cannot be "
             "transposed.",
-            f"see {culprits[0].op.name}{at(culprits[0].source)}" if culprits else None,
+            f"see {culprit.op.name}{at(culprit.source)}" if culprit else None,
             cure=f"let the {what} only be added, and multiplied by what does not depend on them.",
         )
     )

@@ -32,7 +32,7 @@ def pull_back_custom_vjp(t: Transposer, this: Pass, node: Node, cts: Sequence[Co
 def pull_back_custom_jvp(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
     """The same, with a `bwd` that is the transpose of the user's jvp."""
     jvp = CustomJvpParts.of(node)
-    refuse_captured(this, node, jvp.name, jvp.captured, jvp.callee)
+    _refuse_captured(this, node, jvp.name, jvp.captured, jvp.callee)
     parts = transposed_rule(t, node, jvp)
     if parts is not None:
         _pull_back_outs(this, node, parts, cts)
@@ -45,14 +45,14 @@ def pull_back_custom_vjp_forward(
     parts = CustomVjpParts.of(node)
     stand_in = _pull_back_others(t, this, node, parts, cts)
     if any(ct is not ZERO for ct in cts[: parts.outs]):
-        refuse_captured(this, node, parts.name, parts.captured, parts.forward)
+        _refuse_captured(this, node, parts.name, parts.captured, parts.forward)
         _run_backward(this, node, stand_in, parts, cts)
 
 
 def _pull_back_outs(
     this: Pass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
 ) -> None:
-    refuse_captured(this, node, parts.name, parts.captured, parts.forward)
+    _refuse_captured(this, node, parts.name, parts.captured, parts.forward)
     scratch = Build("")
     scratch.source = node.source
     forward = scratch.custom_vjp_forward(parts, node.operands)
@@ -60,7 +60,14 @@ def _pull_back_outs(
     _run_backward(this, node, forward, parts, cts)
 
 
-def refuse_captured(this: Pass, node: Node, name: str, captured: int, callee: Graph) -> None:
+def _refuse_captured(this: Pass, node: Node, name: str, captured: int, callee: Graph) -> None:
+    moving = [operand in this.active for operand in node.operands]
+    refuse_captured(node, name, captured, callee, moving)
+
+
+def refuse_captured(
+    node: Node, name: str, captured: int, callee: Graph, moving: Sequence[bool]
+) -> None:
     """A rule says nothing about values that the function closes over.
 
     Raises:
@@ -68,7 +75,7 @@ def refuse_captured(this: Pass, node: Node, name: str, captured: int, callee: Gr
     """
     count = len(node.operands)
     for k in range(count - captured, count):
-        if node.operands[k] in this.active:
+        if moving[k]:
             value = callee.params[k].name or f"<a traced {node.operands[k].type}>"
             raise NotDifferentiableError(
                 explain(

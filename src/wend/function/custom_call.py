@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,10 +72,11 @@ class CustomCall:
         leaves = list(self.leaves) if others else [None] * len(self.leaves)
         for place, array in zip(self.places, traced, strict=True):
             leaves[place] = array
-        found, rest = [], iter(leaves)
-        for treedef in self.trees:
-            found.append(trees.unflatten(treedef, [next(rest) for _ in range(treedef.num_leaves)]))
-        return tuple(found)
+        rest = iter(leaves)
+        return tuple(
+            trees.unflatten(treedef, [next(rest) for _ in range(treedef.num_leaves)])
+            for treedef in self.trees
+        )
 
     def kept_as_they_are(self) -> list[Any]:
         """The nondiff arguments."""

@@ -92,9 +92,9 @@ def _fitted(what: str, expected: LeafType, leaf: Any) -> Any:
     leaf = as_array(leaf)
     found = leaf_type(leaf)
     wanted = expected.type
-    if (found.weak or expected.weak) and found.type.dtype != wanted.dtype:
-        if wanted.dtype.kind >= found.type.dtype.kind or found.type.dtype.kind != "c":
-            leaf = cast(leaf, wanted.dtype)
+    is_real = found.type.dtype.kind != "c" or wanted.dtype.kind == "c"
+    if (found.weak or expected.weak) and is_real:
+        leaf = cast(leaf, wanted.dtype)
     given = tensor_type(leaf)
     if given.dtype != wanted.dtype:
         cure = f"cast it, by .astype({wanted.dtype.name!r})."

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from wend.base import trees
-from wend.base.errors import MissingRuleError, StructureError, TypeMismatchError, explain
+from wend.base.errors import MissingRuleError, StructureError, explain
 from wend.eager.dispatch import Staged
 from wend.function.custom_call import CustomCall
 from wend.function.custom_leaves import like_cotangent, like_out, same_structure
@@ -19,7 +19,6 @@ from wend.function.rule_recording import (
     Rule,
     record,
     refuse_effects,
-    whole_body,
 )
 from wend.ir.graph import Graph, Value
 from wend.ir.types import is_differentiable
@@ -132,9 +131,7 @@ class _VjpRule(Rule):
         assert owner.fwd is not None
         names = [f"argument {call.path(k)}" for k in range(len(call.places))]
         self.forward = call.trace("_fwd", owner.fwd, call.types, self._run_fwd, names)
-        floats = [
-            k for k, type in enumerate(callee.result_types) if is_differentiable(type.type)
-        ]
+        floats = [k for k, type in enumerate(callee.result_types) if is_differentiable(type.type)]
         self.given = _choices(floats, owner.symbolic_zeros)
         self.wrt: list[tuple[int, ...]] = []
         self.backwards = [self._record_bwd(given) for given in self.given]
@@ -162,9 +159,7 @@ class _VjpRule(Rule):
         types = self.forward.result_types
         outs = len(self.callee.result_types)
         residuals = types[outs:]
-        seeds = [
-            LeafType(types[k].type, weak=self.callee.result_types[k].weak) for k in given
-        ]
+        seeds = [LeafType(types[k].type, weak=self.callee.result_types[k].weak) for k in given]
         found: list[int] = []
 
         def run(bwd: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:

@@ -56,6 +56,12 @@ class Body:
             self.mapping[param] = found[-1]
         return found
 
+    def ahead(self, count: int) -> list[Value]:
+        """The same, to be put among the params later."""
+        found = self.take(count)
+        del self.b.params[len(self.b.params) - count :]
+        return found
+
     def world(self) -> list[Value]:
         """A param for the token of effects, if the node has one."""
         if self.frame.has_world:
@@ -151,7 +157,8 @@ def _settled(
     owner: Owner, call: CustomCall, callee: Traced
 ) -> tuple[list[Graph], dict[str, Any], Frame]:
     """Record the rule; once more where it calls the function, and captures more than that knew."""
-    frame, before = Frame(callee.has_world, callee.bindings), None
+    frame = Frame(callee.has_world, callee.bindings)
+    before: Frame | None = None
     while True:
         under = _UnderWay(owner, call, callee, frame)
         token = _under_way.set((*_under_way.get(), under))

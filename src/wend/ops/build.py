@@ -466,9 +466,7 @@ class Build(Builder):
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return self.emit_node(control.if_, (selector, *operands), branches)
 
-    def call(
-        self, callee: Graph, operands: Sequence[Value], *, recompute: bool = False
-    ) -> Node:
+    def call(self, callee: Graph, operands: Sequence[Value], *, recompute: bool = False) -> Node:
         """A call; `recompute`: the backward pass is to run it again, keeping nothing inside."""
         attrs = {"recompute": True} if recompute else {}
         return self.emit_node(control.call, operands, (callee,), **attrs)

@@ -121,9 +121,7 @@ def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[T
     return _outside(joined, outer)
 
 
-def infer_call(
-    *types: Type, regions: Sequence[Graph], recompute: bool = False
-) -> tuple[Type, ...]:
+def infer_call(*types: Type, regions: Sequence[Graph], recompute: bool = False) -> tuple[Type, ...]:
     """What a call of the one region gives; its sizes are bound by what it is given."""
     (callee,) = regions
     if len(callee.params) != len(types):

@@ -1,9 +1,9 @@
 """Calls of functions with a derivative rule of the user's own (D15), and the views of their parts.
 
-    custom_vjp(operands; callee, forward, backward0, …)      callee:    operands → outs
-    custom_jvp(operands; callee, jvp)                        forward:   operands → outs, residuals
-    custom_vjp_forward(operands; forward, backward0, …)      backward:  residuals, cts → cts
-                                                             jvp: operands, tangents → outs, tangents
+    custom_vjp(operands; callee, forward, backward0, …)    callee:   operands → outs
+    custom_vjp_forward(operands; forward, backward0, …)    forward:  operands → outs, residuals
+    custom_jvp(operands; callee, jvp)                      backward: residuals, cts → cts
+                                                           jvp:      operands, tangents → the same
 
 A value needs only the callee. Reverse mode puts the forward form in place of either call: its first
 results have the user's rule for a derivative, the rest of them are differentiated as what they are.
