@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from wend.autodiff.region_transpose import RegionTranspose, transpose_region
 from wend.autodiff.transpose import Transposer
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import inline
+from wend.ir.rewrite import copy_node, inline
 from wend.ir.traverse import reached_values
-from wend.ir.types import TensorType
+from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.custom import Backward, CustomJvpParts, CustomVjpParts
 from wend.passes.dce import with_results
@@ -30,10 +30,10 @@ def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomV
     done = transpose_region(t, jvp, linear, seeds)
     if not done.grads:
         return None
-    kept = done.kept()
+    kept = done.kept(jvp.params[:count])
     whole = done.with_residuals(f"{parts.name}_fwd", kept)
     chosen = [*range(parts.outs), *range(len(jvp.results), len(whole.results))]
-    forward = without_params(whole, chosen, linear)
+    forward = without_params(whole, chosen, dict(zip(linear, parts.wrt, strict=True)))
     if forward is None:
         tangents = [jvp.params[i] for i in linear]
         raise not_linear(node, parts.name, "jvp", "tangents", _culprit(done, tangents))
@@ -45,33 +45,53 @@ def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomV
     return CustomVjpParts(parts.name, parts.captured, parts.outs, len(kept), forward, (backward,))
 
 
-def without_params(graph: Graph, chosen: Sequence[int], dropped: range) -> Graph | None:
-    """The graph with some of its results and without some of its params; None if these matter."""
-    _, needed = with_results(inline_calls(graph), chosen)
-    if any(k in dropped for k in needed):
+def without_params(
+    graph: Graph, chosen: Sequence[int], stand_ins: Mapping[int, int]
+) -> Graph | None:
+    """The graph with some of its results, without params that matter to them by size alone.
+
+    Args:
+        graph: the graph.
+        chosen: the results to have.
+        stand_ins: for each param to be dropped one of its type that stays.
+
+    Returns:
+        The graph, or None where what is in those params matters.
+    """
+    _, needed = with_results(inline_calls(_without_sizes(graph)), chosen)
+    if any(k in stand_ins for k in needed):
         return None
-    if any(k in dropped and not _is_static(param) for k, param in enumerate(graph.params)):
-        graph = inline_calls(graph)
     slim, used = with_results(graph, chosen)
     b = Build(graph.name)
     params = {
         k: b.param(param.type, param.name)
         for k, param in enumerate(graph.params)
-        if k not in dropped
+        if k not in stand_ins
     }
-    # A call with a rule of its own may take one for another result: it goes on taking something.
-    given = [params[k] if k in params else b.zeros_like(graph.params[k]) for k in used]
+    # Sizes are asked of zeros then. So are calls with a rule that take them for other results.
+    given = [params[k] if k in params else b.zeros_like(params[stand_ins[k]]) for k in used]
     return b.finish(inline(slim, given, b.nodes))
 
 
-def _is_static(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static
+def _without_sizes(graph: Graph) -> Graph:
+    """The graph, to look at only, with sizes depending on nothing."""
+    b = Build(graph.name)
+    mapping: dict[Value, Value] = {}
+    for node in graph.nodes:
+        operands = [mapping.get(v, v) for v in node.operands]
+        if node.op in (shaping.shape_of, shaping.dim_of):
+            operands = [b.integer(0)]
+        copy = copy_node(node, operands, [_without_sizes(region) for region in node.regions])
+        b.nodes.append(copy)
+        mapping.update(zip(node.results, copy.results, strict=True))
+    results = tuple(mapping.get(value, value) for value in graph.results)
+    return Graph(graph.name, graph.params, tuple(b.nodes), results)
 
 
 def _culprit(done: RegionTranspose, tangents: Iterable[Value]) -> Node | None:
-    """What computes, of the tangents, something that the transpose reads."""
-    moved = reached_values(done.graph, tangents)
-    return next((value.node for value in done.reads() if value in moved and value.node), None)
+    """The first node whose transpose reads something that depends on the tangents."""
+    read = {*done.reads()} & reached_values(done.graph, tangents)
+    return next((node for node in done.graph.nodes if read.intersection(node.operands)), None)
 
 
 def not_linear(

@@ -81,26 +81,32 @@ def _outs_moved(
     backward = parts.backwards[0]
     residuals = node.results[parts.outs : parts.outs + parts.residuals]
     transposed, places = _transposed(node, parts)
+    outs = [node.results[i] for i in backward.given]
     given = [_instantiated(b, tangents[i], node.operands[i]) for i in backward.wrt]
-    found = b.call(transposed, [*residuals, *given]).results
+    found = b.call(transposed, [*outs, *residuals, *given]).results
     moved = dict(zip((backward.given[k] for k in places), found, strict=True))
     return [moved.get(i, ZERO) for i in range(parts.outs)]
 
 
 def _transposed(node: Node, parts: CustomVjpParts) -> tuple[Graph, list[int]]:
-    """The first backward graph as one from residuals and tangents of operands to tangents of outs.
+    """The first backward graph as outs, residuals and tangents of operands → tangents of outs.
 
-    Also which of the cotangents that it takes there is a result for.
+    The outs are there for their sizes. Also which of their tangents there are.
     """
     graph = parts.backwards[0].graph
-    linear = range(parts.residuals, len(graph.params))
-    pair = vjp(graph, linear, range(len(graph.results)))
+    residuals, linear = graph.params[: parts.residuals], graph.params[parts.residuals :]
+    places = range(parts.residuals, len(graph.params))
+    pair = vjp(graph, places, range(len(graph.results)))
     b = Build(f"{parts.name}_jvp")
-    params = [b.param(param.type) for param in graph.params]
+    for ct in linear:
+        b.param(ct.type)
+    kept = [b.param(residual.type) for residual in residuals]
     tangents = [b.param(result.type) for result in graph.results]
-    kept = inline(pair.forward, params, b.nodes)[len(graph.results) :]
-    found = inline(pair.backward, [*kept, *tangents], b.nodes)
-    whole = without_params(b.finish(found), range(len(found)), linear)
+    cts = [b.param(ct.type) for ct in linear]
+    values = inline(pair.forward, [*kept, *cts], b.nodes)[len(graph.results) :]
+    found = inline(pair.backward, [*values, *tangents], b.nodes)
+    stand_ins = {len(b.params) - len(cts) + k: k for k in range(len(cts))}
+    whole = without_params(b.finish(found), range(len(found)), stand_ins)
     if whole is None:
         raise not_linear(node, parts.name, "bwd", "cotangents")
     return whole, [k for k, is_connected in enumerate(pair.connected) if is_connected]

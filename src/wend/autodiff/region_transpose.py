@@ -36,13 +36,16 @@ class RegionTranspose:
         """The values of the region that its backward nodes read."""
         return forward_reads(self.this.b, self.grads.values())
 
-    def kept(self) -> list[Value]:
-        """Values to keep so that all that is read can be had again; of params all are at hand."""
-        params = {*self.graph.params}
-        kept = values_to_keep(self.reads(), params)
-        needed = recipe(self.reads(), {*kept, *params})
-        inputs = [*self.reads(), *(value for node in needed for value in node.operands)]
-        return [*kept, *(param for param in self.graph.params if param in inputs)]
+    def kept(self, at_hand: Sequence[Value]) -> list[Value]:
+        """Values to keep so that all that is read can be had again; of params only those `at_hand`.
+
+        Of those the ones that are needed come last.
+        """
+        free = {*at_hand}
+        kept = values_to_keep(self.reads(), free)
+        needed = recipe(self.reads(), {*kept, *free})
+        inputs = {*self.reads(), *(value for node in needed for value in node.operands)}
+        return [*kept, *(param for param in at_hand if param in inputs)]
 
     def run_forward(self, b: Build, mapping: dict[Value, Value]) -> None:
         """Append the region's nodes, as the backward nodes want them; `mapping` has its params."""

@@ -94,7 +94,10 @@ def _run_backward(
 ) -> None:
     """Append the call of `bwd`; `stand_in` is what gives the residuals."""
     b = this.b
-    backward = parts.backward_for({i for i, ct in enumerate(cts[: parts.outs]) if ct is not ZERO})
+    seeded = {i for i in parts.backwards[0].given if cts[i] is not ZERO}
+    if not seeded:
+        return
+    backward = parts.backward_for(seeded)
     wanted = [k for k, i in enumerate(backward.wrt) if node.operands[i] in this.active]
     if not wanted:
         return
@@ -144,7 +147,7 @@ def _pull_back_others(
     done = transpose_region(t, forward, active, seeds)
     if not done.grads:
         return node
-    kept = done.kept()
+    kept = done.kept(forward.params)
     scratch = Build("")
     scratch.source = node.source
     more = replace(parts, forward=done.with_residuals(forward.name, kept))
