@@ -91,7 +91,8 @@ def _without_sizes(graph: Graph) -> Graph:
 def _culprit(done: RegionTranspose, tangents: Iterable[Value]) -> Node | None:
     """The first node whose transpose reads something that depends on the tangents."""
     read = {*done.reads()} & reached_values(done.graph, tangents)
-    return next((node for node in done.graph.nodes if read.intersection(node.operands)), None)
+    found = (n for n in done.graph.nodes if read.intersection((*n.operands, *n.results)))
+    return next(found, None)
 
 
 def not_linear(

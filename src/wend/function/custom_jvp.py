@@ -117,7 +117,7 @@ def _sum_of(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Cal
     def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if len(jvps) != len(primals):
             raise TypeError(
-                f"{owner.name}: defjvps was given {len(jvps)} rules for {len(primals)} arguments"
+                f"{owner.name}: defjvps was given rules for {len(jvps)} of {len(primals)} arguments"
             )
         out = owner(*primals)
         shares = [
