@@ -9,11 +9,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import wend
 import wend.numpy as wnp
+from tests.autodiff.test_fuzz import ARGS, check_gradient, check_second_order, examples
 from tests.helpers.graphs import gradient, loops, names, pushes, traced
+from tests.helpers.random_programs import programs, staged
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
@@ -437,3 +440,42 @@ def test_results_of_a_size_that_only_the_run_knows():
     v = np.array([1.0, 2.0, 3.0])
     expected = v * np.sum(v) + np.sum(2 * v)
     np.testing.assert_allclose(wend.grad(asked)(v), expected)
+
+
+# Any program under a rule that is right: bwd is the program's own pullback
+def with_pullback(fun):
+    made = wend.custom_vjp(lambda *xs: fun(*xs))
+    made.defvjp(lambda *xs: (made(*xs), xs), lambda xs, ct: wend.vjp(fun, *xs)[1](ct))
+    return made
+
+
+@examples(2 * hypothesis_settings().max_examples)
+@given(programs(depth=2))
+def test_any_program(program):
+    check_gradient(program, with_pullback(staged(program)))
+
+
+@examples(hypothesis_settings().max_examples)
+@given(programs(depth=2))
+def test_any_program_at_second_order(program):
+    check_second_order(program, with_pullback(staged(program)))
+
+
+@examples(hypothesis_settings().max_examples)
+@given(programs(depth=2, length=2))
+def test_any_program_in_a_loop(program):
+    """Twice in a loop, with and without a rule that is right."""
+
+    def looped(fun):
+        def whole(x, y, v):
+            def body(i, c):
+                return wnp.tanh(fun(c, y, v)) + 0.1 * c
+
+            return wend.fori_loop(0, 2, body, x)
+
+        return whole
+
+    fun = staged(program)
+    plain, ruled = (wend.grad(looped(f), (0, 1, 2)) for f in (fun, with_pullback(fun)))
+    for a, b in zip(ruled(*ARGS), plain(*ARGS), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
