@@ -475,3 +475,69 @@ def test_plain_python_in_the_rule_is_captured():
     assert wend.grad(root)(0.25) == pytest.approx(1.0)
     assert wend.grad(wend.grad(root))(0.25) == pytest.approx(-2.0)
     assert names(wend.grad(root).get_concrete_function(4.0).graph).count("while") >= 1
+
+
+def fixed_point_of_the_jax_manual():
+    """Its backward pass is a fixed point of something new, found by the same function."""
+
+    @functools.partial(wend.custom_vjp, nondiff_argnums=(0,))
+    def fixed_point(f, a, guess):
+        def goes_on(c):
+            return wnp.abs(c[0] - c[1]) > 1e-14
+
+        return wend.while_loop(goes_on, lambda c: (c[1], f(a, c[1])), (guess, f(a, guess)))[1]
+
+    def fwd(f, a, guess):
+        x = fixed_point(f, a, guess)
+        return x, (a, x)
+
+    def bwd(f, residuals, ct):
+        a, x = residuals
+        _, pull_a = wend.vjp(lambda a: f(a, x), a)
+        (by_a,) = pull_a(fixed_point(functools.partial(rev_iter, f), (a, x, ct), ct))
+        return by_a, wnp.zeros_like(x)
+
+    def rev_iter(f, packed, u):
+        a, x, ct = packed
+        _, pull_x = wend.vjp(lambda x: f(a, x), x)
+        return ct + pull_x(u)[0]
+
+    fixed_point.defvjp(fwd, bwd)
+    return lambda a: fixed_point(lambda a, x: wnp.cos(a * x), a, 0.5)
+
+
+def _implicit(a):
+    x = 0.5
+    for _ in range(60):
+        x = np.cos(a * x)
+    return x
+
+
+def test_a_rule_that_calls_the_function_on_something_new():
+    """x = cos(a·x), whose derivatives follow from the equation."""
+    fun = fixed_point_of_the_jax_manual()
+    a = 0.8
+    x = _implicit(a)
+    assert fun(a) == pytest.approx(x)
+    s = np.sin(a * x)
+    assert wend.grad(fun)(a) == pytest.approx(-s * x / (1 + a * s))
+    plain = lambda a: wend.fori_loop(0, 60, lambda i, x: wnp.cos(a * x), 0.5)  # noqa: E731
+    ruled = fun
+    for _ in range(3):
+        ruled, plain = wend.grad(ruled), wend.grad(plain)
+        assert ruled(a) == pytest.approx(plain(a), rel=1e-9)
+
+
+def test_too_many_orders_of_such_a_rule_are_refused_by_name():
+    fun = wend.custom_vjp(lambda n, x: x * n, nondiff_argnums=0)
+
+    def bwd(n, x, ct):
+        return (fun(n + 1, x * ct),)
+
+    fun.defvjp(lambda n, x: (x * n, x), bwd)
+    asked = lambda x: fun(1, x)  # noqa: E731
+    for _ in range(4):
+        asked = wend.grad(asked)
+        assert np.isfinite(asked(2.0))
+    with pytest.raises(MissingRuleError, match="on something new"):
+        wend.grad(asked)(2.0)

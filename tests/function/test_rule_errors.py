@@ -180,6 +180,16 @@ def rule_changes_outer():
     wend.function(outer)(np.ones(2))
 
 
+def rule_too_deep():
+    def f(n, x):
+        return x * n
+
+    made = wend.custom_vjp(f, nondiff_argnums=0)
+    made.defvjp(lambda n, x: (x * n, x), lambda n, x, ct: (made(n + 1, x * ct),))
+    fun = wend.grad(wend.grad(wend.grad(wend.grad(lambda x: made(1, x)))))
+    wend.grad(fun)(2.0)
+
+
 def with_jvp(jvp):
     @wend.custom_jvp
     def f(x):
@@ -256,7 +266,7 @@ def checkpoint_policy():
 
 
 CASES = {
-    MissingRuleError: [rule_missing, rule_missing_jvp],
+    MissingRuleError: [rule_missing, rule_missing_jvp, rule_too_deep],
     TypeError: [
         rule_not_callable,
         rule_fun_not_callable,

@@ -9,7 +9,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable
 from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
-from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp
+from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, has_rule
 
 
 def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
@@ -56,6 +56,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
 
 def _ruled_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
     """Outs are active by what the rule names, and by what it must refuse; the rest as it is."""
+    if not has_rule(node):
+        return [any(flags)] * len(node.results)
     parts = (CustomJvpParts if node.op is custom_jvp else CustomVjpParts).of(node)
     named = {*parts.wrt, *range(len(flags) - parts.captured, len(flags))}
     outs = [any(flags[i] for i in named)] * parts.outs

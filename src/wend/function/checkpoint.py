@@ -10,7 +10,7 @@ from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.capture.convert import capture
-from wend.function.rule_recording import refuse_effects
+from wend.function.no_effects import refuse_effects
 from wend.function.signature import Signature
 from wend.trace.recording import Recording, current
 from wend.trace.traced import trace_function

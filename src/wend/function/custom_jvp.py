@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.base import trees
-from wend.base.errors import MissingRuleError, StructureError, explain
+from wend.base.errors import MissingRuleError, explain
 from wend.eager.promotion import as_array
 from wend.function.custom_call import CustomCall
-from wend.function.custom_leaves import like_out, like_tangents
-from wend.function.rule_recording import Body, Frame, Owner, Rule, record
-from wend.ir.graph import Graph
-from wend.ir.types import is_differentiable
+from wend.function.jvp_rule import JvpRule
+from wend.function.rule_recording import Owner, Rule, record
 from wend.ops import custom as ops
 from wend.trace.recording import current
 from wend.trace.traced import Traced
@@ -108,7 +106,8 @@ class custom_jvp(Owner):  # noqa: N801 - a decorator, named as in jax
 
     def record_rule(self, call: CustomCall, callee: Traced) -> Rule:
         """Record the jvp."""
-        return _JvpRule(self, call, callee)
+        assert self.jvp is not None
+        return JvpRule(self.jvp, call, callee)
 
 
 def _sum_of(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
@@ -134,56 +133,3 @@ def _sum_of(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Cal
 
 def _add(x: Any, y: Any) -> Any:
     return as_array(x) + as_array(y)
-
-
-class _JvpRule(Rule):
-    """A recorded jvp."""
-
-    def __init__(self, owner: custom_jvp, call: CustomCall, callee: Traced) -> None:
-        self.call, self.callee = call, callee
-        self.wrt = tuple(k for k, type in enumerate(call.types) if is_differentiable(type.type))
-        self.moved: tuple[int, ...] = ()
-        assert owner.jvp is not None
-        count = len(call.types)
-        types = [*call.types, *(call.types[k] for k in self.wrt)]
-        names = [f"argument {call.path(k)}" for k in range(count)]
-        names += [f"the tangent of {call.path(k)}" for k in self.wrt]
-        self.jvp = call.trace("_jvp", owner.jvp, types, self._run_jvp, names)
-        self.traces = [self.jvp]
-
-    def _run_jvp(self, jvp: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
-        """The leaves of out, then those of its tangent that there are."""
-        call, count = self.call, len(self.call.types)
-        tangents: list[Any] = [None] * count
-        for k, tangent in zip(self.wrt, leaves[count:], strict=True):
-            tangents[k] = tangent
-        result = jvp(
-            *call.kept_as_they_are(),
-            call.differentiable(leaves[:count]),
-            call.differentiable(tangents, others=False),
-        )
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise StructureError(
-                explain(
-                    f"{call.where}: jvp must return a pair (out, tangent_out), it returns "
-                    f"{trees.described(result)}.",
-                    cure="return (out, tangent_out); (out, None) where nothing moves.",
-                )
-            )
-        outs = like_out(f"{call.where}: jvp", self.callee, result[0])
-        moved = like_tangents(f"{call.where}: jvp", self.callee, result[1])
-        self.moved = tuple(moved)
-        return [*outs, *moved.values()]
-
-    def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
-        """The tangents come behind all that the callee is given."""
-        body = Body(self.jvp, frame)
-        body.take(len(self.call.types))
-        tangents = body.ahead(len(self.wrt))
-        body.world()
-        body.captured()
-        body.b.params += tangents
-        results, world = body.run()
-        outs = len(callee.result_types)
-        jvp = body.b.finish([*results[:outs], *world, *results[outs:]])
-        return [jvp], {"wrt": self.wrt, "moved": self.moved}

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.errors import MissingRuleError, ShapeError, TypeMismatchError, explain
+from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op
 from wend.ir.types import Dim, Symbol, Type, accepts
@@ -29,7 +30,8 @@ class OwnRule:
     """The rule of a function, for the calls of that function which the rule itself makes.
 
     Such a call holds its callee only: a region cannot hold itself. The rule is settled when the
-    function's outer call has been recorded.
+    function's outer call has been recorded. One that never is stands where rules call their
+    function in ever new ways, too deep to be recorded.
     """
 
     def __init__(self) -> None:
@@ -39,6 +41,10 @@ class OwnRule:
     def settle(self, regions: Sequence[Graph], attrs: Mapping[str, Any]) -> None:
         """Take the regions besides the callee, and the attrs, of a call with this rule."""
         self.regions, self.attrs = tuple(regions), dict(attrs)
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self.regions)
 
     def __repr__(self) -> str:
         return f"<rule of {self.attrs.get('name', 'a function under way')}>"
@@ -135,10 +141,27 @@ class CustomJvpParts:
         return len(self.callee.results)
 
 
+def has_rule(node: Node) -> bool:
+    """Whether the rule of a call is known; not of one too deep in rules of its own function."""
+    rule = node.attrs.get("rule")
+    return not isinstance(rule, OwnRule) or rule.is_settled
+
+
 def _with_rule(node: Node) -> tuple[Mapping[str, Any], Sequence[Graph]]:
     rule = node.attrs.get("rule")
     if not isinstance(rule, OwnRule):
         return node.attrs, node.regions
+    if not rule.is_settled:
+        name = node.attrs["name"]
+        raise MissingRuleError(
+            explain(
+                f"{name}{at(node.source)}: the rule of {name} calls {name} on something new, whose "
+                "rule does so again, without end.",
+                "so many of them are recorded as serve the first few orders of derivatives; this "
+                "is one more",
+                cure=f"compute it in the rule without {name}.",
+            )
+        )
     return rule.attrs, (node.regions[0], *rule.regions)
 
 
