@@ -205,3 +205,29 @@ def test_graphs_print_and_parse():
     for ask in (fun, wend.grad(fun), wend.grad(wend.grad(fun))):
         check_graph(traced(ask, 1.0))
     assert names(traced(fun, 1.0, optimize=True)) == ["sin"]
+
+
+def test_rows_of_tangents():
+    """A scan over the rows of tangents: the lists they are in are read for their length only."""
+
+    @wend.custom_jvp
+    def fun(x, v):
+        return wnp.sum(v * x)
+
+    @fun.defjvp
+    def _jvp(primals, tangents):
+        rows = wend.function(lambda *rows: wend.scan(_step, (0.0, 0.0), rows)[0])
+        x, v = primals
+        t, s = tangents
+        return rows(v, s, v * 0.0 + x, v * 0.0 + t)
+
+    def _step(c, row):
+        v, s, x, t = row
+        return (c[0] + v * x, c[1] + s * x + v * t), None
+
+    v = np.array([1.0, 2.0, 4.0])
+    by_x, by_v = wend.grad(lambda x, v: fun(x, v), (0, 1))(3.0, v)
+    assert by_x == 7.0
+    np.testing.assert_array_equal(by_v, [3.0, 3.0, 3.0])
+    mixed = wend.grad(lambda x, v: wnp.sum(wend.grad(fun, 1)(x, v)))(3.0, v)
+    assert mixed == 3.0

@@ -11,11 +11,14 @@ from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, inline
 from wend.ir.traverse import reached_values
-from wend.ops import shaping
+from wend.ops import lists, shaping
 from wend.ops.build import Build
 from wend.ops.custom import Backward, CustomJvpParts, CustomVjpParts
 from wend.passes.dce import with_results
 from wend.passes.inline import inline_calls
+
+# What they give depends on how great something is, not on what is in it.
+_SIZES = {shaping.shape_of, shaping.dim_of, lists.list_len, lists.list_zeros}
 
 
 def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomVjpParts | None:
@@ -32,35 +35,43 @@ def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomV
         return None
     kept = done.kept(jvp.params[:count])
     whole = done.with_residuals(f"{parts.name}_fwd", kept)
-    chosen = [*range(parts.outs), *range(len(jvp.results), len(whole.results))]
-    forward = without_params(whole, chosen, dict(zip(linear, parts.wrt, strict=True)))
-    if forward is None:
+    backward = done.from_residuals(f"{parts.name}_bwd", kept)
+    outs = range(parts.outs)
+    if depends(whole, outs, linear) or depends(_joined(whole, backward, done), None, linear):
         tangents = [jvp.params[i] for i in linear]
         raise not_linear(node, parts.name, "jvp", "tangents", _culprit(done, tangents))
-    backward = Backward(
-        done.from_residuals(f"{parts.name}_bwd", kept),
-        parts.moved,
-        tuple(parts.wrt[i - count] for i in done.grads),
-    )
-    return CustomVjpParts(parts.name, parts.captured, parts.outs, len(kept), forward, (backward,))
+    chosen = [*outs, *range(len(jvp.results), len(whole.results))]
+    forward = with_zeros(whole, chosen, dict(zip(linear, parts.wrt, strict=True)))
+    wrt = tuple(parts.wrt[i - count] for i in done.grads)
+    rule = Backward(backward, parts.moved, wrt)
+    return CustomVjpParts(parts.name, parts.captured, parts.outs, len(kept), forward, (rule,))
 
 
-def without_params(
-    graph: Graph, chosen: Sequence[int], stand_ins: Mapping[int, int]
-) -> Graph | None:
-    """The graph with some of its results, without params that matter to them by size alone.
+def _joined(forward: Graph, backward: Graph, done: RegionTranspose) -> Graph:
+    """Both graphs as one, to look at: operands, tangents and cotangents → cotangents."""
+    b = Build("joined")
+    params = [b.param(param.type) for param in forward.params]
+    values = inline(forward, params, b.nodes)
+    seeds = [b.param(seed.type) for seed in done.seeds.values()]
+    return b.finish(inline(backward, [*values[len(done.graph.results) :], *seeds], b.nodes))
+
+
+def depends(graph: Graph, chosen: Iterable[int] | None, params: Iterable[int]) -> bool:
+    """Whether some results (None: all) depend on what is in some params, not on sizes alone."""
+    look_at = _without_sizes(inline_calls(graph))
+    wanted = range(len(graph.results)) if chosen is None else [*chosen]
+    return not {*params}.isdisjoint(with_results(look_at, wanted)[1])
+
+
+def with_zeros(graph: Graph, chosen: Sequence[int], stand_ins: Mapping[int, int]) -> Graph:
+    """The graph with some of its results, and without params that matter by size alone.
 
     Args:
         graph: the graph.
         chosen: the results to have.
-        stand_ins: for each param to be dropped one of its type that stays.
-
-    Returns:
-        The graph, or None where what is in those params matters.
+        stand_ins: for each param to be dropped one of its type that stays: zeros like that take
+            its place.
     """
-    _, needed = with_results(inline_calls(_without_sizes(graph)), chosen)
-    if any(k in stand_ins for k in needed):
-        return None
     slim, used = with_results(graph, chosen)
     b = Build(graph.name)
     params = {
@@ -68,7 +79,6 @@ def without_params(
         for k, param in enumerate(graph.params)
         if k not in stand_ins
     }
-    # Sizes are asked of zeros then. So are calls with a rule that take them for other results.
     given = [params[k] if k in params else b.zeros_like(params[stand_ins[k]]) for k in used]
     return b.finish(inline(slim, given, b.nodes))
 
@@ -79,7 +89,7 @@ def _without_sizes(graph: Graph) -> Graph:
     mapping: dict[Value, Value] = {}
     for node in graph.nodes:
         operands = [mapping.get(v, v) for v in node.operands]
-        if node.op in (shaping.shape_of, shaping.dim_of):
+        if node.op in _SIZES:
             operands = [b.integer(0)]
         copy = copy_node(node, operands, [_without_sizes(region) for region in node.regions])
         b.nodes.append(copy)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wend.autodiff.jvp_transpose import not_linear, without_params
+from wend.autodiff.jvp_transpose import depends, not_linear, with_zeros
 from wend.autodiff.rule_custom import refuse_captured
 from wend.autodiff.vjp import vjp
 from wend.base.zero import ZERO, Zero
@@ -95,8 +95,8 @@ def _transposed(node: Node, parts: CustomVjpParts) -> tuple[Graph, list[int]]:
     """
     graph = parts.backwards[0].graph
     residuals, linear = graph.params[: parts.residuals], graph.params[parts.residuals :]
-    places = range(parts.residuals, len(graph.params))
-    pair = vjp(graph, places, range(len(graph.results)))
+    cotangents = range(parts.residuals, len(graph.params))
+    pair = vjp(graph, cotangents, range(len(graph.results)))
     b = Build(f"{parts.name}_jvp")
     for ct in linear:
         b.param(ct.type)
@@ -106,10 +106,11 @@ def _transposed(node: Node, parts: CustomVjpParts) -> tuple[Graph, list[int]]:
     values = inline(pair.forward, [*kept, *cts], b.nodes)[len(graph.results) :]
     found = inline(pair.backward, [*values, *tangents], b.nodes)
     stand_ins = {len(b.params) - len(cts) + k: k for k in range(len(cts))}
-    whole = without_params(b.finish(found), range(len(found)), stand_ins)
-    if whole is None:
+    whole = b.finish(found)
+    if depends(whole, None, stand_ins):
         raise not_linear(node, parts.name, "bwd", "cotangents")
-    return whole, [k for k, is_connected in enumerate(pair.connected) if is_connected]
+    places = [k for k, is_connected in enumerate(pair.connected) if is_connected]
+    return with_zeros(whole, range(len(found)), stand_ins), places
 
 
 def _instantiated(b: Build, tangent: Tangent, like: Value) -> Value:
