@@ -11,7 +11,10 @@ from wend.base.errors import WendError as WendError
 from wend.capture.convert import do_not_capture as do_not_capture
 from wend.capture.convert import source as source
 from wend.capture.iterables import unroll as unroll
+from wend.function.checkpoint import checkpoint as checkpoint
 from wend.function.concrete import ConcreteFunction as ConcreteFunction
+from wend.function.custom_jvp import custom_jvp as custom_jvp
+from wend.function.custom_vjp import custom_vjp as custom_vjp
 from wend.function.function import Function as Function
 from wend.function.function import function as function
 from wend.function.function import jit as jit

@@ -55,6 +55,7 @@ PAGES = [
     "docs/from-numpy.md",
     "docs/from-jax.md",
     "docs/from-scipy.md",
+    "docs/implicit.md",
 ]
 
 

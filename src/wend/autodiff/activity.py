@@ -9,6 +9,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable
 from wend.ops.control import CallParts, IfParts, WhileParts, if_, while_
+from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, has_rule
 
 
 def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
@@ -40,6 +41,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
         parts = WhileParts.of(node)
         activity = loop_activity(parts, flags)
         return [value in activity.before for value in parts.forwarded]
+    if node.op in RULED:
+        return _ruled_activity(node, flags)
     branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
     given = flags[1:] if node.op is if_ else flags
     per_branch = [branch_activity(branch, given) for branch in branches]
@@ -49,6 +52,22 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
         )
         for i in range(count)
     ]
+
+
+def _ruled_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
+    """Outs are active by what the rule names, and by what it must refuse; the rest as it is."""
+    if not has_rule(node):
+        return [any(flags)] * len(node.results)
+    parts = (CustomJvpParts if node.op is custom_jvp else CustomVjpParts).of(node)
+    named = {*parts.wrt, *range(len(flags) - parts.captured, len(flags))}
+    outs = [any(flags[i] for i in named)] * parts.outs
+    if isinstance(parts, CustomJvpParts):
+        return outs
+    others = parts.forward.results[parts.outs : len(node.results)]
+    if not others:
+        return outs
+    active = branch_activity(parts.forward, flags)
+    return [*outs, *(value in active for value in others)]
 
 
 def branch_activity(branch: Graph, flags: Sequence[bool]) -> set[Value]:

@@ -5,15 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.autodiff.push import Ahead, Pusher
-from wend.autodiff.push_if import push_call, push_if
+from wend.autodiff.push import Ahead, Pushed, Pusher, Tangent
+from wend.autodiff.push_custom import Moved, push_custom_jvp, push_custom_vjp
+from wend.autodiff.push_if import push_call, push_graph, push_if
 from wend.autodiff.push_while import push_while
 from wend.base.zero import ZERO, Zero
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
+from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 
-_pusher = Pusher({while_: push_while, if_: push_if, call: push_call})
+
+def _push_custom_jvp(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+    return Pushed(*push_custom_jvp(b, node, tangents))
+
+
+def _push_custom_vjp(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+    def push(to: Build, graph: Graph, operands: Sequence[Value], moved: Sequence[Tangent]) -> Moved:
+        pushed = push_graph(p, to, graph, operands, moved)
+        return pushed.results, pushed.tangents
+
+    return Pushed(*push_custom_vjp(push, b, node, tangents))
+
+
+_pusher = Pusher(
+    {
+        while_: push_while,
+        if_: push_if,
+        call: push_call,
+        custom_jvp: _push_custom_jvp,
+        custom_vjp: _push_custom_vjp,
+        custom_vjp_forward: _push_custom_vjp,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

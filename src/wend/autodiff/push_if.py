@@ -22,8 +22,21 @@ def push_if(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pus
 def push_call(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
     """Append a call of the callee with its tangents."""
     parts = CallParts.of(node)
-    (callee,), moves = _push_regions(p, (parts.callee,), tangents)
-    return _pushed(b.call(callee, [*parts.operands, *_given(tangents)]), moves)
+    return push_graph(p, b, parts.callee, parts.operands, tangents, recompute=parts.recompute)
+
+
+def push_graph(
+    p: Pusher,
+    b: Build,
+    graph: Graph,
+    operands: Sequence[Value],
+    tangents: Sequence[Tangent],
+    *,
+    recompute: bool = False,
+) -> Pushed:
+    """Append a call of a graph with its tangents."""
+    (callee,), moves = _push_regions(p, (graph,), tangents)
+    return _pushed(b.call(callee, [*operands, *_given(tangents)], recompute=recompute), moves)
 
 
 def _push_regions(

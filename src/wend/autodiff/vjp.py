@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangents
-from wend.autodiff.rule_if import pull_back_call, pull_back_if
+from wend.autodiff.rule_call import pull_back_call
+from wend.autodiff.rule_custom import (
+    pull_back_custom_jvp,
+    pull_back_custom_vjp,
+    pull_back_custom_vjp_forward,
+)
+from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import Pass, Transposer
 from wend.ir.graph import Graph, Value
@@ -17,9 +23,19 @@ from wend.ir.traverse import use_counts
 from wend.ir.types import MaybeType, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
+from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.passes.blocks import without_blocks
 
-_transposer = Transposer({while_: pull_back_while, if_: pull_back_if, call: pull_back_call})
+_transposer = Transposer(
+    {
+        while_: pull_back_while,
+        if_: pull_back_if,
+        call: pull_back_call,
+        custom_vjp: pull_back_custom_vjp,
+        custom_vjp_forward: pull_back_custom_vjp_forward,
+        custom_jvp: pull_back_custom_jvp,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Signature:
         static_argnames: Sequence[str] = (),
     ) -> None:
         self.fun = fun
-        self.inspected = _signature_of(fun)
+        self.inspected = signature_of(fun)
         self.static = self._static_names(static_argnums, static_argnames)
         self.parameters = tuple(
             name for name, p in self._parameters() if p.kind in (p.POSITIONAL_ONLY, _EITHER)
@@ -118,7 +118,7 @@ class Signature:
         args, kwargs, static = self._canonical(args, kwargs)
         leaves, treedef = trees.flatten((tuple(args), kwargs))
         places, types, rest = [], [], []
-        leaves = [_native(leaf) for leaf in leaves]
+        leaves = [native(leaf) for leaf in leaves]
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, _Static):
                 rest.append((type(leaf.value), leaf.value))
@@ -159,7 +159,7 @@ class Signature:
         return _Static(value)
 
 
-def _native(leaf: Any) -> Any:
+def native(leaf: Any) -> Any:
     """An array in this machine's byte order.
 
     Raises:
@@ -174,7 +174,7 @@ def _native(leaf: Any) -> Any:
     return leaf.astype(dtype)
 
 
-def _signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
+def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
     """The signature; None of a builtin or a ufunc, which is called just as the user calls it."""
     if isinstance(fun, np.ufunc):
         return None

@@ -95,7 +95,7 @@ class Op:
         kernel: runs it on NumPy arrays; None for the operations that hold regions.
         derivative: how it is differentiated.
         effect: what it does besides its results.
-        regions: names of its regions; `("branch*",)` for any number of the same kind.
+        regions: names of its regions; a last one with a star (`branch*`) for any number of a kind.
         is_cheap: worth running again in a backward pass rather than keeping its result.
     """
 

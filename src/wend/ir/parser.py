@@ -14,6 +14,7 @@ from wend.base.source import Source
 from wend.ir.dtypes import LONG_NAMES
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
+from wend.ir.printer import region_name
 from wend.ir.types import (
     TOKEN,
     Dim,
@@ -188,9 +189,8 @@ class _Parser:
         return node
 
     def is_region(self, op: Op, index: int) -> bool:
-        if len(op.regions) == 1 and op.regions[0].endswith("*"):
-            return self.peek(f"{op.regions[0][:-1]}{index}")
-        return index < len(op.regions) and self.peek(op.regions[index])
+        is_open = bool(op.regions) and op.regions[-1].endswith("*")
+        return (is_open or index < len(op.regions)) and self.peek(region_name(op, index))
 
     def source(self) -> Source | None:
         if self.kind() != "source":

@@ -28,6 +28,7 @@ from wend.ir.types import (
 
 if TYPE_CHECKING:
     from wend.ir.graph import Graph, Node, Value
+    from wend.ir.op import Op
 
 INLINE_ELEMENTS = 16
 TYPE_CLASSES = (TensorType, ListType, MaybeType, TokenType, ResourceType)
@@ -128,10 +129,15 @@ class _Printer:
 
 def region_names(node: Node) -> list[str]:
     """How each region of a node is headed: `before`, `after`, `branch0`, `branch1`, …"""
-    names = node.op.regions
-    if len(names) == 1 and names[0].endswith("*"):
-        return [f"{names[0][:-1]}{index}" for index in range(len(node.regions))]
-    return list(names)
+    return [region_name(node.op, index) for index in range(len(node.regions))]
+
+
+def region_name(op: Op, index: int) -> str:
+    """How a region is headed; an operation's last name with a star is for any number of them."""
+    last = len(op.regions) - 1
+    if index >= last and op.regions[last].endswith("*"):
+        return f"{op.regions[last][:-1]}{index - last}"
+    return op.regions[index]
 
 
 def _number(value: float) -> str:

@@ -26,6 +26,7 @@ from wend.ops import (
     control,
     convolving,
     creating,
+    custom,
     decompositions,
     effects,
     elementwise,
@@ -66,6 +67,7 @@ FAMILIES = (
     convolving,
     decompositions,
     factors,
+    custom,
 )
 for _family in FAMILIES:
     TABLE.add(value for value in vars(_family).values() if isinstance(value, Op))
@@ -474,5 +476,21 @@ class Build(Builder):
         operands, count = (*cotangents, *forward), len(cotangents)
         return self.emit_node(control.linear_block, operands, (body,), of=of, cotangents=count)
 
-    def call(self, callee: Graph, operands: Sequence[Value]) -> Node:
-        return self.emit_node(control.call, operands, (callee,))
+    def call(self, callee: Graph, operands: Sequence[Value], *, recompute: bool = False) -> Node:
+        """A call; `recompute`: the backward pass is to run it again, keeping nothing inside."""
+        attrs = {"recompute": True} if recompute else {}
+        return self.emit_node(control.call, operands, (callee,), **attrs)
+
+    def custom_vjp_forward(self, parts: custom.CustomVjpParts, operands: Sequence[Value]) -> Node:
+        """The forward form of a call with a rule: it also gives residuals, perhaps more."""
+        return self.emit_node(
+            custom.custom_vjp_forward,
+            operands,
+            (parts.forward, *(backward.graph for backward in parts.backwards)),
+            name=parts.name,
+            captured=parts.captured,
+            outs=parts.outs,
+            residuals=parts.residuals,
+            given=tuple(backward.given for backward in parts.backwards),
+            wrt=tuple(backward.wrt for backward in parts.backwards),
+        )

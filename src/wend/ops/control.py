@@ -121,8 +121,11 @@ def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[T
     return _outside(joined, outer)
 
 
-def _infer_call(*types: Type, regions: Sequence[Graph]) -> tuple[Type, ...]:
+def infer_call(*types: Type, regions: Sequence[Graph], recompute: bool = False) -> tuple[Type, ...]:
+    """What a call of the one region gives; its sizes are bound by what it is given."""
     (callee,) = regions
+    if len(callee.params) != len(types):
+        raise ShapeError(f"{callee.name}: takes {len(callee.params)} values, given {len(types)}")
     bound: dict[Symbol, Dim] = {}
     for position, (param, type) in enumerate(zip(callee.param_types, types, strict=True)):
         if not accepts(param, type, bound):
@@ -137,7 +140,7 @@ def _infer_block(
 ) -> tuple[Type, ...]:
     if not 0 < cotangents <= len(types):
         raise ShapeError(f"a block of {of}: {cotangents} cotangents, {len(types)} operands")
-    results = _infer_call(*types, regions=regions)
+    results = infer_call(*types, regions=regions)
     if all(isinstance(type, MaybeType) for type in types[:cotangents]):
         return tuple(MaybeType(without_maybe(type)) for type in results)
     return results
@@ -145,7 +148,7 @@ def _infer_block(
 
 while_ = Op("while", _infer_while, None, ByRegions(), regions=("before", "after"))
 if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",))
-call = Op("call", _infer_call, None, ByRegions(), regions=("callee",))
+call = Op("call", infer_call, None, ByRegions(), regions=("callee",))
 # What a node's derivative does with the cotangents of its results (attr `cotangents`: how many of
 # the operands are those; `of`: the node's operation). All Zero in: all Zero out, and nothing runs.
 linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("body",))
@@ -213,14 +216,19 @@ class IfParts:
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """A `call` node by its parts."""
+    """A `call` node by its parts.
+
+    `recompute`: nothing of its inside is kept for a backward pass, which runs the callee again;
+    no pass may undo that (D15).
+    """
 
     operands: tuple[Value, ...]
     callee: Graph
+    recompute: bool = False
 
     @staticmethod
     def of(node: Node) -> CallParts:
-        return CallParts(node.operands, node.regions[0])
+        return CallParts(node.operands, node.regions[0], node.attrs.get("recompute", False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,20 @@ from wend.ops.control import (
     linear_block,
     while_,
 )
+from wend.ops.custom import RULED
 
 
 def dce(graph: Graph) -> Graph:
     """Drop nodes, carries, invariants, operands and region results that nothing needs."""
     return _keep(graph, range(len(graph.params)), graph.results, {})
+
+
+def with_results(graph: Graph, chosen: Sequence[int]) -> tuple[Graph, list[int]]:
+    """The graph with some of its results, and with those of its params that they need."""
+    known: _Known = {}
+    results = [graph.results[i] for i in chosen]
+    needed = sorted(_needs(graph, results, known))
+    return _keep(graph, needed, results, known), needed
 
 
 def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value], known: _Known) -> Graph:
@@ -157,7 +166,7 @@ def _slim_if(node: Node, used: list[int], known: _Known) -> _Slim:
 
 def _slim_call(node: Node, used: list[int], known: _Known) -> _Slim:
     params, (callee,) = _slim_branches([CallParts.of(node).callee], used, known)
-    return _Slim(params, used, [callee], {})
+    return _Slim(params, used, [callee], dict(node.attrs))
 
 
 def _slim_block(node: Node, used: list[int], known: _Known) -> _Slim:
@@ -169,9 +178,19 @@ def _slim_block(node: Node, used: list[int], known: _Known) -> _Slim:
     return _Slim(params, used, [body], dict(node.attrs))
 
 
+def _slim_ruled(node: Node, used: list[int], known: _Known) -> _Slim:
+    """All of it: a rule may give an operand that nothing reads a cotangent."""
+    regions = [
+        _keep(region, range(len(region.params)), region.results, known) for region in node.regions
+    ]
+    operands, results = range(len(node.operands)), range(len(node.results))
+    return _Slim(operands, results, regions, dict(node.attrs))
+
+
 _SLIMMERS = {
     while_: _slim_while,
     if_: _slim_if,
     call: _slim_call,
     linear_block: _slim_block,
+    **dict.fromkeys(RULED, _slim_ruled),
 }

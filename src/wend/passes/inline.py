@@ -1,22 +1,28 @@
-"""Puts the bodies of called functions in place of the calls."""
+"""Puts the bodies of called functions in place of the calls.
+
+Of a call with a derivative rule only the value is left: what has been differentiated, and is now
+to be run, needs no rule. A call that is to be run again in a backward pass stays one: in one place
+with its second run, the two would be merged, and what was not to be kept would be.
+"""
 
 from __future__ import annotations
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, inline, rename_dims
 from wend.ir.types import Dim, Symbol
-from wend.ops.control import CallParts, call
+from wend.ops.control import call
+from wend.ops.custom import RULED
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """Replace every `call` by what it calls, in regions too."""
+    """Replace calls by what they call, in regions too."""
     mapping: dict[Value, Value] = {}
     dims: dict[Symbol, Dim] = {}  # sizes that only the calls knew, as they are called here
     nodes: list[Node] = []
     for node in graph.nodes:
         operands = [mapping.get(v, v) for v in node.operands]
-        if node.op is call:
-            results = inline(inline_calls(CallParts.of(node).callee), operands, nodes)
+        if node.op in _INLINED and not node.attrs.get("recompute"):
+            results = inline(inline_calls(node.regions[0]), operands, nodes)
             rename_dims(dims, node.results, results)
         else:
             regions = [inline_calls(region) for region in node.regions]
@@ -26,3 +32,7 @@ def inline_calls(graph: Graph) -> Graph:
         mapping.update(zip(node.results, results, strict=True))
     new_results = tuple(mapping.get(value, value) for value in graph.results)
     return Graph(graph.name, graph.params, tuple(nodes), new_results, graph.captures)
+
+
+# The first region of each is what it calls.
+_INLINED = {call, *RULED}

@@ -1,0 +1,248 @@
+"""Calls of functions with a derivative rule of the user's own (D15), and the views of their parts.
+
+    custom_vjp(operands; callee, forward, backward0, …)    callee:   operands → outs
+    custom_vjp_forward(operands; forward, backward0, …)    forward:  operands → outs, residuals
+    custom_jvp(operands; callee, jvp)                      backward: residuals, cts → cts
+                                                           jvp:      operands, tangents → the same
+
+A value needs only the callee. Reverse mode puts the forward form in place of either call: its first
+results have the user's rule for a derivative, the rest of them are differentiated as what they are.
+Each `backward` serves the cotangents of other outs (`given`), and gives those of `wrt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wend.base.errors import MissingRuleError, ShapeError, TypeMismatchError, explain
+from wend.base.source import at
+from wend.ir.graph import Graph, Node
+from wend.ir.op import ByRegions, Op
+from wend.ir.types import Dim, Symbol, Type, accepts
+from wend.ops.control import infer_call
+
+Positions = tuple[int, ...]
+
+
+class OwnRule:
+    """The rule of a function, for the calls of that function which the rule itself makes.
+
+    Such a call holds its callee only: a region cannot hold itself. The rule is settled when the
+    function's outer call has been recorded. One that never is stands where rules call their
+    function in ever new ways, too deep to be recorded.
+    """
+
+    def __init__(self) -> None:
+        self.regions: tuple[Graph, ...] = ()
+        self.attrs: dict[str, Any] = {}
+
+    def settle(self, regions: Sequence[Graph], attrs: Mapping[str, Any]) -> None:
+        """Take the regions besides the callee, and the attrs, of a call with this rule."""
+        self.regions, self.attrs = tuple(regions), dict(attrs)
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self.regions)
+
+    def __repr__(self) -> str:
+        return f"<rule of {self.attrs.get('name', 'a function under way')}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """One backward graph: the outs whose cotangents it takes, the operands whose it gives."""
+
+    graph: Graph
+    given: Positions
+    wrt: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class CustomVjpParts:
+    """A `custom_vjp` node, or its forward form, by its parts.
+
+    Attributes:
+        name: the function's name, for messages.
+        captured: how many of the operands, the last ones, the function closes over.
+        outs: how many of the results of `forward` are the function's own.
+        residuals: how many come next, for the backward graphs.
+        forward: operands → outs, residuals, perhaps more.
+        backwards: at least one; the first takes the cotangent of every out that can have one.
+    """
+
+    name: str
+    captured: int
+    outs: int
+    residuals: int
+    forward: Graph
+    backwards: tuple[Backward, ...]
+
+    @staticmethod
+    def of(node: Node) -> CustomVjpParts:
+        attrs, regions = _with_rule(node)
+        if node.op is custom_vjp_forward:
+            forward, *rest = regions
+            outs, residuals = attrs["outs"], attrs["residuals"]
+        else:
+            callee, forward, *rest = regions
+            outs = len(callee.results)
+            residuals = len(forward.results) - outs
+        triples = zip(rest, attrs["given"], attrs["wrt"], strict=True)
+        return CustomVjpParts(
+            attrs["name"],
+            attrs["captured"],
+            outs,
+            residuals,
+            forward,
+            tuple(Backward(*triple) for triple in triples),
+        )
+
+    @property
+    def wrt(self) -> set[int]:
+        """The operands that have a cotangent by this rule."""
+        return {i for backward in self.backwards for i in backward.wrt}
+
+    def backward_for(self, seeded: set[int]) -> Backward:
+        """The backward graph that takes the fewest cotangents besides the seeded ones."""
+        fitting = [backward for backward in self.backwards if seeded <= {*backward.given}]
+        return min(fitting, key=lambda backward: len(backward.given))
+
+
+@dataclass(frozen=True, slots=True)
+class CustomJvpParts:
+    """A `custom_jvp` node by its parts.
+
+    Attributes:
+        name: the function's name, for messages.
+        captured: how many of the operands, the last ones, the function closes over.
+        callee: operands → outs.
+        jvp: operands, tangents of the operands `wrt` → outs, tangents of the outs `moved`.
+    """
+
+    name: str
+    captured: int
+    callee: Graph
+    jvp: Graph
+    wrt: Positions
+    moved: Positions
+
+    @staticmethod
+    def of(node: Node) -> CustomJvpParts:
+        attrs, (callee, jvp) = _with_rule(node)
+        names = ("wrt", "moved")
+        return CustomJvpParts(
+            attrs["name"], attrs["captured"], callee, jvp, *(attrs[name] for name in names)
+        )
+
+    @property
+    def outs(self) -> int:
+        return len(self.callee.results)
+
+
+def has_rule(node: Node) -> bool:
+    """Whether the rule of a call is known; not of one too deep in rules of its own function."""
+    rule = node.attrs.get("rule")
+    return not isinstance(rule, OwnRule) or rule.is_settled
+
+
+def _with_rule(node: Node) -> tuple[Mapping[str, Any], Sequence[Graph]]:
+    rule = node.attrs.get("rule")
+    if not isinstance(rule, OwnRule):
+        return node.attrs, node.regions
+    if not rule.is_settled:
+        name = node.attrs["name"]
+        raise MissingRuleError(
+            explain(
+                f"{name}{at(node.source)}: the rule of {name} calls {name} on something new, whose "
+                "rule does so again, without end.",
+                "so many of them are recorded as serve the first few orders of derivatives; this "
+                "is one more",
+                cure=f"compute it in the rule without {name}.",
+            )
+        )
+    return rule.attrs, (node.regions[0], *rule.regions)
+
+
+# Shape rules
+def _infer_custom_vjp(*types: Type, regions: Sequence[Graph], **attrs: Any) -> tuple[Type, ...]:
+    callee, *rule = regions
+    found = infer_call(*types, regions=(callee,))
+    if rule:
+        forward, *backwards = rule
+        infer_call(*types, regions=(forward,))
+        _check_outs(callee, forward)
+        outs = len(callee.results)
+        _check_backwards(forward, backwards, outs, len(forward.results) - outs, **attrs)
+    return found
+
+
+def _infer_forward(
+    *types: Type, regions: Sequence[Graph], outs: int, residuals: int, **attrs: Any
+) -> tuple[Type, ...]:
+    forward, *backwards = regions
+    _check_backwards(forward, backwards, outs, residuals, **attrs)
+    return infer_call(*types, regions=(forward,))
+
+
+def _infer_custom_jvp(*types: Type, regions: Sequence[Graph], **attrs: Any) -> tuple[Type, ...]:
+    callee, *rule = regions
+    found = infer_call(*types, regions=(callee,))
+    if rule:
+        (jvp,) = rule
+        wrt, moved = attrs["wrt"], attrs["moved"]
+        tangents = [types[i] for i in wrt]
+        infer_call(*types, *tangents, regions=(jvp,))
+        _check_outs(callee, jvp)
+        expected = [jvp.result_types[i] for i in moved]
+        _check_types("a tangent", expected, jvp.result_types[len(callee.results) :])
+    return found
+
+
+def _check_outs(callee: Graph, ruled: Graph) -> None:
+    outs = len(callee.results)
+    _check_types(f"an out of {ruled.name}", callee.result_types, ruled.result_types[:outs])
+
+
+def _check_backwards(
+    forward: Graph,
+    backwards: Sequence[Graph],
+    outs: int,
+    residuals: int,
+    *,
+    given: tuple[Positions, ...],
+    wrt: tuple[Positions, ...],
+    **_: Any,
+) -> None:
+    types = forward.result_types
+    for backward, cts, operands in zip(backwards, given, wrt, strict=True):
+        passed = [*types[outs : outs + residuals], *(types[i] for i in cts)]
+        _check_types(f"a param of {backward.name}", backward.param_types, passed)
+        expected = [forward.params[i].type for i in operands]
+        _check_types(f"a cotangent of {backward.name}", expected, backward.result_types)
+
+
+def _check_types(what: str, expected: Sequence[Type], found: Sequence[Type]) -> None:
+    if len(expected) != len(found):
+        raise ShapeError(f"{what}: there are {len(found)} of them, expected {len(expected)}")
+    bound: dict[Symbol, Dim] = {}
+    for mine, theirs in zip(expected, found, strict=True):
+        if not accepts(mine, theirs, bound):
+            raise TypeMismatchError(f"{what} is {theirs}, expected {mine}")
+
+
+custom_vjp = Op(
+    "custom_vjp",
+    _infer_custom_vjp,
+    None,
+    ByRegions(),
+    regions=("callee", "forward", "backward*"),
+)
+custom_vjp_forward = Op(
+    "custom_vjp_forward", _infer_forward, None, ByRegions(), regions=("forward", "backward*")
+)
+custom_jvp = Op("custom_jvp", _infer_custom_jvp, None, ByRegions(), regions=("callee", "jvp"))
+
+# The first region of each is what runs where no derivative is asked for.
+RULED = frozenset({custom_vjp, custom_vjp_forward, custom_jvp})
