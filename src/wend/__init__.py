@@ -28,5 +28,7 @@ from wend.trace.effects import assert_ as assert_
 from wend.trace.effects import print as print
 from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
+from wend.trace.tape import GradientTape as GradientTape
+from wend.trace.variable import Variable as Variable
 
 __version__ = "0.1.0"

@@ -19,8 +19,9 @@ from wend.function.concrete import ConcreteFunction
 from wend.function.signature import Arguments, Signature
 from wend.function.spec import TensorSpec
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.recording import current
+from wend.trace.recording import Recording, current
 from wend.trace.traced import trace_function
+from wend.trace.tracer import Tracer
 
 
 class Function:
@@ -98,7 +99,7 @@ class Function:
             raise
         recording = current()
         if recording is not None:
-            return concrete.traced.call_in(recording, arguments.arrays)
+            return concrete.traced.call_in(recording, arguments.arrays, self.backend)
         return concrete.run(self.backend or settings().backend, arguments.arrays)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
@@ -178,13 +179,12 @@ def _is_alive(concrete: ConcreteFunction) -> bool:
     """Whether what a trace captures of outer traces can still be reached from here."""
     recording = current()
     for binding in concrete.traced.bindings:
-        if isinstance(binding, Staged):
-            if recording is None:
+        if isinstance(binding, Tracer):
+            if recording is None or binding.read() is not binding:
                 return False
-            owner = binding.recording  # type: ignore[attr-defined]
-            outer = recording
-            while outer is not None and outer is not owner:
-                outer = outer.parent  # type: ignore[assignment]
+            outer: Recording | None = recording
+            while outer is not None and outer is not binding.recording:
+                outer = outer.parent
             if outer is None or not outer.is_open:
                 return False
     return True

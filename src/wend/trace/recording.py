@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.eager.dispatch import Recorder, recorder
+from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.dtypes import is_supported
-from wend.ir.graph import Graph, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
+from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
 
 
@@ -48,6 +49,9 @@ class Recording(Recorder):
         self.captures: list[Value] = []
         self._array_params: dict[int, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
+        self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
+        self.tapes: dict[int, Any] = {}  # that were opened here
+        self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -60,6 +64,10 @@ class Recording(Recorder):
             yield self
         finally:
             recorder.reset(token)
+
+    def runs_now(self) -> bool:
+        """Whether operations run as they are recorded."""
+        return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         values = [self.lift(operand) for operand in operands]
@@ -87,6 +95,8 @@ class Recording(Recorder):
         Raises:
             LeakedValueError: a traced array of a recording that does not enclose this one.
         """
+        if isinstance(x, Staged):
+            x = x.read()
         if isinstance(x, Tracer):
             return self._lift_tracer(x)
         if isinstance(x, np.ndarray):
@@ -152,6 +162,39 @@ class Recording(Recorder):
         for box in boxes:
             self._boxes[id(box)] = (box, self.b.param(box.value.type))
 
+    # Variables: boxes of the function, which change when it does
+    def read_variable(self, variable: Any) -> Tracer:
+        """What a variable holds here and now."""
+        value = self.lift(self.variable_box(variable))
+        self._tell_tapes(variable)
+        return self.wrap(value)
+
+    def assign_variable(self, variable: Any, new: Any) -> None:
+        """Let a variable hold something else from here on."""
+        self.assign(self.variable_box(variable), self.lift(new))
+
+    def variable_box(self, variable: Any) -> Tracer:
+        """The box of a variable, in the function that this belongs to."""
+        if self.is_region:
+            assert self.parent is not None
+            return self.parent.variable_box(variable)
+        if id(variable) not in self.variables:
+            value = self._capture(id(variable), variable, variable.type)
+            self.variables[id(variable)] = variable, self.wrap(value)
+        return self.variables[id(variable)][1]
+
+    def assigned_variables(self) -> list[tuple[Any, Value]]:
+        """The variables that the function changes, with what they hold in the end."""
+        params = self._array_params
+        return [(v, box.value) for v, box in self.variables.values() if box.value != params[id(v)]]
+
+    def _tell_tapes(self, variable: Any) -> None:
+        here: Recording | None = self
+        while here is not None and not here.runs_now():
+            for tape in here.tapes.values():
+                tape.note(variable, here.lift(here.variable_box(variable)))
+            here = here.parent if here.is_region else None
+
     # Effects
     def world(self) -> Value:
         """The token of the last effect here."""
@@ -162,13 +205,40 @@ class Recording(Recorder):
     def set_world(self, token: Value) -> None:
         self._world = token
 
-    def effects(self) -> Value | None:
-        """The last effect, to go back to where a part is recorded again."""
-        return self._world
+    def effects(self) -> tuple[Value | None, dict[int, Value]]:
+        """The last effects, to go back to where a part is recorded again."""
+        return self._world, {id(box): value for box, value in self._held_here()}
 
-    def restore_effects(self, last: Value | None) -> None:
+    def restore_effects(self, last: tuple[Value | None, dict[int, Value]]) -> None:
         """Forget the effects after `last`: their nodes are read by nobody."""
-        self._world = last or self.world_param
+        token, held = last
+        self._world = token or self.world_param
+        for box, _ in self._held_here():
+            if self.is_region and id(box) not in held:
+                del self._boxes[id(box)]
+            elif self.is_region:
+                self._boxes[id(box)] = box, held[id(box)]
+            else:
+                box.value = held.get(id(box), self._first_held(box))
+
+    def _held_here(self) -> list[tuple[Tracer, Value]]:
+        """The boxes of variables with what they hold, of those that this recording changes."""
+        here: Recording = self
+        while here.is_region and here.parent is not None:
+            here = here.parent
+        boxes = [box for _, box in here.variables.values()]
+        if not self.is_region:
+            return [(box, box.value) for box in boxes]
+        return [self._boxes[id(box)] for box in boxes if id(box) in self._boxes]
+
+    def _first_held(self, box: Tracer) -> Value:
+        keys = (key for key, (_, own) in self.variables.items() if own is box)
+        return self._array_params[next(keys)]
+
+    def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
+        """Record a call of a graph; `backend` is for recordings that run it."""
+        del backend
+        return self.b.call(graph, operands)
 
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
@@ -177,8 +247,16 @@ class Recording(Recorder):
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
-        nodes = tuple(self.b.nodes)
-        return Graph(self.b.name, (*params, *captures), nodes, tuple(results), captures)
+        nodes, results = self._stood_in(results)
+        return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+
+    def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
+        """The nodes and results, with what stands for nodes that tapes ask more of."""
+        if not self.stand_ins:
+            return self.b.nodes, results
+        mapping: dict[Value, Value] = {}
+        nodes = copy_stood_in(self.b.nodes, mapping, self.stand_ins)
+        return nodes, [mapping.get(value, value) for value in results]
 
     def finish_region(
         self, results: Sequence[Value], invariants: Sequence[Value], *, has_world: bool
@@ -192,7 +270,8 @@ class Recording(Recorder):
             world = [self.world_param]
         entered = [self.captured.get(outer) or Value(outer.type) for outer in invariants]
         params = (*self.b.params, *world, *entered)
-        return Graph(self.b.name, params, tuple(self.b.nodes), tuple(results))
+        nodes, results = self._stood_in(results)
+        return Graph(self.b.name, params, tuple(nodes), tuple(results))
 
 
 # Operations whose result NumPy would let share memory with the first operand.
