@@ -17,17 +17,21 @@ from wend.ir.op import Op
 from wend.ir.types import TensorType, Type
 
 
-class Staged(ABC):
-    """An array of which only the type is known: it stands for a value of a graph."""
+class Staged:
+    """An array of which only the type is known: it stands for a value of a graph.
+
+    Abstract, but no `ABC`: every operation asks some twenty times whether something is one, and
+    of an `ABC` that takes ten times as long.
+    """
 
     __slots__ = ()
 
     type: TensorType
     weak: bool  # a Python scalar: it takes the dtype of what it meets (D4)
 
-    @abstractmethod
     def leaked(self) -> Exception:
         """The error for a use outside the trace that made this."""
+        raise NotImplementedError
 
     def read(self) -> Any:
         """What stands for this here and now: itself, or an array where nothing records it."""

@@ -12,10 +12,12 @@ import numpy as np
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, explain, listed
+from wend.base.source import is_own
 from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
 from wend.eager.dispatch import Staged
 from wend.function.concrete import ConcreteFunction
+from wend.function.eager import run_python, runs_eagerly
 from wend.function.signature import Arguments, Signature
 from wend.function.spec import TensorSpec
 from wend.trace.arguments import LeafType, leaf_type
@@ -41,6 +43,7 @@ class Function:
         capture: bool = True,
         backend: str | None = None,
         name: str | None = None,
+        eagerly: Callable[..., Any] | None = None,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
@@ -53,6 +56,8 @@ class Function:
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
         )
+        # What runs in eager mode; functions that wend makes are traced unless they say.
+        self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._traces: dict[Hashable, ConcreteFunction] = {}
         self._lock = threading.RLock()
@@ -90,6 +95,10 @@ class Function:
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.eagerly is not None and runs_eagerly():
+            if self.input_signature is not None:
+                args, kwargs = self._fit(args, kwargs)
+            return run_python(self.name, self.eagerly, args, kwargs)
         arguments = self._bind(args, kwargs)
         try:
             concrete = self._find(arguments)
@@ -158,6 +167,11 @@ class Function:
         for spec, leaf, path in zip(specs, leaves, trees.paths(spec_tree, "args"), strict=True):
             fitted.append(_fit_leaf(self.name, spec, leaf, path))
         return tuple(trees.unflatten(spec_tree, fitted)), {}
+
+
+def _is_own(fun: Callable[..., Any]) -> bool:
+    code = getattr(fun, "__code__", None)
+    return code is not None and is_own(code.co_filename)
 
 
 def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:

@@ -21,6 +21,7 @@ from wend.base.errors import (
 from wend.capture.convert import capture
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.function.concrete import ConcreteFunction
+from wend.function.eager import EagerPullback, gradient_now, runs_eagerly
 from wend.function.function import Function
 from wend.function.signature import Signature
 from wend.ir.types import ListType, accepts, is_differentiable, without_maybe
@@ -62,8 +63,12 @@ def value_and_grad(
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         return _Gradient(fun, name, args, kwargs, argnums, has_aux).record()
 
+    def eagerly(*args: Any, **kwargs: Any) -> Any:
+        return gradient_now(_Gradient(fun, name, args, kwargs, argnums, has_aux))
+
     return Function(
         value_and_gradient,
+        eagerly=eagerly,
         input_signature=fun.input_signature if isinstance(fun, Function) else None,
         static_argnames=sorted(_signature_of(fun).static),
         backend=fun.backend if isinstance(fun, Function) else None,
@@ -91,9 +96,15 @@ def grad(
         value, found = both.python_function(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
+    def eagerly(*args: Any, **kwargs: Any) -> Any:
+        assert both.eagerly is not None
+        value, found = both.eagerly(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
     static = sorted(both.signature.static)
     return Function(
         gradient,
+        eagerly=eagerly,
         input_signature=both.input_signature,
         static_argnames=static,
         backend=both.backend,
@@ -263,6 +274,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         >>> pullback(1.0)
         (np.float64(3.0), np.float64(2.0))
     """
+    if runs_eagerly():
+        plain = fun.python_function if isinstance(fun, Function) else fun
+        return EagerPullback(plain, getattr(fun, "__name__", "fun"), primals).start(has_aux)
     return _Pullback(fun, primals, has_aux).start()
 
 

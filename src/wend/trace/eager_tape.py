@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import explain
-from wend.eager.dispatch import recorder
+from wend.eager.dispatch import Staged, recorder
+from wend.eager.promotion import tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
+from wend.ops import shaping
 from wend.trace.array import Recorded
 from wend.trace.eager import EagerRecording
 from wend.trace.pulling import nodes_behind, pull_back
@@ -84,6 +86,16 @@ class EagerTape:
         number = np.array(x)[()]
         type = TensorType(number.dtype, number.shape)
         return Recorded(RecordedValue(type, number, self.recording, self.bit), self.recording, weak=weak)
+
+    def watch_apart(self, x: Any, *, weak: bool = False) -> Recorded:
+        """A recorded array that only this tape follows as itself: other uses of `x` are not it."""
+        if not isinstance(x, Staged):
+            return self.watch(x, weak=weak)
+        b = self.recording.b
+        value = b.emit(shaping.refine, self.recording.lift(x), type=tensor_type(x))
+        assert isinstance(value, RecordedValue)
+        value.tapes |= self.bit
+        return Recorded(value, self.recording, weak=weak)
 
     def watch_variable(self, variable: Any) -> None:
         self.watched[id(variable)] = variable

@@ -180,7 +180,7 @@ def trace_function(
     with recording.active():
         result = call(fun, leaves)
         found, result_tree = trees.flatten(result)
-        _check_results(name, found, trees.paths(result_tree, "result"))
+        check_results(name, found, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in found]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
@@ -209,7 +209,8 @@ def _tensor(value: Value) -> TensorType:
     return value.type
 
 
-def _check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+def check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+    """What a function returns are arrays, numbers and None."""
     for leaf, path in zip(leaves, paths, strict=True):
         if not is_array_leaf(leaf):
             raise TypeMismatchError(
