@@ -101,9 +101,15 @@ class TracedTape:
 
     def _reached(self) -> set[Value]:
         reached = {*self._arrays, *(value for _, value in self.first_read.values())}
-        for node in self._nodes():
+
+        def visit(node: Node) -> None:
+            for stand_in in self.recording.stand_ins.get(node, ()):
+                visit(stand_in)
             if not reached.isdisjoint(node.operands):
                 reached.update(node.results)
+
+        for node in self._nodes():
+            visit(node)
         return reached
 
     # Gradients
