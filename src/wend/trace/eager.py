@@ -55,7 +55,7 @@ class EagerBuild(Build):
 
     def emit_node(
         self, op: Op, operands: Sequence[Value], regions: Sequence[Graph] = (), **attrs: Any
-    ) -> Ran:
+    ) -> Node:
         if op.regions:
             return self._call(op, operands, regions, attrs)
         owner, tapes, concretes = self.owner, 0, []
@@ -75,7 +75,7 @@ class EagerBuild(Build):
 
     def _call(
         self, op: Op, operands: Sequence[Value], regions: Sequence[Graph], attrs: dict[str, Any]
-    ) -> Ran:
+    ) -> Node:
         """Run a graph, by its forward form if its operands are followed."""
         callee = regions[0] if op is call else _alone(op, operands, regions, attrs)
         owner, runner = self.owner, Runner.of(callee)
@@ -98,7 +98,7 @@ class EagerBuild(Build):
         source = self.source or user_source()
         ran = Ran(call, operands, {}, (forms.forward,), types, found, owner, tapes, source)
         ran.pullback = CallPullback(runner, wrt, own, self.backend)
-        return ran
+        return ran.shown(own)
 
 
 class CallPullback:

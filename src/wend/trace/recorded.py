@@ -116,6 +116,13 @@ class Ran(Node):
                 self.refs[k] = weakref.ref(found)
         return found
 
+    def shown(self, count: int) -> Node:
+        """The node as its caller knows it: with the first results only."""
+        results = self.results[:count]
+        node = Node(self.op, self.operands, self.attrs, self.regions, (), self.source)
+        node.results = results
+        return node
+
     def forget(self, live: int) -> None:
         """Let go of what led to the results that no live tape follows."""
         for ref in self.refs:
