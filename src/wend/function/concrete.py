@@ -14,6 +14,7 @@ from wend.ir.graph import Graph
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType
 from wend.trace.traced import Traced
+from wend.trace.variable import Variable
 
 
 class ConcreteFunction:
@@ -42,6 +43,11 @@ class ConcreteFunction:
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
         return self.traced.bindings
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that it reads or assigns."""
+        return tuple(x for x in self.traced.bindings if isinstance(x, Variable))
 
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""

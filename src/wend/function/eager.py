@@ -101,8 +101,7 @@ def gradient_now(call: Any) -> tuple[Any, Any]:
     found = run.pull_back([(leaves[seed], one)])
     arrays = call.arguments.arrays
     grads = {
-        k: zeros_of(arrays[k]) if grad is None else grad
-        for k, grad in zip(wrt, found, strict=True)
+        k: zeros_of(arrays[k]) if grad is None else grad for k, grad in zip(wrt, found, strict=True)
     }
     value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
     return value, call._structured(grads)

@@ -318,6 +318,7 @@ class _Pullback:
             execute = self.concrete.executable(self._backend(), self.forms.forward)
             # Copies, for what the caller writes into arguments and value must not reach residuals.
             results = execute(copied(traced.arguments(self.arguments.arrays)))
+            traced.assign(results)
         count = len(self.concrete.graph.results)
         self.residuals = list(results[count:])
         own = results if recording else copied(results[:count])

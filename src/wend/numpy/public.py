@@ -32,10 +32,9 @@ def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Cal
                 found = read_all(args)
                 named = {name: read(value) for name, value in kwargs.items()}
                 if any_staged(found) or any_staged(named.values()):
-                    return staged(*found, **named)  # type: ignore[arg-type]
-                result: R = original(*found, **named)
-                return result
-            result = original(*args, **kwargs)
+                    return staged(*found, **named)
+                args, kwargs = found, named  # type: ignore[assignment]
+            result: R = original(*args, **kwargs)
             return result
 
         for name in originals:

@@ -31,7 +31,7 @@ class Recorded(Tracer):
     def is_followed(self) -> bool:
         """Whether a tape that records here and now follows it."""
         mine: Any = self.recording
-        if not self.value.tapes & mine.active:
+        if not self.value.tapes & mine.listening:
             return False
         here: Any = recorder.get()
         while here is not None and here is not mine:
@@ -61,13 +61,13 @@ class Recorded(Tracer):
         return int(self.concrete)
 
     def __floor__(self) -> int:
-        return math.floor(self.concrete)
+        return int(math.floor(self.concrete))
 
     def __ceil__(self) -> int:
-        return math.ceil(self.concrete)
+        return int(math.ceil(self.concrete))
 
     def __trunc__(self) -> int:
-        return math.trunc(self.concrete)
+        return int(math.trunc(self.concrete))
 
     def __index__(self) -> int:
         raise TypeError("only integers can be used as an index, not floats")

@@ -63,7 +63,7 @@ class EagerBuild(Build):
             concretes.append(value.concrete)  # type: ignore[attr-defined]
             if value.owner is owner:  # type: ignore[attr-defined]
                 tapes |= value.tapes  # type: ignore[attr-defined]
-        tapes &= owner.active
+        tapes &= owner.listening
         if tapes and isinstance(op.derivative, NoGradient):
             tapes = 0
         assert op.kernel is not None
@@ -93,7 +93,7 @@ class EagerBuild(Build):
         found = [*owned(everything[:own], concretes), *everything[own:]]
         tapes = 0
         for k in wrt:
-            tapes |= operands[k].tapes & owner.active  # type: ignore[attr-defined]
+            tapes |= operands[k].tapes & owner.listening  # type: ignore[attr-defined]
         types = _types_of(forms.forward.result_types, found)
         source = self.source or user_source()
         ran = Ran(call, operands, {}, (forms.forward,), types, found, owner, tapes, source)
@@ -106,9 +106,7 @@ class CallPullback:
 
     __slots__ = ("backend", "own", "runner", "wrt")
 
-    def __init__(
-        self, runner: Runner, wrt: tuple[int, ...], own: int, backend: str | None
-    ) -> None:
+    def __init__(self, runner: Runner, wrt: tuple[int, ...], own: int, backend: str | None) -> None:
         self.runner, self.wrt, self.own, self.backend = runner, wrt, own, backend
 
 
@@ -142,14 +140,14 @@ class EagerRecording(Recording):
     """What the tapes that are open in a thread record.
 
     Attributes:
-        active: the tapes that record now, a bit for each.
+        listening: the tapes that record now, a bit for each.
         live: those that a gradient may still be asked of.
     """
 
     def __init__(self) -> None:
         super().__init__("GradientTape", None)
-        self.b: EagerBuild = EagerBuild(self)  # type: ignore[assignment]
-        self.active = self.live = 0
+        self.b: EagerBuild = EagerBuild(self)
+        self.listening = self.live = 0
         self.before: Recording | None = None  # what recorded when the first tape was entered
         self.tapes = {}  # those that are entered, by their bit
         self._newest = 0
@@ -166,7 +164,7 @@ class EagerRecording(Recording):
     def follows(self, value: Value) -> bool:
         """Whether a tape that records now follows a value that can be differentiated."""
         mine = value.owner is self  # type: ignore[attr-defined]
-        followed = mine and value.tapes & self.active  # type: ignore[attr-defined]
+        followed = mine and value.tapes & self.listening  # type: ignore[attr-defined]
         return bool(followed) and is_differentiable(value.type)
 
     def runs_now(self) -> bool:
@@ -276,7 +274,7 @@ class EagerRecording(Recording):
             self._contents[id(variable)] = variable, variable.version, value
         if is_differentiable(value.type):
             for bit, tape in self.tapes.items():
-                if self.active & bit and tape.watches(variable):
+                if self.listening & bit and tape.watches(variable):
                     value.tapes |= bit
                     tape.first_read.setdefault(id(variable), (variable, value))
         return value

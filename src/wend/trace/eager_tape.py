@@ -57,10 +57,10 @@ class EagerTape:
             recorder.set(recording.before)
 
     def pause(self) -> None:
-        self.recording.active &= ~self.bit
+        self.recording.listening &= ~self.bit
 
     def resume(self) -> None:
-        self.recording.active |= self.bit
+        self.recording.listening |= self.bit
 
     def can_enter(self) -> bool:
         """Whether this thread records where the tape does, or nowhere."""
@@ -85,7 +85,9 @@ class EagerTape:
             return x
         number = np.array(x)[()]
         type = TensorType(number.dtype, number.shape)
-        return Recorded(RecordedValue(type, number, self.recording, self.bit), self.recording, weak=weak)
+        return Recorded(
+            RecordedValue(type, number, self.recording, self.bit), self.recording, weak=weak
+        )
 
     def watch_apart(self, x: Any, *, weak: bool = False) -> Recorded:
         """A recorded array that only this tape follows as itself: other uses of `x` are not it."""

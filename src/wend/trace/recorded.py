@@ -89,7 +89,7 @@ class Ran(Node):
     ) -> None:
         self.op = op
         self.operands = tuple(operands) if tapes else ()
-        self.attrs = MappingProxyType(attrs)  # type: ignore[arg-type]
+        self.attrs = MappingProxyType(dict(attrs))
         self.regions = tuple(regions)
         self.source = source
         self.types = types

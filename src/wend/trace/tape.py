@@ -165,7 +165,9 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables that were read while they were watched, in that order."""
-        return tuple(variable for variable, _ in self._open("watched_variables").first_read.values())
+        return tuple(
+            variable for variable, _ in self._open("watched_variables").first_read.values()
+        )
 
     # Gradients
     def gradient(
@@ -255,9 +257,7 @@ def _watched(tape: EagerTape | TracedTape, leaf: Any, is_all: bool) -> Any:
     return tape.watch(as_array(leaf), weak=is_weak(leaf))
 
 
-def _source(
-    tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int
-) -> Value | None:
+def _source(tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int) -> Value | None:
     """The value of a source; None of what cannot be connected."""
     if isinstance(leaf, Variable):
         return tape.value_of_variable(leaf)

@@ -54,9 +54,14 @@ class Traced:
         changed = results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
             np.copyto(leaves[k], value)
-        for variable, value in zip(self.assigned, changed[len(self.written) :], strict=False):
-            variable.store(value)
+        self.assign(results)
         return found
+
+    def assign(self, results: Sequence[Any]) -> None:
+        """Let variables hold what results of the graph say."""
+        held = results[len(self.result_types) + len(self.written) :]
+        for variable, value in zip(self.assigned, held, strict=False):
+            variable.store(value)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.

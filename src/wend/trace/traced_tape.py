@@ -68,10 +68,11 @@ class TracedTape:
 
     # What it follows
     def watch(self, x: Any, *, weak: bool = False) -> Tracer:
+        found: Tracer = x
         if not isinstance(x, Tracer) or x.recording is not self.recording:
-            x = self.recording.wrap(self.recording.lift(x), weak=weak)
-        self._arrays[x.value] = None
-        return x
+            found = self.recording.wrap(self.recording.lift(x), weak=weak)
+        self._arrays[found.value] = None
+        return found
 
     def watch_variable(self, variable: Any) -> None:
         self.watched[id(variable)] = variable

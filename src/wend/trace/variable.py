@@ -81,10 +81,10 @@ class Variable(Staged):
     def __init__(self, initial: Any, name: str | None = None, trainable: bool = True) -> None:
         recording: Any = recorder.get()
         if recording is not None and not recording.runs_now():
+            which = f"Variable {name!r}" if name else "a Variable"
             raise TypeMismatchError(
                 explain(
-                    f"Variable {name or ''}".rstrip() + f" is made in {recording.role}, "
-                    "which is being traced.",
+                    f"{which} is made in {recording.role}, which is being traced.",
                     cure="make it outside, once, and use it in the function.",
                 )
             )
