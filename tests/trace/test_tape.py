@@ -31,7 +31,8 @@ def test_python_looks_at_the_numbers():
     with wend.GradientTape() as tape:
         x = tape.watch(np.array([1.0, -2.0, 3.0]))
         assert (len(x), x.shape, x.ndim, x.size, x.dtype) == (3, (3,), 1, 3, np.float64)
-        assert bool(x[0] > 0) and not x[1] > 0
+        assert bool(x[0] > 0)
+        assert not x[1] > 0
         assert type(x[0] > 0) is np.bool_  # no derivative: a plain array
         assert isinstance(x > 0, np.ndarray)
         assert int(wnp.argmax(x)) == 2
@@ -309,7 +310,7 @@ def test_grad_inside_a_tape_tells_its_argument_from_what_it_captures():
     for eager in (False, True):
         with wend.config(eager=eager), wend.GradientTape() as tape:
             x = tape.watch(3.0)
-            y = x * wend.grad(lambda v: x * v * v)(x)  # x · 2x²
+            y = x * wend.grad(lambda v: x * v * v)(x)  # noqa: B023  # x · 2x²
         assert tape.gradient(y, x) == 6 * 9.0
 
 
@@ -687,7 +688,7 @@ def test_persistent_in_a_function():
     @wend.function
     def fun(x):
         with wend.GradientTape(persistent=True) as tape:
-            p, u = tape.watch((x, x))
+            p = tape.watch(x)
             y = wend.while_loop(lambda v: v < 8.0, lambda v: v * v, p)
             z = y * y
         return tape.gradient(y, p), tape.gradient(z, p), tape.gradient(z, y)

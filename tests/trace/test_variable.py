@@ -358,10 +358,10 @@ def test_a_gradient_assigns_what_its_function_does():
     for eager in (False, True):
         v = wend.Variable(3.0)
         with wend.config(eager=eager):
-            assert wend.grad(lambda x: v.assign(x * 2.0) * x)(2.0) == 8.0
+            assert wend.grad(lambda x: v.assign(x * 2.0) * x)(2.0) == 8.0  # noqa: B023
         assert v.value == 4.0
         with wend.config(eager=eager):
-            value, pullback = wend.vjp(lambda x: v.assign(x * 3.0) * x, 2.0)
+            value, pullback = wend.vjp(lambda x: v.assign(x * 3.0) * x, 2.0)  # noqa: B023
             assert (value, pullback(1.0)) == (12.0, (12.0,))
         assert v.value == 6.0
 

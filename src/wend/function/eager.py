@@ -15,6 +15,7 @@ from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.function.signature import Arguments, Signature
 from wend.ir.graph import Value
 from wend.ir.types import TensorType, is_differentiable
+from wend.numpy import creating
 from wend.trace.arguments import is_array_leaf, leaf_type
 from wend.trace.eager_tape import EagerTape
 from wend.trace.recording import current
@@ -87,8 +88,8 @@ def as_value(leaf: Any) -> Any:
 
 def zeros_of(array: Any) -> Any:
     """Zeros like an argument."""
-    type = tensor_type(array)
-    return np.zeros(type.dims, type.dtype)[()]  # type: ignore[arg-type]
+    found = creating.zeros_like(array)
+    return found[()] if isinstance(found, np.ndarray) else found
 
 
 def gradient_now(call: Any) -> tuple[Any, Any]:

@@ -61,13 +61,16 @@ class Recorded(Tracer):
         return int(self.concrete)
 
     def __floor__(self) -> int:
-        return int(math.floor(self.concrete))
+        found: int = math.floor(self.concrete)
+        return found
 
     def __ceil__(self) -> int:
-        return int(math.ceil(self.concrete))
+        found: int = math.ceil(self.concrete)
+        return found
 
     def __trunc__(self) -> int:
-        return int(math.trunc(self.concrete))
+        found: int = math.trunc(self.concrete)
+        return found
 
     def __index__(self) -> int:
         raise TypeError("only integers can be used as an index, not floats")

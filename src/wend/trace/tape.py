@@ -324,7 +324,10 @@ def _seed(value: Value, ct: Any) -> Any:
                     cure="take the real part, or the absolute value; or give output_gradients.",
                 )
             )
-        return np.ones(wanted.dims, wanted.dtype)[()] if wanted.is_static else None
+        if not wanted.is_static:
+            return None  # a trace finds out when it runs
+        sizes = [dim for dim in wanted.dims if isinstance(dim, int)]
+        return np.ones(sizes, wanted.dtype)[()]
     ct = as_array(ct)
     ct = cast(ct, wanted.dtype) if is_weak(ct) else ct
     found = tensor_type(ct)
