@@ -53,6 +53,7 @@ PAGES = [
     "docs/from-numpy.md",
     "docs/from-jax.md",
     "docs/from-scipy.md",
+    "docs/tape.md",
 ]
 
 

@@ -13,7 +13,7 @@ import wend
 import wend.numpy as wnp
 from wend.base.errors import ConcreteValueError, NotDifferentiableError
 from wend.eager.dispatch import recorder
-from wend.trace.array import Recorded
+from wend.trace.recorded_array import Recorded
 from wend.trace.tape_error import TapeError
 
 

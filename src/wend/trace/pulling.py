@@ -13,8 +13,8 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.traverse import operands_first
 from wend.ops.control import call
-from wend.trace.eager import CallPullback, EagerBuild
-from wend.trace.recorded import Ran, RecordedValue
+from wend.trace.eager_recording import CallPullback, EagerBuild
+from wend.trace.recorded_value import Ran, RecordedValue
 from wend.trace.running import Runner
 
 

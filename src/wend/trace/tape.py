@@ -23,7 +23,7 @@ from wend.ir.graph import Value
 from wend.ir.types import accepts
 from wend.numpy import creating
 from wend.trace.arguments import is_array_leaf
-from wend.trace.eager import EagerRecording
+from wend.trace.eager_recording import EagerRecording
 from wend.trace.eager_tape import EagerTape
 from wend.trace.recording import current
 from wend.trace.tape_error import TapeError

@@ -10,7 +10,7 @@ import numpy as np
 from wend.base.errors import ConcreteValueError, explain
 from wend.eager.dispatch import recorder
 from wend.trace.reading import are_read, call_function, call_ufunc
-from wend.trace.recorded import RecordedValue
+from wend.trace.recorded_value import RecordedValue
 from wend.trace.tracer import Tracer
 
 

@@ -24,8 +24,8 @@ from wend.ir.op import Effect, NoGradient, Op
 from wend.ir.types import TOKEN, MaybeType, TensorType, Type, is_differentiable
 from wend.ops.build import Build
 from wend.ops.control import call
-from wend.trace.array import Recorded
-from wend.trace.recorded import HeldValue, Ran, RecordedValue
+from wend.trace.recorded_array import Recorded
+from wend.trace.recorded_value import HeldValue, Ran, RecordedValue
 from wend.trace.recording import VIEWS, Recording
 from wend.trace.running import Runner, as_results
 from wend.trace.traced import owned
