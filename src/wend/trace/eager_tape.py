@@ -13,9 +13,9 @@ from wend.eager.promotion import tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.ops import shaping
-from wend.trace.recorded_array import Recorded
 from wend.trace.eager_recording import EagerRecording
 from wend.trace.pulling import nodes_behind, pull_back
+from wend.trace.recorded_array import Recorded
 from wend.trace.recorded_value import RecordedValue
 from wend.trace.recording import current
 from wend.trace.tape_error import TapeError
