@@ -7,15 +7,13 @@ from typing import Any
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.rule_if import pull_back_call, pull_back_if
-from wend.autodiff.rule_while import pull_back_while
-from wend.autodiff.transpose import BackwardBuild, Pass, Transposer
+from wend.autodiff.transpose import BackwardBuild, Pass
+from wend.autodiff.vjp import _transposer  # with the rules of all operations that hold regions
 from wend.base.errors import explain
 from wend.base.zero import Zero
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
-from wend.ops.control import call, if_, while_
 from wend.trace.recording import Recording, current
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tape_error import TapeError
@@ -156,5 +154,3 @@ def _pull_back(this: Pass, nodes: Sequence[Node], sources: Sequence[Value]) -> l
         _transposer.pull_back(this, [node])
     return [found.get(source, this.cts.get(source)) for source in sources]
 
-
-_transposer = Transposer({while_: pull_back_while, if_: pull_back_if, call: pull_back_call})
