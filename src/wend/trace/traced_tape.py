@@ -153,4 +153,3 @@ def _pull_back(this: Pass, nodes: Sequence[Node], sources: Sequence[Value]) -> l
         found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
         _transposer.pull_back(this, [node])
     return [found.get(source, this.cts.get(source)) for source in sources]
-
