@@ -36,5 +36,7 @@ from wend.trace.loops import fori_loop as fori_loop
 from wend.trace.loops import while_loop as while_loop
 from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
+from wend.trace.tape import GradientTape as GradientTape
+from wend.trace.variable import Variable as Variable
 
 __version__ = "0.1.0"

@@ -56,6 +56,7 @@ PAGES = [
     "docs/from-jax.md",
     "docs/from-scipy.md",
     "docs/implicit.md",
+    "docs/tape.md",
 ]
 
 

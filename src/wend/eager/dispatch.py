@@ -17,17 +17,25 @@ from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType, Type
 
 
-class Staged(ABC):
-    """An array of which only the type is known: it stands for a value of a graph."""
+class Staged:
+    """An array of which only the type is known: it stands for a value of a graph.
+
+    Abstract, but no `ABC`: every operation asks some twenty times whether something is one, and
+    of an `ABC` that takes ten times as long.
+    """
 
     __slots__ = ()
 
     type: TensorType
     weak: bool  # a Python scalar: it takes the dtype of what it meets (D4)
 
-    @abstractmethod
     def leaked(self) -> Exception:
         """The error for a use outside the trace that made this."""
+        raise NotImplementedError
+
+    def read(self) -> Any:
+        """What stands for this here and now: itself, or an array where nothing records it."""
+        return self
 
 
 class Recorder(ABC):
@@ -65,17 +73,40 @@ def any_staged(things: Iterable[object]) -> bool:
     return False
 
 
+def read_all(things: Sequence[Any]) -> list[Any]:
+    """The things with each staged array as it reads now, also inside lists and tuples."""
+    return [read(thing) for thing in things]
+
+
+def read(thing: Any) -> Any:
+    """A staged array as it reads now, also inside lists and tuples; anything else as it is."""
+    if isinstance(thing, Staged):
+        return thing.read()
+    if type(thing) not in (list, tuple) or not any_staged(thing):
+        return thing
+    found = read_all(thing)
+    is_same = all(new is old for new, old in zip(found, thing, strict=True))
+    return thing if is_same else type(thing)(found)
+
+
 def apply_all(op: Op, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
     """Apply an operation; return all its results."""
-    staged = [operand for operand in operands if isinstance(operand, Staged)]
-    if not staged:
-        assert op.kernel is not None
-        results = op.kernel(*operands, **attrs)
-        return results if isinstance(results, tuple) else (results,)
+    if not any(isinstance(operand, Staged) for operand in operands):
+        return _run_kernel(op, operands, attrs)
     current = recorder.get()
-    if current is None:
-        raise staged[0].leaked()
-    return current.emit(op, operands, attrs)
+    if current is not None:
+        return current.emit(op, operands, attrs)
+    operands = tuple(read_all(operands))
+    for operand in operands:
+        if isinstance(operand, Staged):
+            raise operand.leaked()
+    return _run_kernel(op, operands, attrs)
+
+
+def _run_kernel(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+    assert op.kernel is not None
+    results = op.kernel(*operands, **attrs)
+    return results if isinstance(results, tuple) else (results,)
 
 
 def apply(op: Op, *operands: Any, **attrs: Any) -> Any:

@@ -21,7 +21,9 @@ _WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
 
 def as_array(x: Any) -> Any:
     """A staged array as it is; anything else as a NumPy array, Python scalars left alone."""
-    if isinstance(x, (Staged, np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS:
+    if isinstance(x, Staged):
+        return x.read()
+    if isinstance(x, (np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS:
         return x
     return np.asarray(x)
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from wend.autodiff.forms import Forms
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
@@ -14,14 +15,15 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import StructureError, TypeMismatchError, explain
-from wend.function.run import Forms, Run, start
+from wend.function.run import Run, start
 from wend.function.signature import Arguments
 from wend.ir.graph import Graph
-from wend.ir.types import accepts
+from wend.ir.types import accepts, is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.arguments import LeafType
 from wend.trace.recording import current
 from wend.trace.traced import Traced
+from wend.trace.variable import Variable
 
 T = TypeVar("T")
 
@@ -71,6 +73,11 @@ class ConcreteFunction:
     def captured_inputs(self) -> tuple[Any, ...]:
         return self.traced.bindings
 
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that it reads or assigns."""
+        return tuple(x for x in self.traced.bindings if isinstance(x, Variable))
+
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""
         graph = graph or self.graph
@@ -102,7 +109,7 @@ class ConcreteFunction:
         arrays = self.bind(args, kwargs).arrays
         recording = current()
         if recording is not None:
-            return self.traced.call_in(recording, arrays)
+            return self.traced.call_in(recording, arrays, self.backend)
         return self.run(self.backend or settings().backend, arrays)
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
@@ -128,7 +135,7 @@ class ConcreteFunction:
                 nothing comes: what only those would need does not run.
 
         Returns:
-            A cotangent for each positional argument; None where nothing arrives.
+            A cotangent for each positional argument; None where no path leads to what is given.
 
         Raises:
             TypeError: `run` is of another function.
@@ -162,7 +169,10 @@ class ConcreteFunction:
     @functools.cached_property
     def forms(self) -> Forms:
         """The forward form, and a backward form for every choice of cotangents."""
-        return Forms(self)
+        types = self.traced.result_types
+        wrt = [k for k, type in enumerate(self.input_types) if is_differentiable(type.type)]
+        seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
+        return Forms(self.graph, wrt, seeded)
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))

@@ -27,9 +27,16 @@ from wend.trace.tracer import Tracer
 
 
 def derived(
-    fun: Callable[..., Any], run: Callable[..., Any], prefix: str, name: str | None = None
+    fun: Callable[..., Any],
+    run: Callable[..., Any],
+    prefix: str,
+    name: str | None = None,
+    eagerly: Callable[..., Any] | None = None,
 ) -> Function:
-    """A `Function` of the same arguments as `fun` that is traced by running `run`."""
+    """A `Function` of the same arguments as `fun` that is traced by running `run`.
+
+    `eagerly`: what runs in eager mode; None: it is traced then too.
+    """
     name = name or getattr(fun, "__name__", "function")
     return Function(
         functools.wraps(fun, updated=())(run),
@@ -37,6 +44,7 @@ def derived(
         static_argnames=sorted(signature_of(fun).static),
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"{prefix}_{name}",
+        eagerly=eagerly,
     )
 
 
@@ -168,13 +176,13 @@ class Differentiated:
         return chosen[0] if self.is_single else chosen
 
 
-def differentiated_part(what: str, traced: Traced, has_aux: bool) -> Any:
-    """What a traced function returns, its leaves numbered, without the aux.
+def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: bool) -> Any:
+    """What a function returns, its `count` leaves numbered, without the aux.
 
     Raises:
         StructureError: there is to be an aux, and it returns no pair.
     """
-    numbered = trees.unflatten(traced.result_tree, list(range(len(traced.result_types))))
+    numbered = trees.unflatten(tree, list(range(count)))
     if not has_aux:
         return numbered
     if not isinstance(numbered, tuple) or len(numbered) != 2:

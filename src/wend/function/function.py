@@ -12,15 +12,18 @@ import numpy as np
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, explain, listed
+from wend.base.source import is_own
 from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
 from wend.eager.dispatch import Staged
 from wend.function.concrete import ConcreteFunction
+from wend.function.eager import run_python, runs_eagerly
 from wend.function.signature import Arguments, Signature
 from wend.function.spec import TensorSpec
 from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.recording import current
+from wend.trace.recording import Recording, current
 from wend.trace.traced import trace_function
+from wend.trace.tracer import Tracer
 
 
 class Function:
@@ -48,6 +51,7 @@ class Function:
         capture: bool = True,
         backend: str | None = None,
         name: str | None = None,
+        eagerly: Callable[..., Any] | None = None,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
@@ -60,6 +64,8 @@ class Function:
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
         )
+        # What runs in eager mode; functions that wend makes are traced unless they say.
+        self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._traces: dict[Hashable, ConcreteFunction] = {}
         self._lock = threading.RLock()
@@ -97,6 +103,10 @@ class Function:
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.eagerly is not None and runs_eagerly():
+            if self.input_signature is not None:
+                args, kwargs = self._fit(args, kwargs)
+            return run_python(self.name, self.eagerly, args, kwargs)
         arguments = self._bind(args, kwargs)
         try:
             concrete = self._find(arguments)
@@ -106,7 +116,7 @@ class Function:
             raise
         recording = current()
         if recording is not None:
-            return concrete.traced.call_in(recording, arguments.arrays)
+            return concrete.traced.call_in(recording, arguments.arrays, self.backend)
         return concrete.run(self.backend or settings().backend, arguments.arrays)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
@@ -167,6 +177,11 @@ class Function:
         return tuple(trees.unflatten(spec_tree, fitted)), {}
 
 
+def _is_own(fun: Callable[..., Any]) -> bool:
+    code = getattr(fun, "__code__", None)
+    return code is not None and is_own(code.co_filename)
+
+
 def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:
     if isinstance(leaf, TensorSpec):
         return leaf
@@ -186,13 +201,12 @@ def _is_alive(concrete: ConcreteFunction) -> bool:
     """Whether what a trace captures of outer traces can still be reached from here."""
     recording = current()
     for binding in concrete.traced.bindings:
-        if isinstance(binding, Staged):
-            if recording is None:
+        if isinstance(binding, Tracer):
+            if recording is None or binding.read() is not binding:
                 return False
-            owner = binding.recording  # type: ignore[attr-defined]
-            outer = recording
-            while outer is not None and outer is not owner:
-                outer = outer.parent  # type: ignore[assignment]
+            outer: Recording | None = recording
+            while outer is not None and outer is not binding.recording:
+                outer = outer.parent
             if outer is None or not outer.is_open:
                 return False
     return True

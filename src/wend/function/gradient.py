@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from wend.autodiff.vjp import joint
 from wend.base import trees
 from wend.base.errors import NotDifferentiableError, explain
+from wend.eager.promotion import tensor_type
 from wend.function.differentiated import (
     Differentiated,
     check_argnums,
     derived,
     differentiated_part,
 )
+from wend.function.eager import RecordedRun, as_value, zeros_of
 from wend.function.function import Function
 from wend.passes.pipeline import TIDY, run_passes
+from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.recording import Recording, current
-from wend.trace.traced import Traced
 from wend.trace.tracer import Tracer
 
 
@@ -50,7 +54,10 @@ def value_and_grad(
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         return _record(fun, args, kwargs, argnums, has_aux)
 
-    return derived(fun, value_and_gradient, "grad")
+    def eagerly(*args: Any, **kwargs: Any) -> Any:
+        return _run(fun, args, kwargs, argnums, has_aux)
+
+    return derived(fun, value_and_gradient, "grad", eagerly=eagerly)
 
 
 def grad(
@@ -72,7 +79,11 @@ def grad(
         value, found = _record(fun, args, kwargs, argnums, has_aux)
         return (found, value[1]) if has_aux else found
 
-    return derived(fun, gradient, "grad")
+    def eagerly(*args: Any, **kwargs: Any) -> Any:
+        value, found = _run(fun, args, kwargs, argnums, has_aux)
+        return (found, value[1]) if has_aux else found
+
+    return derived(fun, gradient, "grad", eagerly=eagerly)
 
 
 def _record(
@@ -88,7 +99,7 @@ def _record(
     what = f"grad of {getattr(fun, '__name__', 'function')}"
     call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
     traced = call.trace()
-    seed = _scalar(what, traced, has_aux)
+    seed = _scalar(what, traced.result_tree, traced.result_types, has_aux)
     graph, connected = joint(run_passes(traced.graph, TIDY), call.moving, seed)
     node = traced.call_graph(recording, graph, call.arguments.arrays).results
     results = [recording.wrap(v) for v in node[: len(traced.result_types)]]
@@ -100,13 +111,37 @@ def _record(
     return trees.unflatten(traced.result_tree, results), call.structured(grads)
 
 
-def _scalar(what: str, traced: Traced, has_aux: bool) -> int:
+def _run(
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+) -> tuple[Any, Any]:
+    """Value and gradient of one call, by running its Python on recorded arrays."""
+    what = f"grad of {getattr(fun, '__name__', 'function')}"
+    call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
+    run = RecordedRun(call.fun, call.arguments, call.moving)
+    leaves, tree = run.leaves(call.name)
+    seed = leaves[_scalar(what, tree, [leaf_type(leaf) for leaf in leaves], has_aux)]
+    one = np.ones((), tensor_type(seed).dtype)[()]
+    found = run.pull_back([(seed, one)])
+    arrays = call.arguments.arrays
+    grads = {
+        k: zeros_of(arrays[k]) if ct is None else ct
+        for k, ct in zip(call.moving, found, strict=True)
+    }
+    value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
+    return value, call.structured(grads)
+
+
+def _scalar(what: str, tree: trees.TreeDef, types: Sequence[LeafType], has_aux: bool) -> int:
     """Which result is to be differentiated.
 
     Raises:
         NotDifferentiableError: it is no real scalar.
     """
-    wanted = differentiated_part(what, traced, has_aux)
+    wanted = differentiated_part(what, tree, len(types), has_aux)
     if not isinstance(wanted, int):
         raise NotDifferentiableError(
             explain(
@@ -114,7 +149,7 @@ def _scalar(what: str, traced: Traced, has_aux: bool) -> int:
                 cure="return one number; has_aux=True lets it return (value, anything).",
             )
         )
-    found = traced.result_types[wanted].type
+    found = types[wanted].type
     if found.shape != () or found.dtype.kind != "f":
         cures = {
             "c": "take the real part, or the absolute value.",

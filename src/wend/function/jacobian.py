@@ -115,7 +115,9 @@ def _jacobian(
         if mode == "jacfwd":
             _check_real(call)
         traced = call.trace()
-        outputs, tree = trees.flatten(differentiated_part(what, traced, has_aux))
+        outputs, tree = trees.flatten(
+            differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
+        )
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
         graph = _BUILDERS[mode](run_passes(traced.graph, TIDY), call.moving, outputs)
         found = [

@@ -46,7 +46,9 @@ class Point:
         self.primals = self.function._bind(primals, {})
         self.concrete: ConcreteFunction = self.function._find(self.primals)
         traced = self.concrete.traced
-        value = differentiated_part(self.what, traced, has_aux)
+        value = differentiated_part(
+            self.what, traced.result_tree, len(traced.result_types), has_aux
+        )
         self.outputs, self.output_tree = trees.flatten(value)
         self.output_types = [traced.result_types[k].type for k in self.outputs]
         self.seeded = tuple(
@@ -70,13 +72,15 @@ class Point:
         traced, count = self.concrete.traced, len(self.concrete.graph.results)
         recording = current()
         if recording is not None:
-            node = traced.call_graph(recording, graph, self.primals.arrays, given)
+            backend = self.backend(graph)
+            node = traced.call_graph(recording, graph, self.primals.arrays, given, backend)
             own: Sequence[Any] = [recording.wrap(value) for value in node.results]
             rest = own[count:]
         else:
             execute = self.concrete.executable(self.backend(graph), graph)
             arguments = [*traced.arguments(self.primals.arrays), *map(to_run, given)]
             results = execute(copied(arguments))
+            traced.assign(results)
             own, rest = copied(results[:count]), results[count:]
         self.results = own
         value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.eager.promotion import tensor_type
+from wend.function.differentiated import differentiated_part
+from wend.function.eager import RecordedRun, as_value, runs_eagerly, zeros_of
+from wend.function.fitting import fitted, subtrees
+from wend.function.function import Function
 from wend.function.point import Point, zeros_like
+from wend.function.signature import Signature
+from wend.ir.types import is_differentiable
+from wend.trace.arguments import is_array_leaf
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -28,6 +36,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         >>> pullback(1.0)
         (np.float64(3.0), np.float64(2.0))
     """
+    if runs_eagerly():
+        plain = fun.python_function if isinstance(fun, Function) else fun
+        return _EagerPullback(plain, getattr(fun, "__name__", "fun"), primals).start(has_aux)
     point = Point("vjp", fun, primals, has_aux)
     forms = point.concrete.vjp(point.moving, point.seeded)
     value, residuals, aux = point.start(forms.forward)
@@ -54,4 +65,41 @@ class _Pullback:
             if k in self.connected:
                 cts[place] = next(found) if self.connected[k] else zeros_like(primals.arrays[k])
         args, _ = trees.unflatten(primals.treedef, cts)
+        return tuple(args)
+
+
+class _EagerPullback:
+    """What `vjp` gives in eager mode: pulls cotangents back through one recorded run."""
+
+    def __init__(self, fun: Callable[..., Any], name: str, primals: Sequence[Any]) -> None:
+        self.arguments = Signature(fun).bind(primals, {})
+        types = self.arguments.types
+        self.wrt = [k for k, type in enumerate(types) if is_differentiable(type.type)]
+        self.run = RecordedRun(fun, self.arguments, self.wrt)
+        self.name = name
+
+    def start(self, has_aux: bool) -> Any:
+        leaves, tree = self.run.leaves(self.name)
+        result = self.run.result
+        differentiated_part(f"vjp of {self.name}", tree, len(leaves), has_aux)
+        self.outputs, self.output_tree = trees.flatten(result[0] if has_aux else result)
+        value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
+        return (value[0], self, value[1]) if has_aux else (value, self)
+
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        """Pull a cotangent of the value back to the primals."""
+        what, of = "pullback: the cotangent", "the value"
+        leaves = subtrees(what, of, self.output_tree, cotangent)
+        places = trees.paths(self.output_tree)
+        seeds = [
+            (output, fitted(f"{what}{path}", f"{of}{path}", tensor_type(output), leaf))
+            for output, leaf, path in zip(self.outputs, leaves, places, strict=True)
+            if is_array_leaf(output) and is_differentiable(tensor_type(output))
+        ]
+        found = self.run.pull_back(seeds)
+        filled: list[Any] = [None] * len(self.arguments.leaves)
+        for k, ct in zip(self.wrt, found, strict=True):
+            place = self.arguments.places[k]
+            filled[place] = zeros_of(self.arguments.leaves[place]) if ct is None else ct
+        args, _ = trees.unflatten(self.arguments.treedef, filled)
         return tuple(args)

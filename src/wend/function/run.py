@@ -5,52 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wend.autodiff.vjp import linear_blocks
+import numpy as np
+
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.zero import ZERO
 from wend.function.fitting import fitted, subtrees
 from wend.function.signature import Arguments
-from wend.ir.graph import Graph
-from wend.ir.types import ListType, is_differentiable, without_maybe
-from wend.passes.blocks import without_blocks
-from wend.passes.zeros import specialise
+from wend.ir.types import ListType, without_maybe
 from wend.trace.arguments import to_run
 from wend.trace.traced import copied, owned
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
-
-
-class Forms:
-    """The forward form of a function, and its backward form for any choice of cotangents.
-
-    There is one general backward graph, of linear blocks. Which results have cotangents is known
-    when it is to run, so it is specialised to that, once for each choice: nothing that only the
-    others would need is left.
-    """
-
-    def __init__(self, concrete: ConcreteFunction) -> None:
-        types = concrete.traced.result_types
-        self.wrt = [k for k, t in enumerate(concrete.input_types) if is_differentiable(t.type)]
-        self.seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
-        self.general = linear_blocks(concrete.graph, self.wrt, self.seeded, unknown=self.seeded)
-        self._backward: dict[tuple[bool, ...], Graph] = {}
-
-    @property
-    def forward(self) -> Graph:
-        return self.general.forward
-
-    def backward(self, given: tuple[bool, ...]) -> Graph:
-        """Takes what the forward form keeps, then the cotangents that are given."""
-        if given not in self._backward:
-            graph = self.general.backward
-            first = len(graph.params) - len(given)
-            zero = [first + k for k, is_given in enumerate(given) if not is_given]
-            there = [first + k for k, is_given in enumerate(given) if is_given]
-            self._backward[given] = without_blocks(specialise(graph, zero, there))
-        return self._backward[given]
 
 
 class Run:
@@ -65,7 +33,7 @@ class Run:
         return f"<a run of {self.concrete.name}>"
 
     def pull_back(self, cotangent: Any) -> tuple[Any, ...]:
-        """Cotangents of the arguments, None where nothing arrives."""
+        """Cotangents of the arguments, None where no path leads to one that is given."""
         concrete, forms = self.concrete, self.concrete.forms
         types, tree = concrete.traced.result_types, concrete.traced.result_tree
         seeds = _leaves(concrete, cotangent)
@@ -78,14 +46,20 @@ class Run:
                 for k, is_given in zip(forms.seeded, given, strict=True)
                 if is_given
             ]
-            execute = concrete.executable(_backend(concrete), forms.backward(given))
+            chosen = [k for k, is_given in zip(forms.seeded, given, strict=True) if is_given]
+            backward = forms.backward(chosen)
+            execute = concrete.executable(_backend(concrete), backward.graph)
             inputs = [*self.residuals, *ready]
             found = iter(owned(execute(inputs), inputs))
-            for k, is_connected in zip(forms.wrt, forms.general.connected, strict=True):
-                ct = next(found) if is_connected else ZERO
-                leaves[self.arguments.places[k]] = None if ct is ZERO else ct
+            for k, is_connected in zip(forms.wrt, backward.connected, strict=True):
+                if is_connected:
+                    ct, place = next(found), self.arguments.places[k]
+                    leaves[place] = self._zeros(k) if ct is ZERO else ct
         args, _ = trees.unflatten(self.arguments.treedef, leaves)
         return tuple(args)
+
+    def _zeros(self, k: int) -> Any:
+        return np.zeros_like(to_run(self.arguments.arrays[k]))[()]
 
 
 def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:

@@ -70,7 +70,7 @@ class Node:
         return f"<node {self.op.name}>"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Graph:
     """A program: params, nodes in program order, results. Also the region of a node.
 

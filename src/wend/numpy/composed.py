@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.eager.dispatch import any_staged
+from wend.eager.dispatch import any_staged, read_all
 from wend.eager.promotion import broadcast, cast, promotion_kinds
 from wend.numpy.operands import staged
 from wend.numpy.public import STAGED
@@ -25,6 +25,8 @@ def composed(original: np.ufunc, compute: Callable[..., Any], note: str = "") ->
     """
 
     def function(*xs: Any, **options: Any) -> Any:
+        if any_staged(xs):
+            xs = tuple(read_all(xs))
         if not any_staged(xs):
             return original(*xs, **options)
         if options:

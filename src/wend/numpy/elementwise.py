@@ -273,6 +273,8 @@ def clip(
 def stop_gradient(x: Any) -> Any:
     """The same array, as a constant to every derivative.
 
+    Under a `GradientTape` it is a plain array: `float(wend.stop_gradient(x))` is a number.
+
     Args:
         x: an array of any shape and dtype.
 
@@ -281,4 +283,5 @@ def stop_gradient(x: Any) -> Any:
         >>> wend.grad(lambda x: x * wend.stop_gradient(x))(3.0)
         np.float64(3.0)
     """
+    x = as_array(x) if isinstance(x, Staged) else x
     return apply(ops.stop_gradient, x) if isinstance(x, Staged) else x

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from wend.eager.dispatch import any_staged
+from wend.eager.dispatch import any_staged, read, read_all
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,7 +29,11 @@ def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Cal
         @functools.wraps(staged)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             if any_staged(args) or (kwargs and any_staged(kwargs.values())):
-                return staged(*args, **kwargs)
+                found = read_all(args)
+                named = {name: read(value) for name, value in kwargs.items()}
+                if any_staged(found) or any_staged(named.values()):
+                    return staged(*found, **named)
+                args, kwargs = found, named  # type: ignore[assignment]
             result: R = original(*args, **kwargs)
             return result
 

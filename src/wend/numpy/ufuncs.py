@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.eager.dispatch import any_staged, apply
+from wend.eager.dispatch import any_staged, apply, read_all
 from wend.eager.promotion import as_array, broadcast, cast, promotion_kinds, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
@@ -24,6 +24,8 @@ def made_of(original: np.ufunc, compute: Callable[..., Any]) -> Callable[..., An
     """
 
     def function(*xs: Any, **options: Any) -> Any:
+        if any_staged(xs):
+            xs = tuple(read_all(xs))
         if not any_staged(xs):
             return original(*xs, **options)
         if options:

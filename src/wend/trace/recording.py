@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.eager.dispatch import Recorder, recorder
+from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.dtypes import is_supported
-from wend.ir.graph import Graph, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.sizes import Number, Sizes
+from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
 
 
@@ -70,6 +71,9 @@ class Recording(Recorder):
         self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
+        self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
+        self.tapes: dict[int, Any] = {}  # that were opened here
+        self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -82,6 +86,10 @@ class Recording(Recorder):
             yield self
         finally:
             recorder.reset(token)
+
+    def runs_now(self) -> bool:
+        """Whether operations run as they are recorded."""
+        return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         values = [self.lift(operand) for operand in operands]
@@ -116,6 +124,8 @@ class Recording(Recorder):
         Raises:
             LeakedValueError: a traced array of a recording that does not enclose this one.
         """
+        if isinstance(x, Staged):
+            x = x.read()
         if isinstance(x, Tracer):
             return self._lift_tracer(x)
         if isinstance(x, np.ndarray):
@@ -230,6 +240,39 @@ class Recording(Recorder):
         for box in boxes:
             self._boxes[id(box)] = (box, self.b.param(box.value.type))
 
+    # Variables: boxes of the function, which change when it does
+    def read_variable(self, variable: Any) -> Tracer:
+        """What a variable holds here and now."""
+        value = self.lift(self.variable_box(variable))
+        self._tell_tapes(variable)
+        return self.wrap(value)
+
+    def assign_variable(self, variable: Any, new: Any) -> None:
+        """Let a variable hold something else from here on."""
+        self.assign(self.variable_box(variable), self.lift(new))
+
+    def variable_box(self, variable: Any) -> Tracer:
+        """The box of a variable, in the function that this belongs to."""
+        if self.is_region:
+            assert self.parent is not None
+            return self.parent.variable_box(variable)
+        if id(variable) not in self.variables:
+            value = self._capture(id(variable), variable, variable.type)
+            self.variables[id(variable)] = variable, self.wrap(value)
+        return self.variables[id(variable)][1]
+
+    def assigned_variables(self) -> list[tuple[Any, Value]]:
+        """The variables that the function changes, with what they hold in the end."""
+        params = self._array_params
+        return [(v, box.value) for v, box in self.variables.values() if box.value != params[id(v)]]
+
+    def _tell_tapes(self, variable: Any) -> None:
+        here: Recording | None = self
+        while here is not None and not here.runs_now():
+            for tape in here.tapes.values():
+                tape.note(variable, here.lift(here.variable_box(variable)))
+            here = here.parent if here.is_region else None
+
     # Effects
     def world(self) -> Value:
         """The token of the last effect here."""
@@ -252,6 +295,11 @@ class Recording(Recorder):
             box.value = then.held.get(key, first)
         self._boxes = dict(then.boxes)
 
+    def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
+        """Record a call of a graph; `backend` is for recordings that run it."""
+        del backend
+        return self.b.call(graph, operands)
+
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
@@ -259,8 +307,16 @@ class Recording(Recorder):
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
-        nodes = tuple(self.b.nodes)
-        return Graph(self.b.name, (*params, *captures), nodes, tuple(results), captures)
+        nodes, results = self._stood_in(results)
+        return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+
+    def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
+        """The nodes and results, with what stands for nodes that tapes ask more of."""
+        if not self.stand_ins:
+            return self.b.nodes, results
+        mapping: dict[Value, Value] = {}
+        nodes = copy_stood_in(self.b.nodes, mapping, self.stand_ins)
+        return nodes, [mapping.get(value, value) for value in results]
 
     def finish_region(
         self, results: Sequence[Value], invariants: Sequence[Value], *, has_world: bool
@@ -274,7 +330,8 @@ class Recording(Recorder):
             world = [self.world_param]
         entered = [self.captured.get(outer) or Value(outer.type) for outer in invariants]
         params = (*self.b.params, *world, *entered)
-        return Graph(self.b.name, params, tuple(self.b.nodes), tuple(results))
+        nodes, results = self._stood_in(results)
+        return Graph(self.b.name, params, tuple(nodes), tuple(results))
 
 
 # Operations whose result NumPy would let share memory with the first operand.

@@ -11,7 +11,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import ShapeError, TypeMismatchError, explain, tell_where
 from wend.base.source import at, raised_at
-from wend.eager.dispatch import Staged
+from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
@@ -32,6 +32,7 @@ class Traced:
         has_world: whether it has effects.
         written: the array leaves of the arguments that it changes in place; their new contents
             come after its other results.
+        assigned: the variables that it assigns to; what they hold in the end comes after that.
     """
 
     graph: Graph
@@ -40,6 +41,7 @@ class Traced:
     bindings: tuple[Any, ...]
     has_world: bool
     written: tuple[int, ...] = ()
+    assigned: tuple[Any, ...] = ()
 
     def is_closed(self) -> bool:
         """Whether it captures arrays only, nothing of an outer trace."""
@@ -50,9 +52,17 @@ class Traced:
         arguments = self.arguments(leaves)
         results = execute(arguments)
         found = self.rebuild(owned(results, arguments))
-        for k, value in zip(self.written, results[len(self.result_types) :], strict=False):
+        changed = results[len(self.result_types) :]
+        for k, value in zip(self.written, changed, strict=False):
             np.copyto(leaves[k], value)
+        self.assign(results)
         return found
+
+    def assign(self, results: Sequence[Any]) -> None:
+        """Let variables hold what results of the graph say."""
+        held = results[len(self.result_types) + len(self.written) :]
+        for variable, value in zip(self.assigned, held, strict=False):
+            variable.store(value)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -60,19 +70,20 @@ class Traced:
         Raises:
             LeakedValueError: it is given or captures a traced array whose trace has ended.
         """
-        for array in (*leaves, *self.bindings):
+        leaves, bindings = read_all(leaves), read_all(self.bindings)
+        for array in (*leaves, *bindings):
             if isinstance(array, Staged):
                 raise array.leaked()
         world = [None] if self.has_world else []
-        return [*map(to_run, leaves), *world, *map(to_run, self.bindings)]
+        return [*map(to_run, leaves), *world, *map(to_run, bindings)]
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """What the function returns, from results of the graph."""
         return trees.unflatten(self.result_tree, list(results[: len(self.result_types)]))
 
-    def call_in(self, outer: Recording, leaves: Sequence[Any]) -> Any:
+    def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
         """Record a call of it, and return what it returns, traced."""
-        node = self.call_graph(outer, self.graph, leaves)
+        node = self.call_graph(outer, self.graph, leaves, backend=backend)
         results = [
             outer.wrap(value, weak=type.weak)
             for value, type in zip(node.results, self.result_types, strict=False)
@@ -80,27 +91,39 @@ class Traced:
         return trees.unflatten(self.result_tree, results)
 
     def call_graph(
-        self, outer: Recording, graph: Graph, leaves: Sequence[Any], given: Sequence[Any] = ()
+        self,
+        outer: Recording,
+        graph: Graph,
+        leaves: Sequence[Any],
+        given: Sequence[Any] = (),
+        backend: str | None = None,
     ) -> Node:
         """Record a call of a graph that takes what this one does, and first gives what it gives.
 
-        `given`: what it takes besides.
+        `given`: what it takes besides; `backend`: for recordings that run it.
         """
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
         more = [outer.lift(x) for x in given]
-        node = outer.b.call(graph, [*arguments, *world, *bindings, *more])
-        first = len(self.result_types)
-        for k, value in zip(self.written, node.results[first:], strict=False):
+        node = outer.call(graph, [*arguments, *world, *bindings, *more], backend)
+        changed = node.results[len(self.result_types) :]
+        for k, value in zip(self.written, changed, strict=False):
             _write(outer, leaves[k], value)
+        changed = changed[len(self.written) :]
+        for variable, value in zip(self.assigned, changed, strict=False):
+            outer.assign_variable(variable, outer.wrap(value))
         if self.has_world:
-            outer.set_world(node.results[first + len(self.written)])
+            outer.set_world(changed[len(self.assigned)])
         return node
 
 
 def _write(outer: Recording, leaf: Any, value: Value) -> None:
     """Change an array in place that a called function has changed."""
+    found: Any = outer.wrap(value)
+    if outer.runs_now() and not isinstance(leaf, Staged):
+        _write_now(leaf, found)
+        return
     if not isinstance(leaf, Tracer):
         raise TypeMismatchError(
             explain(
@@ -110,7 +133,20 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
                 "from one.",
             )
         )
-    leaf.replace(outer.wrap(value))
+    leaf.replace(found)
+
+
+def _write_now(array: Any, found: Any) -> None:
+    """Change an array of the caller's in place, under a tape."""
+    if isinstance(found, Staged):
+        raise TypeMismatchError(
+            explain(
+                "a function writes what a tape follows into an array that it was given: the "
+                "gradient would be lost.",
+                cure="return the new array in place of writing it into an argument.",
+            )
+        )
+    np.copyto(array, found)
 
 
 def owned(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -163,10 +199,11 @@ def trace_function(
             tell_where(error, at(raised_at(error)))
             raise
         found, result_tree = trees.flatten(result)
-        _check_results(name, found, trees.paths(result_tree, "result"))
+        check_results(name, found, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in found]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
+        assigned = recording.assigned_variables()
         for box in recording.changed_boxes():
             raise TypeMismatchError(
                 explain(
@@ -178,10 +215,12 @@ def trace_function(
         LeafType(_tensor(value), isinstance(leaf, Tracer) and leaf.weak)
         for value, leaf in zip(values, found, strict=True)
     )
-    graph = recording.finish_function([*values, *changed])
+    held = [value for _, value in assigned]
+    graph = recording.finish_function([*values, *changed, *held])
     has_world = recording.world_param is not None
     bindings = tuple(recording.bindings)
-    return Traced(graph, result_tree, result_types, bindings, has_world, tuple(written))
+    variables = tuple(variable for variable, _ in assigned)
+    return Traced(graph, result_tree, result_types, bindings, has_world, tuple(written), variables)
 
 
 def _tensor(value: Value) -> TensorType:
@@ -189,7 +228,8 @@ def _tensor(value: Value) -> TensorType:
     return value.type
 
 
-def _check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+def check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
+    """What a function returns are arrays, numbers and None."""
     for leaf, path in zip(leaves, paths, strict=True):
         if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
             place = path.partition("[<")[0]

@@ -76,7 +76,7 @@ def _joined(x: Any) -> Any:
 
 def _kept_weak(result: Any, weak: bool) -> Any:
     if weak and isinstance(result, Tracer) and result.type.dtype.kind != "b":
-        return Tracer(result.value, result.recording, weak=True)
+        return type(result)(result.value, result.recording, weak=True)
     return result
 
 

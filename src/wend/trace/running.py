@@ -1,0 +1,67 @@
+"""Runs graphs at once: compiled when first run, with the forms that differentiate them (D12)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.autodiff.forms import Forms
+from wend.autodiff.vjp import VJP, vjp
+from wend.backends.choose import choose
+from wend.backends.protocol import Executable
+from wend.ir.graph import Graph
+from wend.ir.types import ListType, is_differentiable, without_maybe
+from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+
+
+class Runner:
+    """A graph with its executables and derivatives; one for each graph, while the graph lives."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = run_passes(graph, TIDY)
+        self._executables: dict[str, Executable] = {}
+        self._forms: dict[tuple[int, ...], Forms] = {}
+        self._pairs: dict[tuple[tuple[int, ...], tuple[int, ...]], VJP] = {}
+        self.differentiable = tuple(
+            k for k, type in enumerate(graph.result_types) if is_differentiable(type)
+        )
+        types = (*graph.param_types, *graph.result_types)
+        self._has_lists = any(isinstance(without_maybe(type), ListType) for type in types)
+
+    @staticmethod
+    def of(graph: Graph) -> Runner:
+        """The one runner of a graph."""
+        if graph not in _runners:
+            _runners[graph] = Runner(graph)
+        return _runners[graph]
+
+    def run(self, backend: str, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Run it. Only the numpy backend hands lists from one graph to another so far."""
+        backend = "numpy" if self._has_lists else backend
+        if backend not in self._executables:
+            optimized = run_passes(self._graph, OPTIMIZE)
+            self._executables[backend] = choose(backend).compile(optimized)
+        return self._executables[backend](arguments)
+
+    def forms(self, wrt: tuple[int, ...]) -> Forms:
+        """Its forward form, and its backward forms, for these params."""
+        if wrt not in self._forms:
+            self._forms[wrt] = Forms(self._graph, wrt, self.differentiable)
+        return self._forms[wrt]
+
+    def pair(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
+        """A forward and a backward graph, for these params and results."""
+        if (wrt, seeded) not in self._pairs:
+            self._pairs[wrt, seeded] = vjp(self._graph, wrt, seeded)
+        return self._pairs[wrt, seeded]
+
+
+_runners: weakref.WeakKeyDictionary[Graph, Runner] = weakref.WeakKeyDictionary()
+
+
+def as_results(values: Sequence[Any]) -> list[Any]:
+    """What kernels gave, with NumPy scalars in place of 0-d arrays."""
+    return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in values]

@@ -1,0 +1,46 @@
+"""Copies nodes with others in place of some, which may have stand-ins themselves.
+
+A tape in a trace asks a loop for its records after the loop was recorded. The loop's node stays
+as it is; another, which also gives the records, stands for it when the graph is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wend.ir.graph import Node, Value
+from wend.ir.rewrite import copy_node, rename_dims
+from wend.ir.types import Dim, Symbol
+
+StandIns = Mapping[Node, Sequence[Node]]
+
+
+def copy_stood_in(
+    nodes: Iterable[Node], mapping: dict[Value, Value], stand_ins: StandIns
+) -> list[Node]:
+    """Copy nodes; the last stand-in of a node gives the node's results first."""
+    copies: list[Node] = []
+    dims: dict[Symbol, Dim] = {}
+
+    def copy(node: Node) -> None:
+        if node not in stand_ins:
+            operands = [mapping.get(v, v) for v in node.operands]
+            copies.append(copy_node(node, operands, dims=dims))
+            mapping.update(zip(node.results, copies[-1].results, strict=True))
+            return
+        for other in stand_ins[node]:
+            copy(other)
+        results = [mapping[v] for v in stand_ins[node][-1].results[: len(node.results)]]
+        mapping.update(zip(node.results, results, strict=True))
+        rename_dims(dims, node.results, results)
+
+    for node in nodes:
+        copy(node)
+    return copies
+
+
+def stood_in(value: Value, stand_ins: StandIns) -> Value:
+    """The value that stands for another."""
+    while value.node is not None and value.node in stand_ins:
+        value = stand_ins[value.node][-1].results[value.index]
+    return value

@@ -1,0 +1,432 @@
+"""`Variable`: an array that programs read and assign to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from wend.base.errors import TypeMismatchError
+
+
+def test_it_is_an_array_in_operations():
+    v = wend.Variable([1.0, 2.0, 3.0], name="v")
+    assert (v.shape, v.dtype, v.ndim, v.size, len(v), v.name, v.trainable) == (
+        (3,),
+        np.float64,
+        1,
+        3,
+        3,
+        "v",
+        True,
+    )
+    a = np.array([1.0, 1.0, 2.0])
+    for found, expected in [
+        (v + a, [2, 3, 5]),
+        (a - v, [0, -1, -1]),
+        (2.0 * v, [2, 4, 6]),
+        (v * v, [1, 4, 9]),
+        (-v, [-1, -2, -3]),
+        (v[1:], [2, 3]),
+        (wnp.sin(v), np.sin([1.0, 2.0, 3.0])),
+        (np.sin(v), np.sin([1.0, 2.0, 3.0])),
+        (wnp.stack([v, a])[0], [1, 2, 3]),
+        (wnp.maximum(v, 2.0), [2, 2, 3]),
+        (np.concatenate([v, v]), [1, 2, 3, 1, 2, 3]),
+        (v.sum(), 6),
+        (v @ a, 9),
+        (np.asarray(v), [1, 2, 3]),
+        (v > 1.5, [False, True, True]),
+        (wend.stop_gradient(v), [1, 2, 3]),
+        (wend.fori_loop(0, 2, lambda i, x: x + v, a), [3, 5, 8]),
+    ]:
+        assert isinstance(found, (np.ndarray, np.generic))
+        np.testing.assert_array_equal(found, expected)
+    assert [float(x) for x in v] == [1.0, 2.0, 3.0]
+    one = wend.Variable(2)
+    assert (int(one), float(one), bool(one), [10, 20, 30][one]) == (2, 2.0, True, 30)
+    assert repr(v) == "<Variable 'v': f64[3], [1., 2., 3.]>"
+    assert f"{one:03d}" == "002"
+
+
+def test_assign():
+    v = wend.Variable(2.0)
+    before = v.value
+    assert v.assign(5.0) is v
+    assert (before, v.value) == (2.0, 5.0)
+    v.assign_add(1.0).assign_sub(np.float64(2.0))
+    assert v.value == 4.0
+    v.assign(3)  # numbers of Python are cast
+    assert (v.value, v.dtype) == (3.0, np.float64)
+    w = wend.Variable(np.zeros(2))
+    given = np.ones(2)
+    w.assign(given)
+    given[0] = 7.0
+    w.assign([w[0], 2.0])
+    np.testing.assert_array_equal(w, [1, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        w.value[0] = 5.0
+
+
+# Functions
+def test_functions_read_it_at_each_call():
+    """T89: captured by reference."""
+    v = wend.Variable(2.0)
+    fun = wend.function(lambda x: x * v)
+    assert fun(1.0) == 2.0
+    v.assign(5.0)
+    assert fun(1.0) == 5.0
+    assert fun.trace_count == 1
+    concrete = fun.get_concrete_function(1.0)
+    assert concrete.captured_inputs == (v,)
+    assert concrete.variables == (v,)
+
+
+def test_functions_of_functions_read_it():
+    v = wend.Variable(2.0)
+    inner = wend.function(lambda x: x * v)
+
+    @wend.function
+    def outer(x):
+        y = inner(x)
+        v.assign(v * 10.0)
+        return y + inner(x)
+
+    assert (outer(1.0), v.value) == (22.0, 20.0)
+    assert (outer(1.0), v.value) == (220.0, 200.0)
+    assert (outer.trace_count, inner.trace_count) == (1, 1)
+
+
+def test_assignments_in_functions():
+    """T91, T92."""
+    a, b = wend.Variable(0.0), wend.Variable(0.0)
+
+    @wend.function
+    def fun():
+        a.assign(2.0)
+        b.assign(a + 1.0)
+        return a + b
+
+    assert (fun(), a.value, b.value) == (5.0, 2.0, 3.0)
+    v = wend.Variable(1.0)
+
+    @wend.function
+    def step(x):
+        v.assign_add(x)
+        v.assign(v * 2.0)
+
+    assert step(1.0) is None
+    assert v.value == 4.0
+    step(1.0)
+    assert (v.value, step.trace_count) == (10.0, 1)
+
+
+def test_an_inner_function_that_only_assigns():
+    v = wend.Variable(0.0)
+
+    @wend.function
+    def inner():
+        v.assign_add(1.0)
+
+    @wend.function
+    def outer():
+        inner()
+        inner()
+
+    outer()
+    assert v.value == 2.0
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_in_loops_and_branches(eager):
+    v, w = wend.Variable(0.0), wend.Variable(np.zeros(3))
+
+    @wend.function
+    def fun(x, n):
+        i = 0
+        while i < n:
+            if x > 1.0:
+                v.assign_add(x)
+            else:
+                v.assign(v * 2.0 + 1.0)
+            x = x - 1.0
+            i += 1
+        return v.value
+
+    with wend.config(eager=eager):
+        assert fun(3.0, np.int64(4)) == ((3.0 + 2.0) * 2 + 1) * 2 + 1
+        assert v.value == 23.0
+
+        @wend.function
+        def fill(x):
+            def body(i, total):
+                w.assign(w.value.at[i].set(total))
+                return total + wnp.sum(w.value)
+
+            return wend.fori_loop(0, 3, body, x)
+
+        assert fill(1.0) == 1 + 1 + 3 + 8
+        np.testing.assert_array_equal(w, [1, 2, 5])
+
+
+def test_a_loop_that_is_recorded_after_its_first_trips_assigns_once():
+    v = wend.Variable(2.0)
+
+    @wend.function
+    def fun(x):
+        i = 0
+        s = 0.0
+        while i < 3:  # plain at first; s makes it one node
+            v.assign_add(1.0)
+            s = s + x
+            i += 1
+        return s
+
+    assert (fun(1.0), v.value) == (3.0, 5.0)
+    assert fun.get_concrete_function(1.0).graph.count("while") == 1
+
+
+def test_functional_forms_outside_traces():
+    v = wend.Variable(1.0)
+    wend.fori_loop(0, 3, lambda i, c: (v.assign(v * 2.0), c)[1], 0)
+    assert v.value == 8.0
+    wend.cond(np.float64(1) > 0, lambda: (v.assign(5.0), 0)[1], lambda: 0)
+    assert v.value == 5.0
+
+
+def test_a_call_that_fails_assigns_nothing():
+    v = wend.Variable(1.0)
+
+    @wend.function
+    def fun(x):
+        v.assign(x)
+        wend.assert_(x < 2.0, "too much")
+
+    with pytest.raises(AssertionError):
+        fun(3.0)
+    assert v.value == 1.0
+    fun(1.5)
+    assert v.value == 1.5
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_backends(backend):
+    v = wend.Variable(2.0)
+    fun = wend.function(lambda x: v.assign(v * x) + 1.0, backend=backend)
+    assert (fun(3.0), v.value) == (7.0, 6.0)
+
+
+def test_as_an_argument_it_is_its_value():
+    v, w = wend.Variable(2.0), wend.Variable(3.0)
+    fun = wend.function(lambda x, y: x * y)
+    assert (fun(v, w), fun(w, w), fun(np.float64(5.0), v), fun.trace_count) == (6.0, 9.0, 10.0, 1)
+
+
+def test_returned_it_is_its_value():
+    v = wend.Variable(2.0)
+    fun = wend.function(lambda: v)
+    found = fun()
+    assert (type(found), found) == (np.float64, 2.0)
+
+
+def test_methods_with_variables_of_their_own():
+    class Counter:
+        def __init__(self):
+            self.v = wend.Variable(0)
+
+        @wend.function
+        def count(self, n):
+            self.v.assign_add(n)
+            return self.v.value
+
+    one, two = Counter(), Counter()
+    assert (one.count(3), one.count(4), two.count(1)) == (3, 7, 1)
+
+
+# Gradients
+def test_tapes_watch_what_is_read():
+    v, fixed = wend.Variable(3.0), wend.Variable(2.0, trainable=False)
+    with wend.GradientTape(persistent=True) as tape:
+        y = v * v * fixed
+    assert tape.gradient(y, [v, fixed]) == [12.0, None]
+    assert tape.watched_variables() == (v,)
+    with wend.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(fixed)
+        y = v * v * fixed
+    assert tape.gradient(y, [v, fixed]) == [None, 9.0]
+    with wend.GradientTape() as tape:
+        pass
+    assert tape.gradient(1.0, v, unconnected_gradients="zero") == 0.0
+
+
+def test_through_functions():
+    v, w = wend.Variable(3.0), wend.Variable([1.0, 2.0])
+
+    @wend.function
+    def fun(x):
+        return wnp.sum(w * x) * wend.while_loop(lambda a: a < 100.0, lambda a: a * v, v)
+
+    with wend.GradientTape() as tape:
+        y = fun(2.0)
+    dv, dw, none = tape.gradient(y, [v, w, wend.Variable(1.0)])
+    assert (dv, none) == (6.0 * 5 * 81.0, None)
+    np.testing.assert_array_equal(dw, [486, 486])
+
+
+def test_second_derivatives():
+    v = wend.Variable(2.0)
+    cube = wend.function(lambda: v * v * v)
+    for fun in (cube, cube.python_function):
+        with wend.GradientTape() as outer:
+            with wend.GradientTape() as inner:
+                y = fun()
+            slope = inner.gradient(y, v)
+        assert (float(slope), outer.gradient(slope, v)) == (12.0, 12.0)
+
+
+def test_it_stands_for_what_was_read_first():
+    v = wend.Variable(2.0)
+
+    def twice():
+        y = v * 2.0
+        v.assign(v * 5.0)
+        return y + v * 3.0
+
+    for fun in (twice, wend.function(twice)):
+        v.assign(2.0)
+        with wend.GradientTape() as tape:
+            y = fun()
+        assert (float(y), v.value, tape.gradient(y, v)) == (34.0, 10.0, 17.0)
+
+
+def test_gradients_through_assignments():
+    v = wend.Variable(0.0)
+    for fun in (lambda x: v.assign(3.0 * x) * v, wend.function(lambda x: v.assign(3.0 * x) * v)):
+        with wend.GradientTape() as tape:
+            x = tape.watch(2.0)
+            y = fun(x)
+        assert (float(y), v.value, tape.gradient(y, x)) == (36.0, 6.0, 36.0)
+        assert type(v.value) is np.float64
+
+
+def test_assigned_in_a_loop_under_a_tape():
+    v = wend.Variable(1.0)
+    with wend.GradientTape() as tape:
+        y = wend.fori_loop(0, 3, lambda i, c: (v.assign(v * v), c * v)[1], 1.0) * v
+    assert (float(y), v.value) == (1.0, 1.0)
+    assert tape.gradient(y, v) == 2.0 + 4.0 + 8.0 + 8.0
+
+
+def test_gradient_descent():
+    v = wend.Variable([4.0, -3.0])
+    loss = wend.function(lambda: wnp.sum(v * v))
+    for _ in range(50):
+        with wend.GradientTape() as tape:
+            y = loss()
+        v.assign_sub(0.25 * tape.gradient(y, v))
+    assert np.abs(v.value).max() < 1e-12
+    assert loss.trace_count == 1
+
+
+def test_a_training_step_in_a_function():
+    """T104: momentum, from 1 to −1."""
+    v, momentum = wend.Variable(1.0), wend.Variable(0.0, trainable=False)
+
+    @wend.function
+    def step():
+        with wend.GradientTape() as tape:
+            loss = v * v
+        momentum.assign(0.9 * momentum + tape.gradient(loss, v))
+        v.assign_sub(momentum)
+        return loss
+
+    assert (step(), v.value, momentum.value) == (1.0, -1.0, 2.0)
+    assert (step(), v.value) == (1.0, -1.0 - (1.8 - 2.0))
+    assert step.trace_count == 1
+
+
+def test_grad_with_variables():
+    v = wend.Variable(3.0)
+    for eager in (False, True):
+        with wend.config(eager=eager):
+            assert wend.grad(lambda x: x * x * v)(2.0) == 12.0
+            assert wend.vjp(lambda x: x * x * v, 2.0)[1](1.0) == (12.0,)
+
+
+def test_a_gradient_assigns_what_its_function_does():
+    for eager in (False, True):
+        v = wend.Variable(3.0)
+        with wend.config(eager=eager):
+            assert wend.grad(lambda x: v.assign(x * 2.0) * x)(2.0) == 8.0  # noqa: B023
+        assert v.value == 4.0
+        with wend.config(eager=eager):
+            value, pullback = wend.vjp(lambda x: v.assign(x * 3.0) * x, 2.0)  # noqa: B023
+            assert (value, pullback(1.0)) == (12.0, (12.0,))
+        assert v.value == 6.0
+
+
+# What it refuses
+def test_dtype_and_shape_stay():
+    v = wend.Variable(np.zeros(2, np.float32), name="weights")
+    for bad in (np.zeros(3, np.float32), np.zeros(2), 1.0, 1j, np.zeros((), np.float32)):
+        with pytest.raises(TypeMismatchError, match="'weights' holds"):
+            v.assign(bad)
+        with pytest.raises(TypeMismatchError, match="'weights' holds"):
+            wend.function(lambda: v.assign(bad) and None)()  # noqa: B023
+    with pytest.raises(TypeMismatchError):
+        wend.Variable("text")
+    with pytest.raises(TypeError, match="assign to it"):
+        v[0] = 1.0
+
+
+def test_not_made_in_traces():
+    with pytest.raises(TypeMismatchError, match="'w' is made in"):
+        wend.function(lambda x: wend.Variable(x, name="w"))(1.0)
+    with wend.config(eager=True):
+        assert wend.function(lambda x: wend.Variable(x) * 2.0)(1.0) == 2.0
+    with wend.GradientTape():
+        assert wend.Variable(1.0).value == 1.0
+
+
+MATRIX = np.array([[2.0, 1.0], [1.0, 3.0]])
+FUNCTIONS = {
+    "einsum": lambda x: wnp.einsum("ij,jk", x, x),
+    "inv": lambda x: wnp.linalg.inv(x),
+    "solve": lambda x: wnp.linalg.solve(x, np.ones(2)),
+    "norm": lambda x: np.linalg.norm(x),
+    "eigh": lambda x: wnp.linalg.eigh(x)[0],
+    "take": lambda x: wnp.take(x, [0]),
+    "concatenate": lambda x: wnp.concatenate([x, x]),
+    "full": lambda x: wnp.full((2,), x[0, 0]),
+    "where": lambda x: wnp.where(x > 1, x, 0.0),
+    "asarray": lambda x: wnp.asarray(x),
+    "astype": lambda x: x.astype("float32"),
+    "copy": lambda x: x.copy(),
+    "std": lambda x: x.std(),
+    "gammaln": lambda x: wnp.special.gammaln(x),
+    "logsumexp": lambda x: wnp.special.logsumexp(x),
+    "sum of rows": lambda x: sum(x),
+    "power": lambda x: x**2,
+    "linspace": lambda x: wnp.linspace(x[0, 0], 1.0, 3),
+    "pad": lambda x: wnp.pad(x, 1),
+    "nonzero": lambda x: wnp.nonzero(x)[0],
+    "divmod": lambda x: wnp.divmod(x, 2)[0],
+    "polyval": lambda x: wnp.polyval(x[0], 2.0),
+    "clip": lambda x: x.clip(0, 1),
+    "T": lambda x: x.T,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_arrays_take_what_stands_for_one(name):
+    """Variables, and recorded arrays that nothing records any more."""
+    fun, v = FUNCTIONS[name], wend.Variable(MATRIX)
+    expected = fun(MATRIX)
+    with wend.GradientTape() as tape:
+        recorded = tape.watch(MATRIX) * 1.0
+        under_a_tape = fun(v)
+    for found in (fun(v), fun(recorded), wend.function(lambda: fun(v))()):
+        assert isinstance(found, (np.ndarray, np.generic))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(under_a_tape), expected, rtol=1e-6)
