@@ -113,7 +113,7 @@ class Methods(Staged):
         keepdims: bool = False,
     ) -> Any:
         _no_out(out)
-        return reducing.var(self, axis, dtype, ddof, keepdims=keepdims)
+        return reducing.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def std(
         self,
@@ -124,7 +124,7 @@ class Methods(Staged):
         keepdims: bool = False,
     ) -> Any:
         _no_out(out)
-        return reducing.std(self, axis, dtype, ddof, keepdims=keepdims)
+        return reducing.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
         _no_out(out)
