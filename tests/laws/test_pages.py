@@ -17,6 +17,9 @@ PAGES = ("python.md", "derivatives.md")
 # A block of code, and what it prints or raises.
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
 
+# The name of a size that is not known before the run.
+SIZE = re.compile(r"\bd\d+\b")
+
 
 def outcome(code: str, file: Path, names: dict[str, object]) -> str:
     """What a block prints, and the error that ends it."""
@@ -29,7 +32,10 @@ def outcome(code: str, file: Path, names: dict[str, object]) -> str:
         except Exception as error:
             notes = getattr(error, "__notes__", [])
             print("\n".join([f"{type(error).__name__}: {error}", *notes]))
-    return re.sub(rf"{re.escape(str(file.parent.parent))}/\d+/", "", printed.getvalue())
+    shown = re.sub(rf"{re.escape(str(file.parent.parent))}/\d+/", "", printed.getvalue())
+    # Unknown sizes are counted from the start of the process: here from that of the block.
+    sizes = list(dict.fromkeys(SIZE.findall(shown)))
+    return SIZE.sub(lambda size: f"d{sizes.index(size[0])}", shown)
 
 
 @pytest.mark.parametrize("name", PAGES)
