@@ -43,7 +43,7 @@ from wend.capture.plain import (
 )
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
-from wend.capture.rewrite.syntax import RUNTIME, THUNK, cloned, definition, with_positions
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
 from wend.capture.unbound import is_perhaps, known, surely
@@ -261,7 +261,6 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
-    node = cloned(node)
     if isinstance(node, ast.Lambda):
         returned = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(definition(f"{PREFIX}lambda", node.args, [returned]), node)

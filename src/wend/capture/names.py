@@ -6,7 +6,9 @@ A *place* is what control flow may have to carry: a name (`x`), or an attribute 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+
+from wend.capture.nodes import Visitor, inner_statements, walk
 
 Places = dict[str, None]  # an ordered set
 
@@ -32,32 +34,6 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.arg})
-
-
-def children(node: ast.AST) -> Sequence[ast.AST]:
-    """The nodes right below a node, as `ast.iter_child_nodes` has them, faster."""
-    if type(node) in _LEAVES:
-        return ()
-    found: list[ast.AST] = []
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
-
-def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it, as `ast.walk`, faster."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting.extend(children(found))
-
-
 def place_of(node: ast.expr) -> str | None:
     """The place that an expression names, or None."""
     if isinstance(node, ast.Name):
@@ -75,7 +51,7 @@ def _root(node: ast.expr) -> str | None:
     return place_of(node)
 
 
-class Changes(ast.NodeVisitor):
+class Changes(Visitor):
     """Collects the places that are bound, and those whose contents are mutated."""
 
     def __init__(self) -> None:
@@ -83,10 +59,6 @@ class Changes(ast.NodeVisitor):
         self.bound: Places = {}
         self.mutated: Places = {}
         self.rebound: Places = {}  # those bound to something else, not to themselves changed
-
-    def generic_visit(self, node: ast.AST) -> None:
-        for child in children(node):
-            self.visit(child)
 
     def add(self, place: str | None) -> None:
         if place is not None:
@@ -195,11 +167,12 @@ def read(nodes: Iterable[ast.AST]) -> set[str]:
     found = set()
     for node in nodes:
         for inner in walk(node):
-            if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
-                found.add(inner.id)
+            if isinstance(inner, ast.Name):
+                if not isinstance(inner.ctx, ast.Store):
+                    found.add(inner.id)
             elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                 found.add(inner.target.id)
-            elif hasattr(inner, REST):
+            elif isinstance(inner, ast.Call) and hasattr(inner, REST):
                 found |= live_before(getattr(inner, REST), set())
     return found
 
@@ -213,7 +186,7 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
             not in_loops and isinstance(node, (ast.For, ast.While))
         ):
             continue
-        if contains(children(node), kinds, in_loops=in_loops):
+        if contains(inner_statements(node), kinds, in_loops=in_loops):
             return True
     return False
 

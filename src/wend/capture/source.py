@@ -6,6 +6,8 @@ import ast
 import linecache
 from types import CodeType
 
+from wend.capture.nodes import cloned
+
 FunctionNode = ast.FunctionDef | ast.Lambda
 
 # For each file: its lines, as linecache holds them, and its functions by where they start.
@@ -13,7 +15,7 @@ _indexes: dict[str, tuple[list[str], dict[int, list[FunctionNode]]]] = {}
 
 
 def function_node(code: CodeType) -> FunctionNode | None:
-    """Return the definition that a code object was compiled from; None where there is no source.
+    """Return a definition like the one a code object comes from; None where there is no source.
 
     Several may start on one line (lambdas): the positions of the bytecode tell them apart.
     """
@@ -25,7 +27,7 @@ def function_node(code: CodeType) -> FunctionNode | None:
     if len(found) > 1:
         exact = [node for node in found if _holds(node, code)]
         found = exact or found
-    return found[-1] if found else None
+    return cloned(found[-1]) if found else None
 
 
 def _parsed_alone(code: CodeType) -> ast.FunctionDef | None:
@@ -46,7 +48,11 @@ def _parsed_alone(code: CodeType) -> ast.FunctionDef | None:
         end += 1
     text = "".join(lines[first:end])
     try:
-        (node,) = ast.parse(f"if 1:\n{text}" if inside else text).body
+        # Empty lines before it, so that it keeps its place.
+        before = "\n" * (first - 1) + "if 1:\n" if inside else "\n" * first
+        (node,) = ast.parse(before + text).body
+        if inside and first == 0:
+            ast.increment_lineno(node, -1)
     except (SyntaxError, ValueError):
         return None
     if isinstance(node, ast.If):
@@ -55,7 +61,6 @@ def _parsed_alone(code: CodeType) -> ast.FunctionDef | None:
         node = node.body[0]
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         return None
-    ast.increment_lineno(node, first - 1 if inside else first)
     return node
 
 

@@ -8,20 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from wend.capture.names import SETTLES
+from wend.capture.nodes import Kinds, cloned
 from wend.capture.rewrite.exits import Flags
 from wend.capture.rewrite.expressions import Expressions
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import own_expressions, touches
-from wend.capture.rewrite.syntax import assign, at_head, cloned, located, name, runtime, thunk
+from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, thunk
 from wend.capture.rewrite.walrus import Names
 
 
 class Blocks(ABC):
     """One function that is being rewritten."""
 
-    def __init__(self, node: ast.FunctionDef, numbers: list[int]) -> None:
+    def __init__(self, node: ast.FunctionDef, kinds: Kinds, numbers: list[int]) -> None:
         self.node = node
-        self.scope = Scope(node, numbers)
+        self.scope = Scope(node, kinds, numbers)
         self.expressions = Expressions(self.scope)
 
     @abstractmethod

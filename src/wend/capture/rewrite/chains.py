@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from wend.capture.names import PREFIX, walk
+from wend.capture.names import PREFIX
+from wend.capture.nodes import Kinds, Transformer
 from wend.capture.rewrite.syntax import name
 from wend.capture.rewrite.walrus import targets
 
 
-def without_binding_chains(node: ast.FunctionDef, numbers: list[int]) -> ast.FunctionDef:
+def without_binding_chains(
+    node: ast.FunctionDef, numbers: list[int], kinds: Kinds
+) -> ast.FunctionDef:
     """A function with `a < b < (c := d)` as `a < (t := b) and t < (c := d)`."""
-    if any(isinstance(inner, ast.NamedExpr) for inner in walk(node)):
+    if ast.NamedExpr in kinds:
         _Chains(numbers).generic_visit(node)
     return node
 
 
-class _Chains(ast.NodeTransformer):
+class _Chains(Transformer):
     def __init__(self, numbers: list[int]) -> None:
         self.numbers = numbers
 

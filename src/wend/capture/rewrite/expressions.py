@@ -6,6 +6,7 @@ import ast
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from wend.capture.nodes import Transformer
 from wend.capture.rewrite.items import is_known_key, key_of
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
@@ -13,7 +14,7 @@ from wend.capture.rewrite.syntax import is_runtime, name, runtime, thunk
 from wend.capture.rewrite.walrus import NONE, Names, targets
 
 
-class Expressions(ast.NodeTransformer):
+class Expressions(Transformer):
     """Rewrites operators that decide, and calls."""
 
     def __init__(self, scope: Scope) -> None:

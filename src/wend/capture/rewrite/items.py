@@ -5,37 +5,32 @@ from __future__ import annotations
 import ast
 import copy
 
-from wend.capture.names import changes, walk
+from wend.capture.names import changes
+from wend.capture.nodes import Kinds, StatementTransformer, walk
 from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime
 
 
-def with_assignments(node: ast.FunctionDef) -> ast.FunctionDef:
+def with_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
     """`x[k] = v`, `x[k] += v` and `x += v` of the function's own names by way of the runtime.
 
     So an array that Python knows becomes a traced one where it meets traced values.
     """
+    stored = (part for part in kinds.get(ast.Subscript, ()) if isinstance(part.ctx, ast.Store))
+    if ast.AugAssign not in kinds and not any(stored):
+        return node
     own = {argument.arg for argument in all_arguments(node.args)}
-    declared = [s for s in walk(node) if isinstance(s, (ast.Global, ast.Nonlocal))]
+    declared = [*kinds.get(ast.Global, ()), *kinds.get(ast.Nonlocal, ())]
     outer = {identifier for stmt in declared for identifier in stmt.names}
     own |= {place for place in changes(node.body).bound if "." not in place}
     new = copy.copy(node)
-    new.body = [_Assignments(own - outer).visit(stmt) for stmt in node.body]
+    new.body = _Assignments(own - outer).all_of(node.body)
     return new
 
 
-class _Assignments(ast.NodeTransformer):
+class _Assignments(StatementTransformer):
+    # Functions inside have names of their own, and get their turn when they are rewritten.
     def __init__(self, own: set[str]) -> None:
         self.own = own
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        # Functions inside have names of their own, and get their turn when they are rewritten.
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         match node.targets:
@@ -60,7 +55,8 @@ class _Assignments(ast.NodeTransformer):
 def is_known_key(key: ast.expr) -> bool:
     """Whether a key is written out: then no traced value is in it."""
     return all(
-        isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
+        isinstance(node, (ast.Constant, ast.Slice, ast.Tuple))
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
         for node in walk(key)
     )
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wend.capture.names import contains
+from wend.capture.nodes import StatementTransformer, cloned
 from wend.capture.rewrite.scope import Scope
-from wend.capture.rewrite.syntax import assign, cloned, located, name
+from wend.capture.rewrite.syntax import assign, located, name
 
 
 def without_exits_in_else(scope: Scope, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -44,7 +45,7 @@ def _without_exit_in_else(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
     return [start, stmt, ending]
 
 
-class _MarkBreaks(ast.NodeTransformer):
+class _MarkBreaks(StatementTransformer):
     """Sets a flag before each `break` of a loop."""
 
     def __init__(self, flag: str) -> None:
@@ -53,7 +54,8 @@ class _MarkBreaks(ast.NodeTransformer):
     def visit_Break(self, node: ast.Break) -> Any:
         return [*located([assign(self.flag, True)], node), node]
 
-    def _leave(self, node: ast.stmt) -> ast.stmt:
+    def visit_For(self, node: ast.For) -> ast.For:
         return node
 
-    visit_For = visit_While = visit_FunctionDef = visit_ClassDef = _leave
+    def visit_While(self, node: ast.While) -> ast.While:
+        return node

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from wend.capture.rewrite.syntax import cloned
+from wend.capture.nodes import Transformer, cloned
 
 
-class _Mangle(ast.NodeTransformer):
+class _Mangle(Transformer):
     """Gives private names of a class the form that Python gives them."""
 
     def __init__(self, owner: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from wend.capture.names import changed
-from wend.capture.rewrite.syntax import assign, cloned, name
+from wend.capture.nodes import cloned
+from wend.capture.rewrite.syntax import assign, name
 
 
 def is_value_match(stmt: ast.Match) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.names import PREFIX, changes, children, read, walk
+from wend.capture.names import PREFIX, changes, read
+from wend.capture.nodes import Kinds, inner_statements
 from wend.capture.rewrite.syntax import all_arguments, definition, no_arguments
 from wend.capture.rewrite.walrus import NONE, Names, perhaps_bound, surely_bound
 
@@ -15,6 +16,7 @@ class Scope:
 
     Args:
         node: its definition.
+        kinds: what is in it.
         numbers: how many names were made by now, of the functions around it too.
 
     Attributes:
@@ -25,28 +27,26 @@ class Scope:
         flags: variables that were made for it.
     """
 
-    def __init__(self, node: ast.FunctionDef, numbers: list[int]) -> None:
+    def __init__(self, node: ast.FunctionDef, kinds: Kinds, numbers: list[int]) -> None:
         self.numbers = numbers
         arguments = node.args
         self.params = [argument.arg for argument in all_arguments(arguments)]
         self.globals: set[str] = set()
         self.outer: set[str] = set()
+        nested: list[ast.FunctionDef] = []
         for inner in own_statements(node.body):
             if isinstance(inner, ast.Global):
                 self.globals.update(inner.names)
             elif isinstance(inner, ast.Nonlocal):
                 self.outer.update(inner.names)
-        nested = [n for n in own_statements(node.body) if isinstance(n, ast.FunctionDef)]
-        nested_lambdas = [n for n in walk(node) if isinstance(n, ast.Lambda)]
-        self.always_live = read(nested) | read(nested_lambdas) | self.globals | self.outer
-        self.shared = {
-            shared
-            for inner in walk(node)
-            if isinstance(inner, (ast.Global, ast.Nonlocal))
-            for shared in inner.names
-        }
+            elif isinstance(inner, ast.FunctionDef):
+                nested.append(inner)
+        lambdas = kinds.get(ast.Lambda, ())
+        self.always_live = read(nested) | read(lambdas) | self.globals | self.outer
+        declared = [*kinds.get(ast.Global, ()), *kinds.get(ast.Nonlocal, ())]
+        self.shared = {shared for stmt in declared for shared in stmt.names}
         # Most functions have no `:=`, and nothing to look for.
-        self.has_walrus = any(isinstance(inner, ast.NamedExpr) for inner in walk(node))
+        self.has_walrus = ast.NamedExpr in kinds
         self.bound = bound = [*changes(node.body).bound]
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
         self.locals -= self.globals | self.outer
@@ -109,9 +109,10 @@ class Scope:
         return declared
 
 
-def own_statements(stmts: Iterable[ast.AST]) -> Iterable[ast.AST]:
+def own_statements(stmts: Iterable[ast.AST]) -> list[ast.AST]:
     """Statements of a function, at any depth, those of nested functions and classes left out."""
-    for stmt in stmts:
-        yield stmt
-        if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            yield from own_statements(children(stmt))
+    found = [*stmts]
+    for stmt in found:  # it grows on the way
+        if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found += inner_statements(stmt)
+    return found

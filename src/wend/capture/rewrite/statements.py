@@ -16,6 +16,7 @@ import functools
 from collections.abc import Sequence
 
 from wend.capture.names import SETTLES, live_after, read
+from wend.capture.nodes import by_kind, cloned
 from wend.capture.rewrite.chains import without_binding_chains
 from wend.capture.rewrite.exits import Flags
 from wend.capture.rewrite.expressions import without_annotations
@@ -28,7 +29,6 @@ from wend.capture.rewrite.syntax import (
     assign,
     at_head,
     binding,
-    cloned,
     definition,
     located,
     name,
@@ -48,8 +48,9 @@ def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _rewritten(node: ast.FunctionDef, numbers: list[int]) -> ast.FunctionDef:
-    node = with_assignments(prepared(without_binding_chains(node, numbers), RUNTIME))
-    return _Function(node, numbers).rewritten()
+    kinds = by_kind(node)
+    node = prepared(without_binding_chains(node, numbers, kinds), kinds, RUNTIME)
+    return _Function(with_assignments(node, kinds), kinds, numbers).rewritten()
 
 
 class _Function(Returns):

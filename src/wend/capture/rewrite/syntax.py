@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wend.capture.names import PREFIX, children
+from wend.capture.names import PREFIX
+from wend.capture.nodes import children
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"
+_POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def name(identifier: str, *, store: bool = False) -> ast.Name:
@@ -79,39 +81,23 @@ def binding(names: Sequence[str]) -> list[ast.stmt]:
     return [ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])]
 
 
-_SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
-
-
-def cloned(node: Any) -> Any:
-    """A copy of a syntax tree, faster than `copy.deepcopy`."""
-    if isinstance(node, list):
-        return [cloned(item) for item in node]
-    # Every tree shares its `Load()` and `Add()` with all others. So they may hold anything: IPython
-    # hangs the tree of the last traceback on them.
-    if not isinstance(node, ast.AST) or isinstance(node, _SHARED):
-        return node
-    new = type(node)()
-    for field, value in node.__dict__.items():
-        new.__dict__[field] = cloned(value) if isinstance(value, (ast.AST, list)) else value
-    return new
-
-
 def with_positions(node: ast.AST, origin: ast.stmt) -> None:
     """Give a position to whatever has none: that of what it stands in, as Python's own does."""
     waiting = [(node, _position(origin))]
-    while waiting:
-        found, position = waiting.pop()
+    for found, position in waiting:  # it grows on the way
         own = found.__dict__
-        if "lineno" in own:
+        if "lineno" not in own:
+            if "lineno" in found._attributes:
+                own.update(position)
+            waiting += [(child, position) for child in children(found)]
+        elif below := children(found):
             position = _position(found)
-        elif "lineno" in found._attributes:
-            own.update(position)
-        waiting += [(child, position) for child in children(found)]
+            waiting += [(child, position) for child in below]
 
 
 def _position(node: Any) -> dict[str, int]:
-    fields = ("lineno", "col_offset", "end_lineno", "end_col_offset")
-    return {field: getattr(node, field) for field in fields}
+    own = node.__dict__
+    return {field: own[field] for field in _POSITION}
 
 
 def at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
 
 from wend.capture.names import PREFIX
+from wend.capture.nodes import Kinds, StatementTransformer, walk
 from wend.capture.rewrite.syntax import name
 
 CREATORS = frozenset(
@@ -35,24 +35,29 @@ CREATORS = frozenset(
 )
 
 
-def prepared(node: ast.FunctionDef, runtime: str) -> ast.FunctionDef:
-    """The function with its assignments prepared; `runtime` is what the runtime is called."""
+def prepared(node: ast.FunctionDef, kinds: Kinds, runtime: str) -> ast.FunctionDef:
+    """The function with its assignments prepared.
+
+    Args:
+        node: the function.
+        kinds: what is in it.
+        runtime: what the runtime is called.
+    """
+    assignments = kinds.get(ast.Assign, ())
     made = {
         target.id
-        for stmt in ast.walk(node)
-        if isinstance(stmt, ast.Assign) and _is_creation(stmt.value)
+        for stmt in assignments
+        if _is_creation(stmt.value)
         for target in stmt.targets
         if isinstance(target, ast.Name)
     }
-    shared = {
-        identifier
-        for stmt in ast.walk(node)
-        if isinstance(stmt, (ast.Global, ast.Nonlocal))
-        for identifier in stmt.names
-    }
+    if not made and not any(map(_has_parts_among_others, assignments)):
+        return node
+    declared = [*kinds.get(ast.Global, ()), *kinds.get(ast.Nonlocal, ())]
+    shared = {identifier for stmt in declared for identifier in stmt.names}
     new = ast.FunctionDef(**dict(ast.iter_fields(node)))
     ast.copy_location(new, node)
-    new.body = _Preparation(made - shared, runtime).block(node.body)
+    new.body = _Preparation(made - shared, runtime).all_of(node.body)
     return new
 
 
@@ -64,32 +69,18 @@ def _is_creation(value: ast.expr) -> bool:
 
 
 def _has_part(target: ast.expr) -> bool:
-    return any(isinstance(inner, ast.Subscript) for inner in ast.walk(target))
+    return any(isinstance(inner, ast.Subscript) for inner in walk(target))
 
 
-class _Preparation(ast.NodeTransformer):
+def _has_parts_among_others(node: ast.Assign) -> bool:
+    is_plain = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
+    return not is_plain and any(map(_has_part, node.targets))
+
+
+class _Preparation(StatementTransformer):
     def __init__(self, made: set[str], runtime: str) -> None:
         self.made, self.runtime = made, runtime
         self.count = 0
-
-    def block(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
-        for stmt in stmts:
-            new = self.visit(stmt)
-            found += new if isinstance(new, list) else [new]
-        return found
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node  # gets its turn when it is rewritten
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        return node
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         return [*self._single(node), *self._looked_up(node)]
@@ -102,8 +93,7 @@ class _Preparation(ast.NodeTransformer):
 
     # One target each
     def _single(self, node: ast.Assign) -> list[ast.stmt]:
-        is_plain = len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript)
-        if is_plain or not any(map(_has_part, node.targets)):
+        if not _has_parts_among_others(node):
             return [node]
         held = self._new()
         found: list[ast.stmt] = [ast.Assign([name(held, store=True)], node.value)]
@@ -134,6 +124,8 @@ class _Preparation(ast.NodeTransformer):
 
     # Arrays made here that are given to helpers
     def _looked_up(self, stmt: ast.stmt) -> list[ast.stmt]:
+        if not self.made:
+            return []
         assigned = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and _stores(n)}
         given: dict[str, None] = {}
         for call in ast.walk(stmt):

@@ -1,4 +1,4 @@
-"""`docs/python.md` is written from running code: what it shows is what happens."""
+"""Pages of `docs/` that are written from running code: what they show is what happens."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "python.md"
+DOCS = ROOT / "docs"
+PAGES = ("python.md", "derivatives.md")
 # A block of code, and what it prints or raises.
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
+
+# The name of a size that is not known before the run.
+SIZE = re.compile(r"\bd\d+\b")
 
 
 def outcome(code: str, file: Path, names: dict[str, object]) -> str:
@@ -28,13 +32,17 @@ def outcome(code: str, file: Path, names: dict[str, object]) -> str:
         except Exception as error:
             notes = getattr(error, "__notes__", [])
             print("\n".join([f"{type(error).__name__}: {error}", *notes]))
-    return re.sub(rf"{re.escape(str(file.parent.parent))}/\d+/", "", printed.getvalue())
+    shown = re.sub(rf"{re.escape(str(file.parent.parent))}/\d+/", "", printed.getvalue())
+    # Unknown sizes are counted from the start of the process: here from that of the block.
+    sizes = list(dict.fromkeys(SIZE.findall(shown)))
+    return SIZE.sub(lambda size: f"d{sizes.index(size[0])}", shown)
 
 
+@pytest.mark.parametrize("name", PAGES)
 def test_every_block_does_what_the_page_shows(
-    tmp_path: Path, request: pytest.FixtureRequest
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = (DOCS / name).read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "example"}
     counted = iter(range(10**6))
 
@@ -45,7 +53,7 @@ def test_every_block_does_what_the_page_shows(
 
     new = EXAMPLE.sub(as_it_is, page)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(new, encoding="utf-8")
+        (DOCS / name).write_text(new, encoding="utf-8")
     assert new == page
 
 
@@ -64,7 +72,8 @@ def literals(node: ast.AST) -> list[str]:
 def cures() -> Iterator[tuple[str, str]]:
     """What refusals say to write instead, each with its file."""
     rooms = ROOT / "src" / "wend"
-    for file in sorted([*rooms.glob("capture/*.py"), *rooms.glob("trace/*.py")]):
+    folders = ("capture", "capture/rewrite", "trace")
+    for file in sorted(found for folder in folders for found in rooms.glob(f"{folder}/*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.keyword(arg="cure", value=value):
@@ -77,5 +86,5 @@ def cures() -> Iterator[tuple[str, str]]:
 
 
 def test_every_refusal_is_on_the_page() -> None:
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    page = " ".join((DOCS / "python.md").read_text(encoding="utf-8").split())
     assert [f"{file}: {cure}" for file, cure in cures() if cure not in page] == []
