@@ -220,6 +220,9 @@ class EagerRecording(Recording):
             self._held[id(x)] = found
         return found
 
+    def _lift_plain(self, array: np.ndarray) -> Value:
+        return self.constant(array)
+
     def world(self) -> Value:
         return RecordedValue(TOKEN, None, self)
 

@@ -124,7 +124,7 @@ class GradientTape:
             ...     p = tape.watch({"w": 2.0, "n": 3})
             ...     y = p["w"] * p["n"]
             >>> tape.gradient(y, p)
-            {'n': None, 'w': np.float64(3.0)}
+            {'w': np.float64(3.0), 'n': None}
         """
         if not self._is_recording:
             raise TapeError(

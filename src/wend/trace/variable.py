@@ -99,7 +99,9 @@ class Variable(Staged):
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
-        shown = np.array2string(np.asarray(self._array), separator=", ", threshold=16)
+        array = np.asarray(self._array)
+        is_one = not array.ndim
+        shown = str(array[()]) if is_one else np.array2string(array, separator=", ", threshold=16)
         return f"<Variable{name}: {self.type}, {shown}>"
 
     # What it holds
