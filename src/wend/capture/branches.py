@@ -300,7 +300,7 @@ def placeholder(like: Any) -> Any:
     if not type.is_static:
         raise CarryError(
             explain(
-                f"a value of {type.rank} dimensions is first bound or returned on some paths only, "
+                f"a value of rank {type.rank} is first bound or returned on some paths only, "
                 "and its size is only known when it runs.",
                 cure="give the variable a value of that size before.",
             )
