@@ -56,7 +56,6 @@ PAGES = [
     "docs/from-jax.md",
     "docs/from-scipy.md",
     "docs/implicit.md",
-    "docs/tape.md",
 ]
 
 
