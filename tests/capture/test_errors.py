@@ -538,7 +538,7 @@ def test_a_function_without_source() -> None:
     variables = {}
     exec("def f(x): return 1 if x > 0 else 2", variables)
     message = message_of(variables["f"], 1.0)
-    assert "`f` at <string>:1 runs as plain Python: it has no source that can be found." in message
+    assert "`f` at <string>:1 runs as plain Python: it has no source text: it comes from <string>" in message
 
 
 def test_a_traced_filter_of_a_comprehension() -> None:
