@@ -34,7 +34,13 @@ from wend.capture.operators import (
     not_,
     or_,
 )
-from wend.capture.places import read, touch_attribute, touch_contents, touch_variable
+from wend.capture.places import (
+    read,
+    touch_attribute,
+    touch_changed_by,
+    touch_contents,
+    touch_variable,
+)
 from wend.capture.plain import (
     CAPTURED,
     LEFT_ALONE,
@@ -173,7 +179,43 @@ class _Context:
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     exchanged = replaced(fun)
-    return exchanged if exchanged is not fun else captured(fun)
+    if exchanged is not fun:
+        return exchanged
+    return _telling(fun) if isinstance(fun, _IN_C) else captured(fun)
+
+
+_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_IN_C = (*_IN_C, types.MethodWrapperType)
+# Modules whose functions change their first argument, a list
+_LIST_MODULES = ("_heapq", "_bisect", "_operator")
+
+
+def _telling(fun: Any) -> Any:
+    """A function written in C that tells what it changes."""
+    if fun is setattr:
+        return _setattr
+    if hasattr(fun, "__objclass__"):
+        return functools.partial(_telling_first, fun)
+    if getattr(fun, "__module__", None) in _LIST_MODULES:
+        return functools.partial(_telling_list, fun)
+    touch_changed_by(fun, ())
+    return fun
+
+
+def _telling_first(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    touch_changed_by(fun, args)
+    return fun(*args, **kwargs)
+
+
+def _telling_list(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    if args:
+        touch_contents(lambda: args[0], "a list.")
+    return fun(*args, **kwargs)
+
+
+def _setattr(owner: Any, name: str, value: Any) -> None:
+    touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    setattr(owner, name, value)
 
 
 # What rewritten code calls.

@@ -191,6 +191,9 @@ def _python_for(
         body(item)
         if is_done():
             return
+        after = broken() if broken is not None else False
+        if not isinstance(after, Staged) and after:
+            return  # and takes no further item
 
 
 class _Attempt:

@@ -7,12 +7,21 @@ and branches know what their bodies change, also through the functions they call
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CellType, FunctionType
+from types import (
+    CellType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any
+
+import numpy as np
 
 from wend.base import trees
 from wend.trace.tensor_list import TensorList
@@ -56,10 +65,13 @@ class Attribute(Place):
         return getattr(self.owner, self.name, UNBOUND)
 
     def write(self, value: Any) -> None:
-        if value is not UNBOUND:
-            setattr(self.owner, self.name, value)
-        elif self.read() is not UNBOUND:
-            delattr(self.owner, self.name)
+        own = isinstance(self.owner, (type, ModuleType))
+        if value is UNBOUND:
+            if self.read() is not UNBOUND:
+                (delattr if own else object.__delattr__)(self.owner, self.name)
+        else:
+            # As it is: what a `__setattr__` of the class does has been done.
+            (setattr if own else object.__setattr__)(self.owner, self.name, value)
 
 
 class Contents(Place):
@@ -75,6 +87,20 @@ class Contents(Place):
 
     def write(self, value: Any) -> None:
         fill(self.container, value)
+
+
+class Elements(Place):
+    """The elements of an array that Python knows."""
+
+    def __init__(self, label: str, array: np.ndarray) -> None:
+        super().__init__(label, ("elements", id(array)))
+        self.array = array
+
+    def read(self) -> Any:
+        return self.array.copy()
+
+    def write(self, value: Any) -> None:
+        self.array[...] = value
 
 
 class Cell(Place):
@@ -163,6 +189,17 @@ def _merged(mine: Any, item: Any) -> Any:
     return copied(item)
 
 
+# Methods that change what they are called on
+_CHANGING = frozenset(
+    name
+    for kind in (list, dict, set)
+    for name in dir(kind)
+    if name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
+    or name in ("add", "discard", "popitem", "setdefault", "update")
+    or name.endswith("_update")
+    or name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__")
+)
+
 # The log
 Log = dict[Hashable, tuple[Place, Any]]  # what was changed, and what it held before
 
@@ -191,8 +228,25 @@ def touch_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
     """Say that the attribute of an object is about to change."""
     if _logs.get():
         found = read(owner)
-        if found is not UNBOUND:
+        if found is UNBOUND:
+            return
+        if not is_set_by_code(found, name):
             touch(Attribute(label, found, name))
+            return
+        # A setter may change any attribute.
+        base = label.rpartition(".")[0]
+        for own in getattr(found, "__dict__", ()):
+            touch(Attribute(f"{base}.{own}", found, own))
+            touch_contents(lambda: vars(found).get(own), f"{base}.{own}")
+
+
+def is_set_by_code(owner: Any, name: str) -> bool:
+    """Whether an attribute is a property, or another descriptor with code of its own."""
+    if isinstance(owner, (type, ModuleType)):
+        return False
+    found = inspect.getattr_static(type(owner), name, None)
+    native = (MemberDescriptorType, GetSetDescriptorType)
+    return hasattr(type(found), "__set__") and not isinstance(found, native)
 
 
 def touch_contents(container: Callable[[], Any], label: str) -> None:
@@ -201,6 +255,27 @@ def touch_contents(container: Callable[[], Any], label: str) -> None:
         found = read(container)
         if is_container(found):
             touch(Contents(label, found, bound_by(container, label)))
+        touch_arrays(found, label)
+
+
+def touch_arrays(value: Any, label: str) -> None:
+    """Say that an array that Python knows, or those that a container holds, may change."""
+    if _logs.get():
+        arrays = trees.flatten(value)[0] if is_container(value) else [value]
+        for array in arrays:
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                touch(Elements(label, array))
+
+
+def touch_changed_by(method: Any, arguments: Sequence[Any]) -> None:
+    """Say that the list, dict or set is about to change whose method is called."""
+    if not _logs.get():
+        return
+    owner = getattr(method, "__self__", None)
+    if owner is None and getattr(method, "__objclass__", None) in (list, dict, set) and arguments:
+        owner = arguments[0]
+    if is_container(owner) and getattr(method, "__name__", "") in _CHANGING:
+        touch(Contents("a list, dict or set", owner))
 
 
 def touch_variable(reads: FunctionType, label: str) -> None:

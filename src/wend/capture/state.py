@@ -15,6 +15,7 @@ from wend.capture.places import (
     bound_by,
     copied,
     is_container,
+    is_set_by_code,
     read,
     touch,
     variable,
@@ -74,7 +75,8 @@ class State:
                 continue
             owner = read(thunk)
             if kind == "attribute" and owner is not UNBOUND:
-                self.extend([Attribute(label, owner, attribute or "")])
+                if not is_set_by_code(owner, attribute or ""):
+                    self.extend([Attribute(label, owner, attribute or "")])
             elif is_container(owner):
                 own = label in self.variables
                 self.extend([Contents(label, owner, None if own else bound_by(thunk, label))])

@@ -235,6 +235,8 @@ class Tracer(Methods):
             whole, key = self._taken
             whole[key] = new
             self._stale = None
+            assert isinstance(self._base, Tracer)
+            self._base._views.append(weakref.ref(self))
         elif self._base is not None:
             raise TypeError(
                 explain(
