@@ -93,7 +93,9 @@ class _EagerPullback:
         here = current()
         if here is not None and not here.runs_now():
             what = f"what vjp of {self.name} recorded in eager mode cannot enter {here.role}."
-            raise NotImplementedError(explain(what, cure="call wend.vjp inside the traced function."))
+            raise NotImplementedError(
+                explain(what, cure="call wend.vjp inside the traced function.")
+            )
         what, of = "pullback: the cotangent", "the value"
         leaves = subtrees(what, of, self.output_tree, cotangent)
         places = trees.paths(self.output_tree)
