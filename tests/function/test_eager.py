@@ -112,6 +112,33 @@ def test_vjp():
         pullback((np.ones(3), np.ones(2)))
 
 
+def test_a_pullback_stays_outside_traces():
+    _, pullback = wend.vjp(lambda x: x * x * x, 2.0)
+
+    def push(ct):
+        return wend.jvp(lambda ct: pullback(ct)[0], (ct,), (1.0,))
+
+    for use in (push, lambda x: wend.fori_loop(0, 2, lambda i, v: pullback(v)[0], x)):
+        with pytest.raises(NotImplementedError, match=r"call wend\.vjp inside the traced function"):
+            use(1.0)
+    assert wend.grad(lambda ct: pullback(ct)[0])(1.0) == 12.0
+
+
+def test_jvp():
+    """Forward mode traces in eager mode too; also of an eager gradient, and under one."""
+
+    def fun(x):
+        while x < 8.0:
+            x = x * x
+        return x
+
+    assert wend.jvp(fun, (2.0,), (1.0,)) == (16.0, 32.0)
+    assert wend.jvp(wend.grad(fun), (2.0,), (1.0,)) == (32.0, 48.0)
+    assert wend.grad(lambda x: wend.jvp(fun, (x,), (1.0,))[1])(2.0) == 48.0
+    assert wend.hessian(fun)(2.0) == wend.jacfwd(wend.jacfwd(fun))(2.0) == 48.0
+    assert wend.linearize(fun, 2.0)[1](0.5) == 16.0
+
+
 def test_any_order():
     def fun(x):
         while x < 8.0:

@@ -122,3 +122,23 @@ def test_mistakes():
         f_lin(np.ones(3), None)
     with pytest.raises(NotDifferentiableError, match="n has a tangent"):
         f_lin(np.ones(2), 1.0)
+
+
+def test_a_tape_may_follow_what_it_is_given():
+    """A tape runs what it records: so the records of a loop can be there."""
+
+    def fun(x):
+        while x < 8.0:
+            x = x * x
+        return x
+
+    _, f_lin = wend.linearize(fun, 2.0)
+    _, pullback = wend.vjp(fun, 2.0)
+    for linear in (f_lin, lambda ct: pullback(ct)[0]):
+        with wend.GradientTape() as outer:
+            y = outer.watch(3.0)
+            with wend.GradientTape() as tape:
+                tape.watch(y)
+                z = linear(y) * y * y
+            slope = tape.gradient(z, y)
+        assert (slope, outer.gradient(slope, y)) == (32.0 * 27.0, 32.0 * 18.0)

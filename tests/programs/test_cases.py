@@ -342,6 +342,21 @@ def test_k19_polynomial():
     np.testing.assert_allclose(orders(lambda x: fun(c, x), 2.0, 3), [25, 38, 42])
 
 
+def test_products_with_rows():
+    """c ← c·x·c over x: the gradient, and the gradient of its part dc again."""
+
+    def fun(c, xs):
+        return wend.scan(lambda c, x: (c * x * c, None), c, xs)[0]
+
+    xs = np.array([1.1, 1.2, 1.3])
+    by_c, by_xs = wend.grad(fun, (0, 1))(0.9, xs)
+    np.testing.assert_allclose(by_c, 10.4873, atol=5e-5)
+    np.testing.assert_allclose(by_xs, (4.2903, 1.9664, 0.9076), atol=5e-5)
+    by_c, by_xs = wend.grad(wend.grad(fun), (0, 1))(0.9, xs)
+    np.testing.assert_allclose(by_c, 81.5680, atol=5e-5)
+    np.testing.assert_allclose(by_xs, (38.1357, 17.4789, 8.0672), atol=5e-5)
+
+
 def test_k53_runs_do_not_mix_tapes():
     fun = wend.function(square_until)
     (a, pull_a), (b, pull_b) = wend.vjp(fun, 2.0), wend.vjp(fun, 3.0)
@@ -357,7 +372,7 @@ def test_dtypes_of_gradients():
 
 
 def test_enough_programs():
-    assert len(PROGRAMS) >= 20
+    assert len(PROGRAMS) >= 30
 
 
 def test_t34_a_captured_value():

@@ -10,6 +10,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.plain_programs import PLAIN
 from tests.helpers.programs import PROGRAMS, Program, decisions
 
 EXACT = 1e-9
@@ -67,6 +68,21 @@ def test_eager_gradient_of_gradient(program, form):
     with wend.config(eager=True):
         found = wend.grad(of_gradient(fun, count), every(program))(*program.args)
     close(found, expected, 1e-8)
+
+
+@pytest.mark.parametrize("form", ["functional", "python"])
+def test_eager_tangent(program, form):
+    """In eager mode functions are traced all the same for forward mode: so Python is plain."""
+    fun = program.fun if form == "functional" else PLAIN[program.name]
+    rng = np.random.default_rng(0)
+    tangents = tuple(rng.standard_normal(np.shape(arg))[()] for arg in program.args)
+    expected = wend.jvp(program.fun, program.args, tangents)
+    with wend.config(eager=True):
+        close(wend.jvp(fun, program.args, tangents), expected)
+        slopes = wend.grad(lambda *args: wend.jvp(fun, args, tangents)[1], every(program))
+        found = slopes(*program.args)
+    again = wend.grad(lambda *args: wend.jvp(program.fun, args, tangents)[1], every(program))
+    close(found, again(*program.args), 1e-8)
 
 
 def by_tape(fun: Callable[..., Any], args: Any) -> Any:

@@ -396,6 +396,10 @@ def grad_of_integer_result():
     wend.grad(lambda x: 3)(1.0)
 
 
+def grad_of_order():
+    wend.grad(wnp.argsort)(np.array([3.0, 1.0, 2.0]))
+
+
 def grad_of_tuple():
     wend.grad(lambda x: (x, x))(1.0)
 
@@ -518,6 +522,7 @@ CASES = {
         grad_of_vector,
         grad_of_complex,
         grad_of_integer_result,
+        grad_of_order,
         grad_of_tuple,
     ],
 }

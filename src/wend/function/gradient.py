@@ -155,10 +155,11 @@ def _scalar(what: str, tree: trees.TreeDef, types: Sequence[LeafType], has_aux: 
             "c": "take the real part, or the absolute value.",
             "f": "sum it, or use wend.vjp with a cotangent of its shape.",
         }
+        cure = "return a float; positions, orders and counts have no derivative."
         raise NotDifferentiableError(
             explain(
                 f"{what}: it returns {found}, not a real scalar.",
-                cure=cures.get(found.dtype.kind, "return a float."),
+                cure=cures.get(found.dtype.kind, cure),
             )
         )
     return wanted

@@ -22,6 +22,7 @@ from wend.ir.graph import Graph
 from wend.ir.types import ListType, is_differentiable, without_maybe
 from wend.runtime.sequence import Sequence as Sequence_
 from wend.trace.arguments import to_run
+from wend.trace.recorded_value import RecordedValue
 from wend.trace.recording import current
 from wend.trace.traced import copied, owned
 
@@ -91,7 +92,7 @@ class Point:
         """Run a linear graph on what was kept of the run of the function, and more."""
         recording = current()
         if recording is not None:
-            if any(isinstance(x, Sequence_) for x in kept):
+            if not recording.runs_now() and any(isinstance(x, Sequence_) for x in kept):
                 raise NotImplementedError(
                     explain(
                         f"what {self.what}, run outside a trace, has kept are the records of a "
@@ -99,7 +100,12 @@ class Point:
                         cure="differentiate inside the traced function.",
                     )
                 )
-            values = [recording.lift(x) for x in (*kept, *given)]
+            values = [
+                RecordedValue(param.type, x, recording)
+                if isinstance(x, Sequence_)
+                else recording.lift(x)
+                for param, x in zip(graph.params, (*kept, *given), strict=True)
+            ]
             node = recording.b.call(graph, values)
             return [recording.wrap(value) for value in node.results]
         execute = self.concrete.executable(self.backend(graph), graph)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.base.errors import explain
 from wend.eager.promotion import tensor_type
 from wend.function.differentiated import differentiated_part
 from wend.function.eager import RecordedRun, as_value, runs_eagerly, zeros_of
@@ -15,6 +16,7 @@ from wend.function.point import Point, zeros_like
 from wend.function.signature import Signature
 from wend.ir.types import is_differentiable
 from wend.trace.arguments import is_array_leaf
+from wend.trace.recording import current
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -88,6 +90,12 @@ class _EagerPullback:
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Pull a cotangent of the value back to the primals."""
+        here = current()
+        if here is not None and not here.runs_now():
+            what = f"what vjp of {self.name} recorded in eager mode cannot enter {here.role}."
+            raise NotImplementedError(
+                explain(what, cure="call wend.vjp inside the traced function.")
+            )
         what, of = "pullback: the cotangent", "the value"
         leaves = subtrees(what, of, self.output_tree, cotangent)
         places = trees.paths(self.output_tree)
