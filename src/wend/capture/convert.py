@@ -184,8 +184,12 @@ def call(fun: Any) -> Any:
     return _telling(fun) if isinstance(fun, _IN_C) else captured(fun)
 
 
-_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-_IN_C = (*_IN_C, types.MethodWrapperType)
+_IN_C = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+)
 # Modules whose functions change their first argument, a list
 _LIST_MODULES = ("_heapq", "_bisect", "_operator")
 
