@@ -237,7 +237,7 @@ def touch_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
         base = label.rpartition(".")[0]
         for own in getattr(found, "__dict__", ()):
             touch(Attribute(f"{base}.{own}", found, own))
-            touch_contents(lambda: vars(found).get(own), f"{base}.{own}")
+            touch_contents(lambda own=own: vars(found).get(own), f"{base}.{own}")
 
 
 def is_set_by_code(owner: Any, name: str) -> bool:
