@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import math
 import os
 import sysconfig
 import types
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.source import PROGRAMS, is_own
+from wend.capture import mathematics
 from wend.capture.iterables import Together, TracedRange
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, reducing, shaping
@@ -164,35 +164,7 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     np.identity: ranges.identity,
     np.arange: ranges.arange,
     np.linspace: ranges.linspace,
-    math.sqrt: ew.sqrt,
-    math.exp: ew.exp,
-    math.expm1: ew.expm1,
-    math.log: lambda x, base=None: ew.log(x) if base is None else ew.log(x) / ew.log(base),
-    math.log1p: ew.log1p,
-    math.log2: ew.log2,
-    math.log10: ew.log10,
-    math.sin: ew.sin,
-    math.cos: ew.cos,
-    math.tan: ew.tan,
-    math.asin: ew.asin,
-    math.acos: ew.acos,
-    math.atan: ew.atan,
-    math.atan2: ew.atan2,
-    math.sinh: ew.sinh,
-    math.cosh: ew.cosh,
-    math.tanh: ew.tanh,
-    math.asinh: ew.asinh,
-    math.acosh: ew.acosh,
-    math.atanh: ew.atanh,
-    math.floor: lambda x: _staged_int(ew.floor(x)),
-    math.ceil: lambda x: _staged_int(ew.ceil(x)),
-    math.trunc: lambda x: _staged_int(ew.trunc(x)),
-    math.fabs: ew.absolute,
-    math.hypot: ew.hypot,
-    math.pow: ew.power,
-    math.isnan: ew.isnan,
-    math.isinf: ew.isinf,
-    math.isfinite: ew.isfinite,
+    **mathematics.STAGED,
 }
 
 

@@ -7,6 +7,7 @@ and branches know what their bodies change, also through the functions they call
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -237,7 +238,7 @@ def touch_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
         base = label.rpartition(".")[0]
         for own in getattr(found, "__dict__", ()):
             touch(Attribute(f"{base}.{own}", found, own))
-            touch_contents(lambda own=own: vars(found).get(own), f"{base}.{own}")
+            touch_contents(functools.partial(vars(found).get, own), f"{base}.{own}")
 
 
 def is_set_by_code(owner: Any, name: str) -> bool:

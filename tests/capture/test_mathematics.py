@@ -1,0 +1,80 @@
+"""All of Python's `math` on traced numbers, as on plain ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import wend
+
+# The constants, and what needs no numbers
+OTHERS = {"pi", "e", "tau", "inf", "nan"}
+FLOATS = [(0.3,), (0.75,), (1.0,)]
+POSITIVE = [(1.0,), (1.5,), (8.0,)]
+SIGNED = [(-2.5,), (-0.75,), (0.0,), (0.5,), (3.0,), (1e300,)]
+PAIRS = [(2.5, 1.0), (-2.5, 0.75), (3.0, -0.5), (5.5, 2.0)]
+INTEGERS = [(0,), (1,), (5,), (17,), (99,)]
+ROWS = [(np.array([1.0, 2.5]), np.array([0.5, -1.0]))]
+ARGS = {
+    **dict.fromkeys(["acosh", "gamma", "lgamma", "log", "log2", "log10"], POSITIVE),
+    **dict.fromkeys(
+        """ceil floor trunc fabs frexp modf isnan isinf isfinite atan asinh cbrt copysign ulp tanh
+        degrees radians erf erfc""".split(),
+        SIGNED,
+    ),
+    **dict.fromkeys("copysign fmod remainder atan2 hypot nextafter isclose".split(), PAIRS),
+    "pow": [(2.5, 1.5), (2.0, -1.0)],
+    "ldexp": [(0.75, 3), (-1.5, -2)],
+    # Integers of a graph have 64 bits.
+    **dict.fromkeys(["ceil", "floor", "trunc"], SIGNED[:-1]),
+    "isqrt": [*INTEGERS, (10**12,), (10**12 - 1,)],
+    "factorial": [(0,), (1,), (5,), (20,)],
+    "comb": [(5, 2), (5, 0), (5, 5), (3, 4), (40, 20)],
+    "perm": [(5, 2), (5, 0), (5,), (3, 4)],
+    "gcd": [(12, 18), (7, 0), (12, 18, 27)],
+    "lcm": [(4, 6), (7, 0), (4, 6, 10)],
+    "fma": [(2.0, 3.0, 4.0)],
+    "acos": FLOATS[:2],
+    "atanh": FLOATS[:2],
+}
+OF_ROWS = {"dist", "sumprod"}
+OF_ITEMS = {"fsum", "prod"}
+NAMES = sorted(name for name in vars(math) if not name.startswith("_") and name not in OTHERS)
+
+
+def cases():
+    for name in NAMES:
+        if name not in OF_ROWS | OF_ITEMS:
+            yield from ((name, args) for args in ARGS.get(name, FLOATS))
+
+
+@pytest.mark.parametrize(("name", "args"), [*cases()])
+def test_as_on_plain_numbers(name, args):
+    function = getattr(math, name)
+    found = wend.function(lambda *xs: function(*xs))(*args)
+    np.testing.assert_allclose(found, function(*args), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in OF_ROWS])
+def test_of_two_rows(name):
+    function = getattr(math, name)
+    for p, q in ROWS:
+        np.testing.assert_allclose(wend.function(lambda p, q: function(p, q))(p, q), function(p, q))
+
+
+@pytest.mark.parametrize("name", sorted(OF_ITEMS))
+def test_of_items(name):
+    function = getattr(math, name)
+    found = wend.function(lambda x, y: function([x, y, 2.0]))(1.5, 3.0)
+    np.testing.assert_allclose(found, function([1.5, 3.0, 2.0]))
+
+
+def test_their_slopes():
+    assert wend.grad(lambda x: math.hypot(x, 3.0, 1.0))(2.0) == pytest.approx(2 / math.sqrt(14))
+    assert wend.grad(lambda x: math.fmod(x, 2.0))(5.5) == 1.0
+    assert wend.grad(lambda x: math.degrees(math.radians(x)))(2.0) == pytest.approx(1.0)
+    assert wend.grad(lambda x: math.cbrt(x) + math.erf(x))(1.0) == pytest.approx(
+        1 / 3 + 2 / math.sqrt(math.pi) / math.e
+    )
