@@ -3030,3 +3030,103 @@ def plain_arrays_at_traced_positions_and_sizes(n):
     spread = np.broadcast_to(np.arange(2.0), (n, 2))
     total = rows.sum(axis=1) + spread.sum()
     return np.take(x, n), np.repeat(x, n).sum(), np.roll(x, n), total
+
+
+# ---------------------------------------------------------------- changes out of sight
+@on(*FLOATS)
+def append_in_a_choice(x):
+    items = [x, 1.0]
+    items.append(5.0) if x > 1 else items.append(6.0)
+    return items
+
+
+@on(*FLOATS)
+def append_by_a_lambda(x):
+    items = [0.0]
+    add = lambda v: items.append(v)  # noqa: E731
+    if x > 1:
+        add(1.0)
+    else:
+        add(2.0)
+    return items
+
+
+@on(*FLOATS)
+def append_in_a_comprehension(x):
+    items = [0.0]
+    if x > 1:
+        [items.append(v) for v in (1.0, 2.0)]
+    else:
+        [items.append(v) for v in (3.0, 4.0)]
+    return items
+
+
+@on(*FLOATS)
+def append_by_a_bound_method(x):
+    items = [0.0]
+    put = items.append
+    if x > 1:
+        put(1.0)
+    else:
+        list.append(items, 2.0)
+    return items
+
+
+@on(*FLOATS)
+def sort_on_one_path(x):
+    items = [3.0, 1.0]
+    if x > 1:
+        items.sort()
+    return items
+
+
+class _Doubling:
+    def __init__(self, v):
+        self._v = v
+
+    @property
+    def v(self):
+        return self._v
+
+    @v.setter
+    def v(self, w):
+        self._v = 2 * w
+
+
+@on(*FLOATS)
+def property_setter(x):
+    box = _Doubling(1.0)
+    if x > 1:
+        box.v = x
+    for _ in range(2):
+        box.v = box.v + x
+    return box.v
+
+
+@on(*FLOATS)
+def setattr_on_one_path(x):
+    box = _Doubling(x)
+    if x > 1:
+        setattr(box, "_v", 9.0)  # noqa: B010
+    return box._v
+
+
+@on(1, 2, 5)
+def iterator_after_break(n):
+    it = iter([1, 2, 3, 4])
+    s = 0
+    for v in it:
+        s += v * n
+        if v == 2:
+            break
+    return s + next(it)
+
+
+@on(*FLOATS)
+def plain_array_changed_after_it_was_read(x):
+    a = np.zeros(2)
+    y = x + a
+    a[0] = 5.0
+    z = x + a
+    a += 1.0
+    return y, z, x * a

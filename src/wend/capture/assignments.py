@@ -44,6 +44,18 @@ def _traced_if(array: Any, *met: Any) -> Any:
     return recording.promote(array)
 
 
+def _changing(array: Any, *met: Any) -> Any:
+    """What stands for an array that is about to change in place."""
+    array = _traced_if(array, *met)
+    if not isinstance(array, np.ndarray) or not array.ndim:
+        return array
+    recording = current()
+    if recording is not None and (recording.is_region or recording.has_read(array)):
+        # Only some runs change it; or what was computed from it has its old elements.
+        return recording.promote(array)
+    return array
+
+
 def current_array(array: Any) -> Any:
     """The traced array that a NumPy array has become, for everyone who holds it; else itself."""
     recording = current()
@@ -56,7 +68,7 @@ def current_array(array: Any) -> Any:
 def set_item(target: Any, key: Any, value: Any) -> Any:
     """`target[key] = value`; gives what the target's name should hold after it."""
     entries = key if isinstance(key, tuple) else (key,)
-    target = _traced_if(target, value, *entries)
+    target = _changing(target, value, *entries)
     target[key] = value
     return target
 
@@ -64,14 +76,14 @@ def set_item(target: Any, key: Any, value: Any) -> Any:
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """`target[key] += value`, and its kin."""
     entries = key if isinstance(key, tuple) else (key,)
-    target = _traced_if(target, value, *entries)
+    target = _changing(target, value, *entries)
     target[key] = _IN_PLACE[name](target[key], value)
     return target
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """`target += value`, and its kin."""
-    return _IN_PLACE[name](_traced_if(target, value), value)
+    return _IN_PLACE[name](_changing(target, value), value)
 
 
 def get_item(array: Any, key: Any) -> Any:

@@ -166,6 +166,13 @@ class Recording(Recorder):
         self._promoted[id(array)] = (array, found)
         return found
 
+    def has_read(self, array: np.ndarray) -> bool:
+        """Whether the function under way has captured a NumPy array."""
+        recording = self
+        while recording.is_region and recording.parent is not None:
+            recording = recording.parent
+        return id(array) in recording._array_params
+
     def promoted(self, array: np.ndarray) -> Tracer | None:
         """The traced array that a NumPy array has become, here or around."""
         recording: Recording | None = self
