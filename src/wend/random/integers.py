@@ -65,11 +65,12 @@ def _plain(bound: Any) -> int | None:
 
 
 def _of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
-    where = at(user_source())
     if low >= high:
+        where = at(user_source())
         raise ValueError(f"randint{where}: no integer is from {low} up to, not including, {high}")
     limits = np.iinfo(dtype)
     if low < limits.min or high - 1 > limits.max:
+        where = at(user_source())
         raise ValueError(f"randint{where}: {dtype} does not hold the integers from {low} to {high}")
     span = high - low
     # A span of 2⁶⁴, which is all there are, is as good as none.
