@@ -11,6 +11,7 @@ import scipy.stats
 import wend
 import wend.numpy as wnp
 from wend import random
+from wend.testing import check_grads
 
 KEY = random.key(2024)
 COUNT = 20_000
@@ -264,7 +265,7 @@ def test_the_gradient_of_an_expectation() -> None:
     by_m, by_s = wend.grad(mean_square, argnums=(0, 1))(1.5, 2.0)
     assert abs(by_m - 3.0) < 0.05
     assert abs(by_s - 4.0) < 0.05
-    wend.testing.check_grads(mean_square, (1.5, 2.0))
+    check_grads(mean_square, (1.5, 2.0))
 
 
 def test_gradients_of_bounds_and_of_what_is_chosen() -> None:
