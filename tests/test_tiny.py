@@ -95,3 +95,9 @@ def test_native_agrees() -> None:
     assert fast(2.0) == 16.0
     assert wend.value_and_grad(fast)(2.0) == (16.0, 32.0)
     assert wend.grad(wend.grad(fast))(2.0) == 48.0
+
+
+def test_functions_draw_what_python_draws() -> None:
+    plain, traced = wend.random.Generator(0), wend.random.Generator(0)
+    draw = wend.function(lambda: traced.normal(size=3))
+    assert np.array_equal([draw(), draw()], [plain.normal(size=3) for _ in range(2)])

@@ -4,6 +4,8 @@ Plain Python functions over NumPy arrays, recorded once as a graph in which a lo
 differentiated to any order through data-dependent loops, and compiled.
 """
 
+import typing as _typing
+
 from wend import ir as ir
 from wend import numpy as numpy
 from wend.base.config import config as config
@@ -40,3 +42,15 @@ from wend.trace.tape import GradientTape as GradientTape
 from wend.trace.variable import Variable as Variable
 
 __version__ = "0.1.0"
+
+if _typing.TYPE_CHECKING:
+    from wend import random as random
+else:
+
+    def __getattr__(name: str) -> object:
+        # Imported when it is first used.
+        if name != "random":
+            raise AttributeError(f"module 'wend' has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module("wend.random")

@@ -36,6 +36,7 @@ from wend.ops import (
     lists,
     maybe,
     numbers,
+    random,
     reducing,
     scanning,
     searching,
@@ -67,6 +68,7 @@ FAMILIES = (
     convolving,
     decompositions,
     factors,
+    random,
     custom,
 )
 for _family in FAMILIES:

@@ -1,0 +1,147 @@
+"""`Generator`: functions draw what plain Python draws."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import wend
+import wend.numpy as wnp
+from wend import random
+from wend.random import Generator
+
+METHODS = """random uniform standard_normal normal exponential gumbel integers permutation
+choice""".split()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_names_and_defaults_are_those_of_numpy(name: str) -> None:
+    theirs = inspect.signature(getattr(np.random.default_rng(0), name)).parameters
+    mine = inspect.signature(getattr(Generator(0), name)).parameters
+    wanted = {key: p.default for key, p in theirs.items() if key != "out"}
+    assert {key: p.default for key, p in mine.items()} == wanted
+
+
+def program(rng: Generator, n: int) -> Any:
+    """Draws in loops, branches, and functions that are called."""
+    x = 0.0
+    for _ in range(n):
+        if rng.random() < 0.5:
+            x = x + rng.normal(1.0, 2.0)
+        else:
+            x = x * rng.uniform(0.5, 1) + rng.integers(5)
+            while rng.random() < 0.3:
+                x = x - rng.exponential(0.1)
+    return {
+        "x": x,
+        "order": rng.permutation(4),
+        "some": rng.choice(5, 3, replace=False),
+        "faces": rng.integers(1, 6, size=(2, 3), endpoint=True),
+        "noise": rng.standard_normal(3, np.float32),
+        "rows": rng.permutation(np.arange(6.0).reshape(3, 2)),
+        "biased": rng.choice([10, 20, 30], 4, p=[0.1, 0.1, 0.8]),
+        "peaks": rng.gumbel(np.zeros(2)),
+    }
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert found[name].dtype == np.asarray(value).dtype, name
+        assert np.array_equal(found[name], value), name
+
+
+def test_functions_draw_what_python_draws() -> None:
+    plain, traced = Generator(3), Generator(3)
+    draw = wend.function(lambda n: program(traced, n))
+    for n in (10, 0, 25):
+        assert_equal(draw(n), program(plain, n))
+        assert np.array_equal(traced.state.value, plain.state.value)
+    assert draw.trace_count == 1
+    assert_equal(program(traced, 5), program(plain, 5))
+
+
+def test_calls_of_calls_go_on_drawing() -> None:
+    plain, traced = Generator(4), Generator(4)
+    inner = wend.function(lambda: traced.normal())
+
+    @wend.function
+    def outer() -> Any:
+        return wnp.stack([inner(), traced.normal(), inner()])
+
+    assert np.array_equal(outer(), [plain.normal() for _ in range(3)])
+    assert np.array_equal(traced.state.value, plain.state.value)
+
+
+def test_what_is_not_reached_draws_nothing() -> None:
+    rng = Generator(5)
+
+    @wend.function
+    def maybe(n: Any) -> Any:
+        for _ in range(n):
+            rng.random()
+        return wend.cond(n > 3, lambda: rng.random(), lambda: 0.0)
+
+    before = rng.state.value
+    maybe(0)
+    assert np.array_equal(rng.state.value, before)
+    maybe(1)
+    assert not np.array_equal(rng.state.value, before)
+
+
+def test_the_state_can_be_set_back() -> None:
+    rng = Generator(6)
+    kept = rng.state.value
+    first = rng.normal(size=4)
+    rng.state.assign(kept)
+    assert np.array_equal(rng.normal(size=4), first)
+    assert np.array_equal(Generator(random.key(6)).normal(size=4), first)
+    assert not np.array_equal(rng.normal(size=4), first)
+
+
+def test_parameters_broadcast_and_have_derivatives() -> None:
+    rng = Generator(7)
+    loc, scale = np.zeros((3, 1)), np.ones(2)
+    assert rng.normal(loc, scale).shape == (3, 2)
+    assert rng.normal(np.float32(1)).dtype == np.float64
+    assert rng.integers(np.array([1, 5]), np.array([[2], [9]]) + 5).shape == (2, 2)
+
+    def total(loc: Any, scale: Any) -> Any:
+        rng.state.assign(random.key(7))
+        return wnp.sum(rng.normal(loc, scale, (4, 2)))
+
+    by_loc, by_scale = wend.grad(total, argnums=(0, 1))(np.zeros(2), np.ones(2))
+    noise = Generator(7).normal(size=(4, 2))
+    assert np.array_equal(by_loc, [4.0, 4.0])
+    np.testing.assert_allclose(by_scale, noise.sum(axis=0))
+
+
+def test_unknown_sizes() -> None:
+    plain, traced = Generator(8), Generator(8)
+    spec = [wend.TensorSpec([None])]
+    draw = wend.function(lambda x: traced.normal(x, 2.0), input_signature=spec)
+    x = np.arange(5.0)
+    assert np.array_equal(draw(x), plain.normal(x, 2.0))
+
+
+def test_numbers_have_their_distribution() -> None:
+    rng = Generator(9)
+    one_by_one = np.array([rng.normal() for _ in range(2000)])
+    assert scipy.stats.kstest(one_by_one, "norm").pvalue > 1e-3
+    assert scipy.stats.kstest(rng.uniform(2, 5, 5000), "uniform", (2, 3)).pvalue > 1e-3
+    assert scipy.stats.kstest(rng.exponential(3.0, 5000), "expon", (0, 3)).pvalue > 1e-3
+
+
+def test_importing_wend_does_not_import_it() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, wend; assert 'wend.random' not in sys.modules; "
+        "wend.random.normal(wend.random.key(0)); assert not hasattr(wend, 'randomness')"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
