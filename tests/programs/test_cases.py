@@ -385,3 +385,21 @@ def test_t34_a_captured_value():
 def test_t58_a_predicate_of_one_element_is_refused():
     with pytest.raises(TypeError, match=r"bool\[1\]"):
         wend.cond(np.array([True]), lambda: 1.0, lambda: 2.0)
+
+
+def test_the_second_derivative_of_logarithms_of_logarithms():
+    """L10 and K18: z ← log(x·y), x ← z, five times; u = v·z."""
+
+    def fun(x, y, v):
+        for _ in range(5):
+            x = wnp.log(x * y)
+        return v * x
+
+    args = (1.0, 3.2, 0.22)
+    value, (dx, dy, dv) = wend.value_and_grad(fun, (0, 1, 2))(*args)
+    np.testing.assert_allclose(value, 0.3487781467, atol=1e-10)
+    np.testing.assert_allclose((dx, dy, dv), (0.0656823083, 0.1896006022, 1.5853552124), atol=1e-10)
+    second = wend.grad(wend.grad(fun, 1), 1)(*args)
+    np.testing.assert_allclose(second, -0.1905970813, atol=1e-10)
+    forward = wend.jvp(wend.grad(fun, 1), args, (0.0, 1.0, 0.0))[1]
+    np.testing.assert_allclose(forward, second, rtol=1e-13)
