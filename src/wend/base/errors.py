@@ -76,6 +76,10 @@ class AssertionFailed(WendError, AssertionError):
     """A `wend.assert_` was false at run time."""
 
 
+class RetraceWarning(UserWarning):
+    """A function was traced at many of its recent calls; says at which arguments and why."""
+
+
 _PLACE = re.compile(r"\bat \S+:\d+")
 
 
