@@ -228,7 +228,8 @@ class _Attempt:
         """Tell `explain` that Python runs the loop, if it could not be recorded as one node."""
         if self.failure is not None:
             reason = str(self.failure).partition("\n")[0] or type(self.failure).__name__
-            note = f"{self.where} is not one node: Python ran its {trips} trips, for {reason}"
+            reason = reason.partition(", but its number is not known")[0].removesuffix(".")
+            note = f"{self.where} is not one node, Python ran its {trips} trips: {reason}"
             self.outer.notes[note] = None
 
     def succeeds_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:

@@ -84,6 +84,7 @@ class TraceCache:
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
         self._recent: deque[int] = deque(maxlen=_OFTEN)  # at which calls traces were made
+        self._depth = 0  # how many traces are under way
         self._has_warned = False
 
     def count(self) -> int:
@@ -107,14 +108,15 @@ class TraceCache:
                         self._serving.clear()
                     self._serving[key] = found
                 return found, None
-            made = self._make_general(key, arguments) or self._make(key, arguments, ())
+            self._depth += 1
+            try:
+                made = self._make_general(key, arguments) or self._make(key, arguments, ())
+            finally:
+                self._depth -= 1
+            if self._depth:
+                return made, None  # it calls itself: that is one call of the user's
             self._recent.append(self.calls)
             return made, self._warning()
-
-    def exact(self, arguments: Arguments) -> Trace:
-        """A trace for the very sizes of these arguments."""
-        with TRACING:
-            return self.traces.get(arguments.key) or self._make(arguments.key, arguments, ())
 
     def _more_general(self, arguments: Arguments) -> Trace | None:
         """The trace with the fewest unknown sizes that takes the arguments."""
@@ -145,7 +147,7 @@ class TraceCache:
             return None
         general = arguments.with_types(types)
         try:
-            return self._make(general.key, general, (), special=False)
+            return self._make(general.key, general, (), asked=arguments)
         except Exception as error:  # noqa: BLE001  # with known sizes it may do, or tell better
             refused.append(unknown_places(types))
             first = str(error).partition("\n")[0] or type(error).__name__
@@ -161,15 +163,21 @@ class TraceCache:
         return [types for types in merges if types is not None]
 
     def _make(
-        self, key: Hashable, arguments: Arguments, notes: Sequence[str], *, special: bool = True
+        self,
+        key: Hashable,
+        arguments: Arguments,
+        notes: Sequence[str],
+        *,
+        asked: Arguments | None = None,
     ) -> Trace:
+        """A new trace; `asked`: what was called with, where more than that is traced for."""
         where = user_source()
         concrete = self.make(arguments)
         own = given(arguments)
-        reason = self._reason(own)
-        trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
-        if not special:
-            trace.notes += ("sizes that differ are unknown in it: other ones do not trace again",)
+        reason = self._reason(own if asked is None else given(asked))
+        trace = Trace(concrete, own, arguments.family, reason, where, asked is None, (*notes,))
+        if asked is not None:
+            trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
         this = weakref.ref(self)
 

@@ -141,9 +141,9 @@ class Function:
             >>> scaled.explain()
             <lambda>: 2 traces
             1. x float, unit 'km'
-               the first trace, at <doctest wend.function.function.Function.explain[2]>:1
+               the first trace, at <doctest explain[2]>:1
             2. x float, unit 'm'
-               unlike trace 1: unit is 'm', not 'km', at <doctest wend.function...>:1
+               unlike trace 1: unit is 'm', not 'km', at <doctest explain[2]>:1
         """
         count = self._cache.count()
         lines = [f"{self.name}: {count} trace{'' if count == 1 else 's'}", *self._cache.lines()]

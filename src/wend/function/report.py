@@ -97,7 +97,11 @@ def differences(new: Given, old: Given) -> list[str]:
 
 def _structure(old: Any, new: Any, name: str) -> list[str]:
     difference = trees.first_difference(old, new, name)
-    return [] if difference is None else [f"the structure of {difference}"]
+    if difference is None:
+        return []
+    path, _, kinds = difference.replace("an array or number", "a single value").partition(": ")
+    before, _, now = kinds.partition(" against ")
+    return [f"{path} is {now}, not {before}" if now else path]
 
 
 def _changed(name: str, new: Given, old: Given) -> str:
