@@ -9,10 +9,10 @@ import wend
 import wend.numpy as wnp
 from tests.function.test_function import counts, one
 from wend import TensorSpec
+from wend.function.generalise import all_unknown, merged, serves, unknown_places
 from wend.ir.builder import new_symbol
 from wend.ir.types import TensorType
 from wend.trace.arguments import LeafType
-from wend.function.generalise import all_unknown, merged, serves, unknown_places
 
 
 # Functions of arrays, each with shapes to call them with one after the other
@@ -139,7 +139,7 @@ def test_gradients_generalise_too(fun):
         x = np.linspace(-1.0, 1.0, 2 * n).reshape(n, 2) + 0.1
         np.testing.assert_allclose(slope(x), exact(x), rtol=1e-13)
     assert (slope.trace_count, exact.trace_count) == (2, 4)
-    value, pullback = wend.vjp(wend.function(fun), x)
+    _, pullback = wend.vjp(wend.function(fun), x)
     np.testing.assert_allclose(pullback(1.0)[0], exact(x), rtol=1e-12)
 
 
@@ -185,8 +185,8 @@ def test_dtypes_ranks_and_values_keep_traces_apart():
         one(np.ones(6, "f4"), 3),
     ]
     assert counts(fun, *calls) == [1, 2, 2, 3, 4]
-    assert fun(np.ones((2, 2)), 3).shape == (2, 2)
-    assert fun.trace_count == 5
+    other = wend.function(lambda x: x * 2)
+    assert counts(other, np.ones(3), np.ones((3, 3)), np.ones((4, 3)), np.ones(4)) == [1, 2, 3, 4]
 
 
 # Where there can be no such trace
@@ -233,7 +233,7 @@ def test_inner_functions_of_unknown_sizes():
     for n in (3, 4, 5, 6):
         x = np.arange(1.0, n + 1)
         np.testing.assert_allclose(fun(x), x / x.sum() + x[1] / x[1:].sum())
-    assert (fun.trace_count, inner.trace_count) == (2, 3)
+    assert (fun.trace_count, inner.trace_count) == (2, 2)
 
 
 # The rules by themselves

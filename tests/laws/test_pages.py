@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("python.md", "derivatives.md")
+PAGES = ("python.md", "derivatives.md", "functions.md")
 # A block of code, and what it prints or raises.
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
 

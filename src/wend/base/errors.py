@@ -77,7 +77,7 @@ class AssertionFailed(WendError, AssertionError):
 
 
 class RetraceWarning(UserWarning):
-    """A function was traced at many of its recent calls; says for which arguments.
+    r"""A function was traced at many of its recent calls; says for which arguments.
 
     Example:
         >>> import warnings, wend
@@ -86,7 +86,7 @@ class RetraceWarning(UserWarning):
         ...     warnings.simplefilter("always")
         ...     for n in range(8):
         ...         _ = power(2.0, n)
-        >>> print(str(found[0].message).split("\\n")[0])
+        >>> print(str(found[0].message).split("\n")[0])
         <lambda> was traced 5 times in its last 5 calls: each costs what many calls do.
     """
 

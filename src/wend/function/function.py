@@ -58,9 +58,7 @@ class Function:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
         if reduce_retracing not in (True, False, "auto"):
-            raise ValueError(
-                f"reduce_retracing is 'auto', True or False, not {reduce_retracing!r}"
-            )
+            raise ValueError(f"reduce_retracing is 'auto', True or False, not {reduce_retracing!r}")
         self.python_function = python_function
         self.name = name or _name_of(python_function)
         self.backend = backend

@@ -58,7 +58,7 @@ def _renamed(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list[Leaf
         dims: list[Dim] = []
         for dim in type.type.shape or ():
             pair = next(rest)
-            if pair is None or pair == (dim, dim) and dim in SPECIAL:
+            if pair is None or (pair == (dim, dim) and dim in SPECIAL):
                 dims.append(dim)
                 continue
             if isinstance(pair[1], Symbol) or not {*pair}.isdisjoint(SPECIAL):

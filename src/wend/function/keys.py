@@ -47,7 +47,7 @@ def key_of(value: Any) -> Hashable:
     Raises:
         TypeError: it has no hash, and cannot be told by identity either.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, (float, complex, np.inexact)):
         return kind, repr(value)  # NaN is one value, and 0.0 and -0.0 are two
     if kind.__hash__ is tuple.__hash__ and kind.__eq__ is tuple.__eq__:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
+from wend.function.generalise import serves
 from wend.function.keys import ByIdentity
 from wend.function.signature import Arguments
-from wend.ir.types import shape_text
+from wend.ir.dtypes import short
+from wend.ir.types import Dim
 from wend.trace.arguments import LeafType
 
 _PYTHON = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
@@ -58,23 +60,31 @@ def given(arguments: Arguments) -> Given:
     texts: dict[str, str] = {}
     types, rest = iter(arguments.types), iter(arguments.rest)
     traced = {*arguments.places}
+    sizes: dict[Dim, str] = {}
     for k, name in enumerate(arguments.all_names()):
         if k in traced:
             type = next(types)
-            leaves[name], texts[name] = type, type_text(type)
+            leaves[name], texts[name] = type, _type_text(type, sizes)
         else:
             leaves[name], texts[name] = next(rest), _value_text(arguments.leaves[k])
     return Given(leaves, texts, arguments.treedef, arguments.parameters)
 
 
-def type_text(type: LeafType) -> str:
-    """`f64[3]`, or `float` for a number of Python."""
-    return _PYTHON[type.type.dtype.kind] if type.weak else str(type.type)
+def _type_text(type: LeafType, sizes: dict[Dim, str]) -> str:
+    """`f64[3]`, unknown sizes numbered as graphs print them; or `float` for a Python number."""
+    dtype, shape = type.type.dtype, type.type.shape
+    if type.weak:
+        return _PYTHON[dtype.kind]
+    dims = [
+        str(dim) if isinstance(dim, int) else sizes.setdefault(dim, f"n{len(sizes)}")
+        for dim in shape or ()
+    ]
+    return f"{short(dtype)}[{'...' if shape is None else ','.join(dims)}]"
 
 
 def _value_text(value: Any) -> str:
     text = repr(value)
-    return f"{text:.40}" if len(text) <= 40 else f"{text:.37}..."
+    return text if len(text) <= 40 else f"{text:.37}..."
 
 
 def differences(new: Given, old: Given) -> list[str]:
@@ -90,9 +100,20 @@ def differences(new: Given, old: Given) -> list[str]:
             else:
                 found += _structure(theirs[name], mine[name], name)
     for name, leaf in new.leaves.items():
-        if name in old.leaves and leaf != old.leaves[name]:
+        if name in old.leaves and not _fits(leaf, old.leaves[name]):
             found.append(_changed(name, new, old))
+    if not found and new.leaves != old.leaves:
+        found.append("sizes that are one there differ")
     return found
+
+
+def _fits(new: LeafType | Hashable, old: LeafType | Hashable) -> bool:
+    """Whether a leaf does not need another trace."""
+    if new == old:
+        return True
+    if not isinstance(new, LeafType) or not isinstance(old, LeafType) or new.weak != old.weak:
+        return False
+    return serves([old], [new], special=False)
 
 
 def _structure(old: Any, new: Any, name: str) -> list[str]:
@@ -115,11 +136,13 @@ def _changed(name: str, new: Given, old: Given) -> str:
         known = {True: "the Python {}", False: "the array {}"}
         return f"{name} is {known[mine.weak].format(now)}, not {known[theirs.weak].format(before)}"
     if mine.type.dtype != theirs.type.dtype:
+        if mine.type.rank != theirs.type.rank:
+            return f"{name} is {now}, not {before}"
         return f"the dtype of {name} is {mine.type.dtype}, not {theirs.type.dtype}"
     if mine.type.rank != theirs.type.rank:
         return f"the rank of {name} is {mine.type.rank}, not {theirs.type.rank}"
-    shapes = [shape_text(type.type.shape) for type in (mine, theirs)]
-    return f"the shape of {name} is [{shapes[0]}], not [{shapes[1]}]"
+    shapes = [text[text.index("[") :] for text in (now, before)]
+    return f"the shape of {name} is {shapes[0]}, not {shapes[1]}"
 
 
 def _kind_text(key: Any) -> str:

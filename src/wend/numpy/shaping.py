@@ -289,7 +289,8 @@ def shape(x: Any) -> tuple[Any, ...]:
 def _size(x: Any, axis: int) -> Any:
     """A traced size; like a number of Python it does not decide on dtypes."""
     found = apply(ops.dim_of, x, axis=axis)
-    if isinstance(found, Staged):
+    is_traced = isinstance(found, Staged)
+    if is_traced:
         found.weak = True
     return found
 
