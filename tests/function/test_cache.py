@@ -116,6 +116,20 @@ def test_traces_that_are_called_often_give_no_warning():
             fun(1.0, n)
 
 
+def test_a_new_function_at_each_call_is_told():
+    fun = wend.function(lambda x, g: g(x))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for k in range(6):
+            assert fun(1.0, lambda x, k=k: x * k) == k
+    (warning,) = found
+    assert (
+        str(warning.message).count("unlike one whose arguments are gone: g is another function")
+        == 4
+    )
+    assert (fun.trace_count, len(fun.concrete_functions())) == (6, 0)
+
+
 # Memory and threads
 def test_two_threads_that_call_a_new_signature_trace_once():
     traces, start = [], threading.Barrier(8)

@@ -77,7 +77,9 @@ def test_objects_that_show_alike():
             return "thing"
 
     a, b = Thing(), Thing()
-    assert last(fresh(), ([1.0], a), ([1.0], b)) == "how is another Thing, not Thing"
+    assert last(fresh(), ([1.0], a), ([1.0], b)) == "how is another Thing"
+    small = wend.function(lambda x, n: x, static_argnames="n")
+    assert last(small, (1.0, 1), (1.0, np.str_("1"))) == "n is np.str_('1'), not 1"
 
 
 def test_the_nearest_trace_is_compared():

@@ -83,7 +83,9 @@ class TraceCache:
         self.calls = 0
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
-        self._recent: deque[int] = deque(maxlen=_OFTEN)  # at which calls traces were made
+        # At which calls the last traces were made, and why.
+        self._recent: deque[tuple[int, str]] = deque(maxlen=_OFTEN)
+        self._last_gone: Given | None = None
         self._depth = 0  # how many traces are under way
         self._has_warned = False
 
@@ -115,7 +117,7 @@ class TraceCache:
                 self._depth -= 1
             if self._depth:
                 return made, None  # it calls itself: that is one call of the user's
-            self._recent.append(self.calls)
+            self._recent.append((self.calls, made.reason))
             return made, self._warning()
 
     def _more_general(self, arguments: Arguments) -> Trace | None:
@@ -192,34 +194,39 @@ class TraceCache:
 
     def _forget(self, key: Hashable) -> None:
         """Drop a trace whose objects are gone."""
-        if self.traces.pop(key, None) is not None:
+        found = self.traces.pop(key, None)
+        if found is not None:
             self.gone += 1
+            self._last_gone = found.given
         self._serving.clear()
 
     def _reason(self, own: Given) -> str:
-        earlier = [trace.given for trace in self.traces.values()]
-        found = nearest(own, earlier)
+        earlier = [trace.given for trace in self.traces.copy().values()]
+        gone = [] if self._last_gone is None else [self._last_gone]
+        found = nearest(own, [*earlier, *gone])
         if found is None:
             return "the first trace"
         number, differences = found
         if not differences:
             return f"what trace {number + 1} captures belongs to an outer trace that has ended"
-        return f"unlike trace {number + 1}: {'; '.join(differences)}"
+        which = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
+        return f"unlike {which}: {'; '.join(differences)}"
 
     def _warning(self) -> str | None:
         """What to warn of, once: many of the recent calls were traced."""
         if self._has_warned or len(self._recent) < _OFTEN:
             return None
-        if self.calls - self._recent[0] >= _RECENT:
+        calls = self.calls - self._recent[0][0] + 1
+        if calls > _RECENT:
             return None
         self._has_warned = True
-        last = list(self.traces.values())[-_OFTEN:]
         return explain(
-            f"{self.name} was traced {_OFTEN} times in its last "
-            f"{self.calls - self._recent[0] + 1} calls: each costs what many calls do.",
-            *[trace.reason for trace in last],
-            cure="pass arrays in place of values that change, leave out static_argnums, declare "
-            "unknown sizes by input_signature; f.explain() tells of every trace.",
+            f"{self.name} was traced {_OFTEN} times in its last {calls} calls: each costs what "
+            "many calls do.",
+            *[reason for _, reason in self._recent],
+            cure="pass arrays in place of values that change, and the same functions and objects "
+            "each time; leave out static_argnums; declare unknown sizes by input_signature. "
+            "f.explain() tells of every trace.",
         )
 
     def lines(self) -> list[str]:

@@ -129,8 +129,10 @@ def _changed(name: str, new: Given, old: Given) -> str:
     mine, theirs = new.leaves[name], old.leaves[name]
     now, before = new.texts[name], old.texts[name]
     if not isinstance(mine, LeafType) or not isinstance(theirs, LeafType):
+        if now == before and _kind_text(mine) == _kind_text(theirs):
+            return f"{name} is another {_kind_text(mine)}"
         if now == before:
-            now, before = f"another {_kind_text(mine)}", _kind_text(theirs)
+            now, before = (f"{now} ({_kind_text(key)})" for key in (mine, theirs))
         return f"{name} is {now}, not {before}"
     if mine.weak or theirs.weak:
         known = {True: "the Python {}", False: "the array {}"}
