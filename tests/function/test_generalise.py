@@ -236,6 +236,14 @@ def test_inner_functions_of_unknown_sizes():
     assert (fun.trace_count, inner.trace_count) == (2, 2)
 
 
+def test_what_an_outer_trace_left_unknown_is_not_1():
+    sizes = wend.function(lambda x: wnp.squeeze(x) * 2)
+    around = wend.function(lambda x: wnp.sum(sizes(x)))
+    assert [around(np.ones((n, 3))) for n in (2, 4, 5)] == [12.0, 24.0, 30.0]
+    assert sizes(np.ones((1, 3))).shape == (3,)
+    assert sizes(np.ones((7, 3))).shape == (7, 3)
+
+
 # The rules by themselves
 def vector(*shape):
     return LeafType(TensorType(np.dtype("f8"), shape))

@@ -177,7 +177,8 @@ class TraceCache:
         concrete = self.make(arguments)
         own = given(arguments)
         reason = self._reason(own if asked is None else given(asked))
-        trace = Trace(concrete, own, arguments.family, reason, where, asked is None, (*notes,))
+        special = asked is None and current() is None  # within a trace sizes are not the user's
+        trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
         if asked is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
