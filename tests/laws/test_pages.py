@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("python.md", "derivatives.md", "tape.md")
+PAGES = ("python.md", "derivatives.md", "functions.md", "tape.md")
 # Those that show every refusal.
 REFUSALS = ("python.md", "tape.md")
 # A block of code, and what it prints or raises.

@@ -272,7 +272,7 @@ def capture_by_value_not_built():
     wend.function(lambda x: x, capture_by_value=True)
 
 
-def reduce_retracing_not_built():
+def reduce_retracing_unknown():
     wend.function(lambda x: x, reduce_retracing="never")
 
 
@@ -491,7 +491,7 @@ CASES = {
         products_that_do_not_fit,
         pullback_shape,
     ],
-    ValueError: [switch_nothing],
+    ValueError: [switch_nothing, reduce_retracing_unknown],
     TypeError: [
         cond_fun_not_callable,
         body_fun_not_callable,
@@ -506,7 +506,6 @@ CASES = {
         scan_memory_not_built,
         unroll_not_built,
         capture_by_value_not_built,
-        reduce_retracing_not_built,
     ],
     LeakedValueError: [
         leaked_from_function,

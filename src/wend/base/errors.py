@@ -76,6 +76,21 @@ class AssertionFailed(WendError, AssertionError):
     """A `wend.assert_` was false at run time."""
 
 
+class RetraceWarning(UserWarning):
+    r"""A function was traced at many of its recent calls; says for which arguments.
+
+    Example:
+        >>> import warnings, wend
+        >>> power = wend.function(lambda x, n: x**n, static_argnums=1)
+        >>> with warnings.catch_warnings(record=True) as found:
+        ...     warnings.simplefilter("always")
+        ...     for n in range(8):
+        ...         _ = power(2.0, n)
+        >>> print(str(found[0].message).split("\n")[0])
+        <lambda> was traced 5 times in its last 5 calls: each costs what many calls do.
+    """
+
+
 _PLACE = re.compile(r"\bat \S+:\d+")
 
 

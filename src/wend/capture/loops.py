@@ -42,15 +42,18 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
             return
         attempt.back_to_start()
         found = test()
+    trips = 0
     while True:
         if isinstance(found, Staged):
             if attempt.failure is None and attempt.succeeds_from_start(test, body, always=True):
                 return
             raise attempt.failure or truth_error(found)
         if not found:
+            attempt.note(trips)
             return
         with logged(attempt.log):
             body()
+        trips += 1
         if attempt.is_needed_now() and attempt.succeeds_from_start(test, body, always=True):
             return
         found = test()
@@ -147,6 +150,7 @@ class _For:
         failure = self.attempt.failure
         assert failure is not None
         if self.is_known and self.steps.count <= UNROLLED_AT_MOST:
+            self.attempt.note(self.steps.count)
             return
         if self.is_known:
             failure.add_note(
@@ -222,6 +226,14 @@ class _Attempt:
     def is_needed_now(self) -> bool:
         """Whether a loop that runs in Python has come to hold traced values."""
         return self.failure is None and any(map(holds_staged, self.state.get()))
+
+    def note(self, trips: int) -> None:
+        """Tell `explain` that Python runs the loop, if it could not be recorded as one node."""
+        if self.failure is not None:
+            reason = str(self.failure).partition("\n")[0] or type(self.failure).__name__
+            reason = reason.partition(", but its number is not known")[0].removesuffix(".")
+            note = f"{self.where} is not one node, Python ran its {trips} trips: {reason}"
+            self.outer.notes[note] = None
 
     def succeeds_from_start(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record it with its first iterations, or go on from where it is."""

@@ -88,6 +88,7 @@ def _record(
         cure = "change a copy of it: x = x.copy()."
         what = f"{where}: argument {arguments.names()[traced.written[0]]} is changed in place."
         raise TypeMismatchError(explain(what, cure=cure))
+    outer.notes.update(dict.fromkeys(traced.notes))
     operands = [outer.lift(x) for x in (*arguments.arrays, *traced.bindings)]
     node = outer.b.call(traced.graph, operands, recompute=True)
     results = [

@@ -15,12 +15,12 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.function.keys import ByIdentity
 from wend.function.run import Run, start
 from wend.function.signature import Arguments
 from wend.ir.graph import Graph
 from wend.ir.types import accepts, is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
-from wend.trace.arguments import LeafType
 from wend.trace.recording import current
 from wend.trace.traced import Traced
 from wend.trace.variable import Variable
@@ -62,12 +62,15 @@ class ConcreteFunction:
         self._treedef = arguments.treedef
         self.graph: Graph = run_passes(traced.graph, TIDY)
         self.input_types = arguments.types
-        self.structured_input_signature = trees.unflatten(
-            arguments.treedef, _typed(arguments.leaves, arguments)
-        )
+        self._input_leaves = _typed(arguments)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
         self._executables: dict[tuple[str, Graph], Executable] = {}
         self._derivatives: dict[Any, Any] = {}
+
+    @property
+    def structured_input_signature(self) -> Any:
+        leaves = [x.reference() if isinstance(x, ByIdentity) else x for x in self._input_leaves]
+        return trees.unflatten(self._treedef, leaves)
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
@@ -179,8 +182,14 @@ class ConcreteFunction:
         return f"<concrete {self.name}({types})>"
 
 
-def _typed(leaves: Sequence[Any], arguments: Arguments) -> list[Any]:
-    typed: list[Any | LeafType] = list(leaves)
-    for k, type in zip(arguments.places, arguments.types, strict=True):
-        typed[k] = type
-    return typed
+def _typed(arguments: Arguments) -> list[Any]:
+    """The leaves, types in place of arrays; objects that the key holds weakly are held so here."""
+    types, rest = iter(arguments.types), iter(arguments.rest)
+    traced = {*arguments.places}
+    found: list[Any] = []
+    for k, leaf in enumerate(arguments.leaves):
+        key: Any = None if k in traced else next(rest)
+        if isinstance(key, tuple) and len(key) == 2:
+            key = key[1]
+        found.append(next(types) if k in traced else key if isinstance(key, ByIdentity) else leaf)
+    return found

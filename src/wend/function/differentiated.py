@@ -45,6 +45,7 @@ def derived(
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"{prefix}_{name}",
         eagerly=eagerly,
+        reduce_retracing=fun.reduce_retracing if isinstance(fun, Function) else "auto",
     )
 
 
@@ -139,6 +140,9 @@ class Differentiated:
             self.name,
             [f"argument {name}" for name in self.arguments.names()],
         )
+        outer = current()
+        if outer is not None:
+            outer.notes.update(dict.fromkeys(traced.notes))
         for k in sorted({*self.moving} & {*traced.written}):
             found = f"{self.what}: argument {self.arguments.names()[k]} is changed in place."
             raise NotDifferentiableError(explain(found, cure="change a copy of it: x = x.copy()."))

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Hashable, Sequence
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack, overload
-
-import numpy as np
 
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import TypeMismatchError, explain, listed
-from wend.base.source import is_own
+from wend.base.errors import RetraceWarning, ShapeError
+from wend.base.source import is_own, user_source
 from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
-from wend.eager.dispatch import Staged
+from wend.function.binding import Binding
+from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
+from wend.function.report import Explanation
 from wend.function.signature import Arguments, Signature
-from wend.function.spec import TensorSpec
-from wend.trace.arguments import LeafType, leaf_type
-from wend.trace.recording import Recording, current
+from wend.trace.arguments import is_array_leaf
+from wend.trace.recording import current
 from wend.trace.traced import trace_function
-from wend.trace.tracer import Tracer
 
 
 class Function:
@@ -49,42 +49,105 @@ class Function:
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
         capture: bool = True,
+        reduce_retracing: bool | str = "auto",
         backend: str | None = None,
         name: str | None = None,
         eagerly: Callable[..., Any] | None = None,
+        is_method: bool = False,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
+        if reduce_retracing not in (True, False, "auto"):
+            raise ValueError(f"reduce_retracing is 'auto', True or False, not {reduce_retracing!r}")
         self.python_function = python_function
-        self.name = name or str(getattr(python_function, "__name__", "function"))
+        self.name = name or _name_of(python_function)
         self.backend = backend
         self.capture = capture
+        self.reduce_retracing = reduce_retracing
         self.signature = Signature(
             python_function,
             (static_argnums,) if isinstance(static_argnums, int) else static_argnums,
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
+            is_method,
         )
         # What runs in eager mode; functions that wend makes are traced unless they say.
         self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        self._traces: dict[Hashable, ConcreteFunction] = {}
-        self._lock = threading.RLock()
+        self._binding = Binding(self.name, self.signature, self.input_signature)
+        trace = Tracing(python_function, self.name, capture, self._binding, backend)
+        policy = reduce_retracing if input_signature is None else False
+        self._cache = TraceCache(self.name, trace, policy)
+        self._of_instances: dict[int, tuple[Any, Function]] = {}
         functools.update_wrapper(self, python_function, updated=())
 
     def __repr__(self) -> str:
         return f"<wend.function {self.name}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        if instance is None:
+            return self
+        leaves, _ = trees.flatten(instance)
+        if len(leaves) != 1 or leaves[0] is not instance or is_array_leaf(instance):
+            return functools.partial(self, instance)  # it holds arrays, which are traced
+        return BoundFunction(self._for_instance(instance), instance)
+
+    def _for_instance(self, instance: Any) -> Function:
+        """The function of one instance, with traces of its own, as long as the instance lives."""
+        found = self._of_instances.get(id(instance))
+        if found is not None and found[0]() is instance:
+            return found[1]
+        made = self._of_instances
+        number = id(instance)
+        try:
+            reference = weakref.ref(instance, lambda _: made.pop(number, None))
+        except TypeError:  # it cannot be held weakly: its traces are with those of all
+            return self
+        own = Function(
+            self.python_function,
+            input_signature=self.input_signature,
+            static_argnames=sorted(self.signature.static),
+            capture=self.capture,
+            reduce_retracing=self.reduce_retracing,
+            backend=self.backend,
+            name=self.name,
+            eagerly=self.eagerly,
+            is_method=True,
+        )
+        return made.setdefault(number, (reference, own))[1]
 
     @property
     def trace_count(self) -> int:
-        """How many signatures have been traced."""
-        return len(self._traces)
+        """How many traces have been made; of a method those of all instances there are."""
+        own = self._of_instances.copy().values()
+        return self._cache.count() + sum(fun.trace_count for _, fun in own)
 
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Every trace there is."""
-        return list(self._traces.values())
+        found = [trace.concrete for trace in self._cache.traces.copy().values()]
+        for _, fun in self._of_instances.copy().values():
+            found += fun.concrete_functions()
+        return found
+
+    def explain(self) -> str:
+        """Every trace with the reason why it was made, and the loops that Python ran in it.
+
+        Example:
+            >>> import wend
+            >>> scaled = wend.function(lambda x, unit: x * {"m": 1.0, "km": 1000.0}[unit])
+            >>> scaled(2.0, "km"), scaled(2.0, "m")
+            (np.float64(2000.0), np.float64(2.0))
+            >>> scaled.explain()
+            <lambda>: 2 traces
+            1. x float, unit 'km'
+               the first trace, at <doctest explain[2]>:1
+            2. x float, unit 'm'
+               unlike trace 1: unit is 'm', not 'km', at <doctest explain[2]>:1
+        """
+        count = self._cache.count()
+        lines = [f"{self.name}: {count} trace{'' if count == 1 else 's'}", *self._cache.lines()]
+        for reference, fun in self._of_instances.copy().values():
+            lines.append(f"of {reference()!r:.60}, {fun.explain()}")
+        return Explanation("\n".join(lines))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments; `TensorSpec`s may stand for arrays.
@@ -98,118 +161,138 @@ class Function:
               return %1
             }
         """
-        if not args and not kwargs and self.input_signature is not None:
-            args = self.input_signature
+        if self.input_signature is not None and not kwargs:
+            own = 1 if self.signature.is_method else 0
+            if len(args) == own:
+                args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
-                args, kwargs = self._fit(args, kwargs)
+                args, kwargs = self._binding.fit(args, kwargs)
             return run_python(self.name, self.eagerly, args, kwargs)
         arguments = self._bind(args, kwargs)
         try:
-            concrete = self._find(arguments)
+            trace = self._trace_for(arguments)
         except Exception as error:
             # The user's own lines only; those of wend that are left out are no help.
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
-        recording = current()
+        concrete, recording = trace.concrete, current()
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
-        return concrete.run(self.backend or settings().backend, arguments.arrays)
+        try:
+            return concrete.run(self.backend or settings().backend, arguments.arrays)
+        except ValueError:
+            if not trace.special:
+                self._check_sizes(arguments)
+            raise
+
+    def _check_sizes(self, arguments: Arguments) -> None:
+        """Let what a run with unknown sizes fails for be told as a trace with known ones does."""
+        try:
+            self._cache.make(arguments)
+        except ShapeError as error:
+            error.__traceback__ = user_traceback(error.__traceback__)
+            raise error from None
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        if self.input_signature is not None:
-            args, kwargs = self._fit(args, kwargs)
-        return self.signature.bind(args, kwargs)
+        return self._binding.bind(args, kwargs)
 
     def _find(self, arguments: Arguments) -> ConcreteFunction:
         """The trace that serves these arguments, made now if there is none."""
-        key = arguments.key
-        if self.input_signature is not None:
-            key = None  # one signature, one trace
-        with self._lock:
-            found = self._traces.get(key)
-            if found is not None and _is_alive(found):
-                return found
-            concrete = self._trace(arguments)
-            self._traces[key] = concrete
-            return concrete
+        return self._trace_for(arguments).concrete
 
-    def _trace(self, arguments: Arguments) -> ConcreteFunction:
-        if self.input_signature is not None:
-            specs, _ = trees.flatten(self.input_signature)
-            given = self.signature.bind(trees.unflatten(_, specs), {})
-            arguments = given
+    def _trace_for(self, arguments: Arguments) -> Trace:
+        key = arguments.key if self.input_signature is None else None  # one signature, one trace
+        found = self._cache.find(key)
+        if found is not None:
+            return found
+        made, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
+        if warning is not None:
+            where = user_source()
+            file, line = (where.file, where.line) if where is not None else (__file__, 1)
+            warnings.warn_explicit(warning, RetraceWarning, file, line)
+        return made
+
+
+class BoundFunction:
+    """A method that is a `wend.function`, of one instance, which has traces of its own.
+
+    Attributes:
+        function: the function of that instance.
+        instance: the instance; as long as it lives, so do its traces.
+    """
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self.function, self.instance = function, instance
+        functools.update_wrapper(self, functools.partial(function, instance), ("__doc__",), ())
+        self.__name__ = function.name
+
+    def __repr__(self) -> str:
+        return f"<wend.function {self.function.name} of {self.instance!r:.60}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.instance, *args, **kwargs)
+
+    @property
+    def python_function(self) -> Any:
+        """The method in Python."""
+        return types.MethodType(self.function.python_function, self.instance)
+
+    @property
+    def trace_count(self) -> int:
+        """How many traces have been made for this instance."""
+        return self.function.trace_count
+
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """Every trace of this instance."""
+        return self.function.concrete_functions()
+
+    def explain(self) -> str:
+        """Every trace of this instance with the reason why it was made."""
+        return self.function.explain()
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments; `TensorSpec`s may stand for arrays."""
+        return self.function.get_concrete_function(self.instance, *args, **kwargs)
+
+
+class Tracing:
+    """How one function is traced; knows nothing of the traces there are."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        capture: bool,
+        binding: Binding,
+        backend: str | None,
+    ) -> None:
+        self.fun, self.name, self.capture = fun, name, capture
+        self.binding, self.backend = binding, backend
+
+    def __call__(self, arguments: Arguments) -> ConcreteFunction:
         traced = trace_function(
-            capture(self.python_function) if self.capture else self.python_function,
+            capture(self.fun) if self.capture else self.fun,
             arguments.types,
             arguments.call,
             self.name,
             [f"argument {name}" for name in arguments.names()],
         )
-        return ConcreteFunction(self.name, traced, arguments, self._bind, self.backend)
+        return ConcreteFunction(self.name, traced, arguments, self.binding.bind, self.backend)
 
-    def _fit(
-        self, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments cast to the input signature.
 
-        Raises:
-            TypeMismatchError: one of them does not fit, by name.
-        """
-        assert self.input_signature is not None
-        count = len(self.input_signature)
-        if self.signature.inspected is not None:
-            bound = self.signature.inspected.bind(*args, **kwargs)
-            args, kwargs = bound.args, bound.kwargs
-        if len(args) != count or kwargs:
-            given = listed([f"{len(args)} positional", *map(repr, kwargs)])
-            raise TypeError(
-                f"{self.name}: its input_signature is for {count} arguments, given {given}"
-            )
-        specs, spec_tree = trees.flatten(self.input_signature)
-        leaves = trees.flatten_up_to(spec_tree, tuple(args))
-        fitted = []
-        for spec, leaf, path in zip(specs, leaves, trees.paths(spec_tree, "args"), strict=True):
-            fitted.append(_fit_leaf(self.name, spec, leaf, path))
-        return tuple(trees.unflatten(spec_tree, fitted)), {}
+def _name_of(fun: Callable[..., Any]) -> str:
+    if isinstance(fun, functools.partial):
+        return _name_of(fun.func)
+    return str(getattr(fun, "__name__", None) or type(fun).__name__)
 
 
 def _is_own(fun: Callable[..., Any]) -> bool:
     code = getattr(fun, "__code__", None)
     return code is not None and is_own(code.co_filename)
-
-
-def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:
-    if isinstance(leaf, TensorSpec):
-        return leaf
-    array = leaf if isinstance(leaf, Staged) or np.isscalar(leaf) else np.asarray(leaf)
-    given = leaf_type(array)
-    if isinstance(leaf, (list, tuple)):
-        given = LeafType(given.type, weak=True)  # numbers of Python, as NumPy takes them
-    if not spec.accepts(given):
-        cure = f"cast it, or reshape it, to fit {spec}."
-        raise TypeMismatchError(
-            explain(f"{name}: {path} is {given}, its signature says {spec}.", cure=cure)
-        )
-    return array if isinstance(array, Staged) else np.asarray(array, spec.dtype)
-
-
-def _is_alive(concrete: ConcreteFunction) -> bool:
-    """Whether what a trace captures of outer traces can still be reached from here."""
-    recording = current()
-    for binding in concrete.traced.bindings:
-        if isinstance(binding, Tracer):
-            if recording is None or binding.read() is not binding:
-                return False
-            outer: Recording | None = recording
-            while outer is not None and outer is not binding.recording:
-                outer = outer.parent
-            if outer is None or not outer.is_open:
-                return False
-    return True
 
 
 class Options(TypedDict, total=False):
@@ -219,7 +302,7 @@ class Options(TypedDict, total=False):
     static_argnums: int | Sequence[int]
     static_argnames: str | Sequence[str]
     capture_by_value: bool
-    reduce_retracing: str
+    reduce_retracing: bool | str
     backend: str | None
     name: str | None
 
@@ -238,7 +321,7 @@ def function(
     static_argnames: str | Sequence[str] = (),
     capture: bool = True,
     capture_by_value: bool = False,
-    reduce_retracing: str = "auto",
+    reduce_retracing: bool | str = "auto",
     backend: str | None = None,
     name: str | None = None,
 ) -> Function | Callable[[Callable[..., Any]], Function]:
@@ -251,7 +334,10 @@ def function(
         static_argnames: the same, by name.
         capture: let Python's own `while`, `for` and `if` be recorded.
         capture_by_value: not built yet.
-        reduce_retracing: "auto"; other policies are not built yet.
+        reduce_retracing: "auto": where a second shape of equal rank comes, the sizes that differ
+            become unknown, and others do not trace again; a function that cannot be traced so is
+            traced for each shape. Sizes 0 and 1 stay what they are. True: sizes are unknown from
+            the first trace. False: a trace for each shape.
         backend: what runs it: `"numpy"` or `"native"`; None: `wend.config`'s.
         name: a name for graphs and messages.
 
@@ -265,15 +351,12 @@ def function(
     """
     if capture_by_value:
         raise NotImplementedError("function(capture_by_value=True) is not built yet")
-    if reduce_retracing != "auto":
-        raise NotImplementedError(
-            f"function(reduce_retracing={reduce_retracing!r}) is not built yet"
-        )
     options: dict[str, Any] = {
         "input_signature": input_signature,
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "capture": capture,
+        "reduce_retracing": reduce_retracing,
         "backend": backend,
         "name": name,
     }

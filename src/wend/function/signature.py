@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
+from wend.function.keys import ByIdentity, key_of
 from wend.function.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
@@ -26,7 +27,7 @@ class Arguments:
         treedef: their structure.
         places: which leaves are traced.
         types: the types of those.
-        key: equal for calls that one trace serves.
+        rest: the keys of the others.
         parameters: the names of the positional ones.
     """
 
@@ -34,8 +35,23 @@ class Arguments:
     treedef: trees.TreeDef
     places: tuple[int, ...]
     types: tuple[LeafType, ...]
-    key: Hashable
+    rest: tuple[Hashable, ...]
     parameters: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for calls that one trace serves."""
+        return self.treedef, self.places, self.types, self.rest
+
+    @property
+    def family(self) -> Hashable:
+        """Equal for calls that differ in sizes only."""
+        kinds = tuple((type.type.dtype, type.type.rank, type.weak) for type in self.types)
+        return self.treedef, self.places, kinds, self.rest
+
+    def with_types(self, types: Sequence[LeafType]) -> Arguments:
+        """The same with other types of the traced leaves."""
+        return replace(self, types=tuple(types))
 
     @property
     def arrays(self) -> list[Any]:
@@ -43,8 +59,12 @@ class Arguments:
 
     def names(self) -> list[str]:
         """How each traced leaf is reached from the arguments: `state['x']`."""
-        found = argument_paths(self.treedef, self.parameters)
+        found = self.all_names()
         return [found[k] for k in self.places]
+
+    def all_names(self) -> list[str]:
+        """How each leaf is reached from the arguments."""
+        return argument_paths(self.treedef, self.parameters)
 
     def call(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """Call a function with other arrays in place of the traced leaves."""
@@ -85,8 +105,10 @@ class Signature:
         fun: Callable[..., Any],
         static_argnums: Sequence[int] = (),
         static_argnames: Sequence[str] = (),
+        is_method: bool = False,
     ) -> None:
         self.fun = fun
+        self.is_method = is_method  # the first argument is told by identity, and held weakly
         self.inspected = signature_of(fun)
         self.static = self._static_names(static_argnums, static_argnames)
         self.parameters = tuple(
@@ -117,11 +139,15 @@ class Signature:
         """
         args, kwargs, static = self._canonical(args, kwargs)
         leaves, treedef = trees.flatten((tuple(args), kwargs))
-        places, types, rest = [], [], []
+        places: list[int] = []
+        types: list[LeafType] = []
+        rest: list[Hashable] = []
         leaves = [native(leaf) for leaf in leaves]
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, _Static):
-                rest.append((type(leaf.value), leaf.value))
+                rest.append(self._key(leaf.value, k, treedef))
+            elif self.is_method and not k:
+                rest.append(ByIdentity(leaf))
             elif isinstance(leaf, TensorSpec):
                 places.append(k)
                 types.append(leaf.leaf_type())
@@ -129,12 +155,21 @@ class Signature:
                 places.append(k)
                 types.append(leaf_type(leaf))
             else:
-                rest.append((type(leaf), leaf))
-        key = (treedef, tuple(places), tuple(types), tuple(rest))
-        _check_hash(key, leaves, argument_paths(treedef, self.parameters))
+                rest.append(self._key(leaf, k, treedef))
         if static:
             leaves = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
-        return Arguments(tuple(leaves), treedef, tuple(places), tuple(types), key, self.parameters)
+        return Arguments(
+            tuple(leaves), treedef, tuple(places), tuple(types), tuple(rest), self.parameters
+        )
+
+    def _key(self, value: Any, place: int, treedef: trees.TreeDef) -> Hashable:
+        try:
+            return key_of(value)
+        except TypeError:
+            path = argument_paths(treedef, self.parameters)[place]
+            what = f"argument {path} is {type(value).__name__}, which has no hash."
+            cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
+            raise TypeError(explain(what, cure=cure)) from None
 
     def _canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -191,20 +226,3 @@ class _Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-def _check_hash(key: Hashable, leaves: Sequence[Any], paths: Sequence[str]) -> None:
-    try:
-        hash(key)
-    except TypeError:
-        for leaf, path in zip(leaves, paths, strict=True):
-            value = leaf.value if isinstance(leaf, _Static) else leaf
-            if is_array_leaf(value) and not isinstance(leaf, _Static):
-                continue
-            try:
-                hash(value)
-            except TypeError:
-                what = f"argument {path} is {type(value).__name__}, which has no hash."
-                cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
-                raise TypeError(explain(what, cure=cure)) from None
-        raise

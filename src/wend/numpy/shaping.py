@@ -281,9 +281,18 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
 def shape(x: Any) -> tuple[Any, ...]:
     """The shape; a size that is not known before the run is a traced integer."""
     return tuple(
-        dim if isinstance(dim, int) else apply(ops.dim_of, x, axis=axis)
+        dim if isinstance(dim, int) else _size(x, axis)
         for axis, dim in enumerate(tensor_type(x).dims)
     )
+
+
+def _size(x: Any, axis: int) -> Any:
+    """A traced size; like a number of Python it does not decide on dtypes."""
+    found = apply(ops.dim_of, x, axis=axis)
+    is_traced = isinstance(found, Staged)
+    if is_traced:
+        found.weak = True
+    return found
 
 
 @implements(np.ndim)

@@ -74,6 +74,7 @@ class Recording(Recorder):
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
+        self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None
 
@@ -330,6 +331,8 @@ class Recording(Recorder):
     ) -> Graph:
         """The graph of a region: its params, the world if asked, then one for each invariant."""
         self.is_open = False
+        assert self.parent is not None
+        self.parent.notes.update(self.notes)
         world: list[Value] = []
         if has_world:
             results = [*results, self.world()]

@@ -33,6 +33,7 @@ class Traced:
         written: the array leaves of the arguments that it changes in place; their new contents
             come after its other results.
         assigned: the variables that it assigns to; what they hold in the end comes after that.
+        notes: what `explain` tells of it: the loops that Python ran.
     """
 
     graph: Graph
@@ -42,6 +43,7 @@ class Traced:
     has_world: bool
     written: tuple[int, ...] = ()
     assigned: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def is_closed(self) -> bool:
         """Whether it captures arrays only, nothing of an outer trace."""
@@ -220,7 +222,16 @@ def trace_function(
     has_world = recording.world_param is not None
     bindings = tuple(recording.bindings)
     variables = tuple(variable for variable, _ in assigned)
-    return Traced(graph, result_tree, result_types, bindings, has_world, tuple(written), variables)
+    return Traced(
+        graph,
+        result_tree,
+        result_types,
+        bindings,
+        has_world,
+        tuple(written),
+        variables,
+        tuple(recording.notes),
+    )
 
 
 def _tensor(value: Value) -> TensorType:

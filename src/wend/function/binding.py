@@ -1,0 +1,87 @@
+"""Takes the arguments of a call apart, cast to what an `input_signature` declares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import TypeMismatchError, explain, listed
+from wend.eager.dispatch import Staged
+from wend.function.signature import Arguments, Signature
+from wend.function.spec import TensorSpec
+from wend.trace.arguments import LeafType, leaf_type
+
+
+class Binding:
+    """How calls of one function are bound.
+
+    Args:
+        name: the function's name, for messages.
+        signature: that of its Python function.
+        declared: its `input_signature`; for a method without `self`.
+    """
+
+    def __init__(
+        self, name: str, signature: Signature, declared: tuple[Any, ...] | None = None
+    ) -> None:
+        self.name, self.signature, self.declared = name, signature, declared
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
+        """Take a call's arguments apart."""
+        if self.declared is not None:
+            args, kwargs = self.fit(args, kwargs)
+        return self.signature.bind(args, kwargs)
+
+    def as_declared(self, arguments: Arguments) -> Arguments:
+        """The arguments to trace with: where sizes are declared unknown they are."""
+        if self.declared is None:
+            return arguments
+        specs, tree = trees.flatten(self.declared)
+        given = trees.unflatten(tree, specs)
+        own = arguments.leaves[:1] if self.signature.is_method else ()
+        return self.signature.bind((*own, *given), {})
+
+    def fit(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments cast to the input signature.
+
+        Raises:
+            TypeMismatchError: one of them does not fit, by name.
+        """
+        assert self.declared is not None
+        if self.signature.inspected is not None:
+            bound = self.signature.inspected.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        own = tuple(args[:1]) if self.signature.is_method else ()
+        args = args[len(own) :]
+        if len(args) != len(self.declared) or kwargs:
+            given = listed([f"{len(args)} positional", *map(repr, kwargs)])
+            wanted = f"its input_signature is for {len(self.declared)} arguments, given {given}"
+            raise TypeError(f"{self.name}: {wanted}")
+        specs, spec_tree = trees.flatten(self.declared)
+        leaves = trees.flatten_up_to(spec_tree, tuple(args))
+        paths = trees.paths(spec_tree, "args")
+        fitted = [
+            _fit_leaf(self.name, spec, leaf, path)
+            for spec, leaf, path in zip(specs, leaves, paths, strict=True)
+        ]
+        return (*own, *trees.unflatten(spec_tree, fitted)), {}
+
+
+def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:
+    if isinstance(leaf, TensorSpec):
+        return leaf
+    array = leaf if isinstance(leaf, Staged) or np.isscalar(leaf) else np.asarray(leaf)
+    given = leaf_type(array)
+    if isinstance(leaf, (list, tuple)):
+        given = LeafType(given.type, weak=True)  # numbers of Python, as NumPy takes them
+    if not spec.accepts(given):
+        cure = f"cast it, or reshape it, to fit {spec}."
+        raise TypeMismatchError(
+            explain(f"{name}: {path} is {given}, its signature says {spec}.", cure=cure)
+        )
+    return array if isinstance(array, Staged) else np.asarray(array, spec.dtype)

@@ -1,0 +1,264 @@
+"""The traces of one function: which serves a call, and why each was made."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wend.base.errors import explain
+from wend.base.source import Source, user_source
+from wend.function.concrete import ConcreteFunction
+from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
+from wend.function.keys import held_weakly
+from wend.function.report import Given, given, nearest
+from wend.function.signature import Arguments
+from wend.trace.arguments import LeafType
+from wend.trace.recording import Recording, current
+from wend.trace.tracer import Tracer
+
+# One lock for all: functions that call each other are traced by one thread at a time, in any order.
+TRACING = threading.RLock()
+
+_REMEMBERED = 1024  # which trace serves a call: of that many signatures
+_OFTEN, _RECENT = 5, 10  # so many traces in so many calls are worth a warning
+
+
+@dataclass
+class Trace:
+    """One trace.
+
+    Attributes:
+        concrete: what was traced.
+        given: what it was made for.
+        family: equal for traces that differ in sizes only.
+        reason: why it was made.
+        where: the user's line that called.
+        special: whether its unknown sizes may be 0 or 1: where the user asked for them.
+        notes: what else there is to tell of it.
+        held: weak references to objects without which it is of no use.
+    """
+
+    concrete: ConcreteFunction
+    given: Given
+    family: Hashable
+    reason: str
+    where: Source | None
+    special: bool = True
+    notes: tuple[str, ...] = ()
+    held: list[Any] = field(default_factory=list)
+
+    def lines(self, number: int) -> list[str]:
+        """The lines about it of `explain`."""
+        at = f", at {self.where.short}" if self.where is not None else ""
+        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes)]
+
+
+def _indented(*lines: str) -> list[str]:
+    return [f"   {line}" for line in lines]
+
+
+class TraceCache:
+    """The traces of one function.
+
+    Args:
+        name: the function's, for messages.
+        make: traces the function for arguments.
+        policy: `reduce_retracing`: False: a trace for each shape; "auto": sizes that have differed
+            become unknown; True: sizes are unknown from the first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[Arguments], ConcreteFunction],
+        policy: bool | str = "auto",
+    ) -> None:
+        self.name, self.make, self.policy = name, make, policy
+        self.traces: dict[Hashable, Trace] = {}
+        self.gone = 0  # traces whose objects are gone
+        self.calls = 0
+        self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
+        self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
+        # At which calls the last traces were made, and why.
+        self._recent: deque[tuple[int, str]] = deque(maxlen=_OFTEN)
+        self._last_gone: Given | None = None
+        self._depth = 0  # how many traces are under way
+        self._has_warned = False
+
+    def count(self) -> int:
+        """How many traces have been made."""
+        return len(self.traces) + self.gone
+
+    def find(self, key: Hashable) -> Trace | None:
+        """The trace that is known to serve a key."""
+        self.calls += 1
+        found = self.traces.get(key) or self._serving.get(key)
+        return found if found is not None and _is_alive(found.concrete) else None
+
+    def find_or_make(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
+        """The trace that serves these arguments, and a warning if there are too many."""
+        with TRACING:
+            self.calls -= 1  # counted already
+            found = self.find(key) or self._more_general(arguments)
+            if found is not None:
+                if key not in self.traces:
+                    if len(self._serving) >= _REMEMBERED:
+                        self._serving.clear()
+                    self._serving[key] = found
+                return found, None
+            self._depth += 1
+            try:
+                made = self._make_general(key, arguments) or self._make(key, arguments, ())
+            finally:
+                self._depth -= 1
+            if self._depth:
+                return made, None  # it calls itself: that is one call of the user's
+            self._recent.append((self.calls, made.reason))
+            return made, self._warning()
+
+    def _more_general(self, arguments: Arguments) -> Trace | None:
+        """The trace with the fewest unknown sizes that takes the arguments."""
+        found = [trace for trace in self._relatives(arguments) if _takes(trace, arguments)]
+        return min(found, key=_unknowns, default=None)
+
+    def _relatives(self, arguments: Arguments) -> list[Trace]:
+        """Traces that differ in sizes only."""
+        family = arguments.family
+        return [
+            trace
+            for trace in self.traces.copy().values()
+            if trace.family == family and trace.concrete.traced.is_closed()
+        ]
+
+    def _make_general(self, key: Hashable, arguments: Arguments) -> Trace | None:
+        """A trace with unknown sizes for the arguments, if there can be one."""
+        if key is None or not self.policy:
+            return None
+        refused = self._refused.setdefault(arguments.family, [])
+        options = [
+            types
+            for types in self._generalised(arguments)
+            if not any(places <= unknown_places(types) for places in refused)
+        ]
+        types = min(options, key=lambda types: len(unknown_places(types)), default=None)
+        if types is None:
+            return None
+        general = arguments.with_types(types)
+        try:
+            return self._make(general.key, general, (), asked=arguments)
+        except Exception as error:  # noqa: BLE001  # with known sizes it may do, or tell better
+            refused.append(unknown_places(types))
+            first = str(error).partition("\n")[0] or type(error).__name__
+            note = f"its sizes stay known: with unknown ones, {type(error).__name__}: {first}"
+            return self._make(key, arguments, (note,))
+
+    def _generalised(self, arguments: Arguments) -> list[list[LeafType]]:
+        relatives = self._relatives(arguments)
+        if self.policy is True and not relatives:
+            found = all_unknown(arguments.types)
+            return [] if found is None else [found]
+        merges = [merged(trace.concrete.input_types, arguments.types) for trace in relatives]
+        return [types for types in merges if types is not None]
+
+    def _make(
+        self,
+        key: Hashable,
+        arguments: Arguments,
+        notes: Sequence[str],
+        *,
+        asked: Arguments | None = None,
+    ) -> Trace:
+        """A new trace; `asked`: what was called with, where more than that is traced for."""
+        where = user_source()
+        concrete = self.make(arguments)
+        own = given(arguments)
+        reason = self._reason(own if asked is None else given(asked))
+        special = asked is None and current() is None  # within a trace sizes are not the user's
+        trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
+        if asked is not None:
+            trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
+        trace.notes += concrete.traced.notes
+        this = weakref.ref(self)
+
+        def forget(_: Any) -> None:
+            cache = this()
+            if cache is not None:
+                cache._forget(key)
+
+        trace.held = [held.when_gone(forget) for held in held_weakly(key)]
+        self.traces[key] = trace
+        return trace
+
+    def _forget(self, key: Hashable) -> None:
+        """Drop a trace whose objects are gone."""
+        found = self.traces.pop(key, None)
+        if found is not None:
+            self.gone += 1
+            self._last_gone = found.given
+        self._serving.clear()
+
+    def _reason(self, own: Given) -> str:
+        earlier = [trace.given for trace in self.traces.copy().values()]
+        gone = [] if self._last_gone is None else [self._last_gone]
+        found = nearest(own, [*earlier, *gone])
+        if found is None:
+            return "the first trace"
+        number, differences = found
+        if not differences:
+            return f"what trace {number + 1} captures belongs to an outer trace that has ended"
+        which = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
+        return f"unlike {which}: {'; '.join(differences)}"
+
+    def _warning(self) -> str | None:
+        """What to warn of, once: many of the recent calls were traced."""
+        if self._has_warned or len(self._recent) < _OFTEN:
+            return None
+        calls = self.calls - self._recent[0][0] + 1
+        if calls > _RECENT:
+            return None
+        self._has_warned = True
+        return explain(
+            f"{self.name} was traced {_OFTEN} times in its last {calls} calls: each costs what "
+            "many calls do.",
+            *[reason for _, reason in self._recent],
+            cure="pass arrays in place of values that change, and the same functions and objects "
+            "each time; leave out static_argnums; declare unknown sizes by input_signature. "
+            "f.explain() tells of every trace.",
+        )
+
+    def lines(self) -> list[str]:
+        """What `explain` tells of the traces."""
+        found = []
+        for number, trace in enumerate(self.traces.copy().values(), 1):
+            found += trace.lines(number)
+        if self.gone:
+            found.append(f"and {self.gone} whose arguments are gone")
+        return found
+
+
+def _takes(trace: Trace, arguments: Arguments) -> bool:
+    types = trace.concrete.input_types
+    return bool(unknown_places(types)) and serves(types, arguments.types, special=trace.special)
+
+
+def _unknowns(trace: Trace) -> int:
+    return len(unknown_places(trace.concrete.input_types))
+
+
+def _is_alive(concrete: ConcreteFunction) -> bool:
+    """Whether what a trace captures of outer traces can still be reached from here."""
+    recording = current()
+    for binding in concrete.traced.bindings:
+        if isinstance(binding, Tracer):
+            if recording is None or binding.read() is not binding:
+                return False
+            outer: Recording | None = recording
+            while outer is not None and outer is not binding.recording:
+                outer = outer.parent
+            if outer is None or not outer.is_open:
+                return False
+    return True
