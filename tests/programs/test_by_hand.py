@@ -11,7 +11,7 @@ import wend
 from tests.helpers.graphs import check_graph, loops
 from wend.autodiff.vjp import joint, vjp
 from wend.backends.choose import choose
-from wend.ir import Graph, equal, parse, verify
+from wend.ir import Graph, equal, lift, parse, verify
 from wend.ir.types import tensor
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
@@ -225,3 +225,27 @@ def test_the_same_exit_by_a_carry():
     for x, y, p, _, dx, dy in CASES:
         assert wend.function(fun)(x, y) == p
         assert wend.grad(fun, (0, 1))(x, y) == (dx, dy)
+
+
+def test_a_lifted_loop_differentiates():
+    """D29: what a loop is part of, and where it was made, does not matter."""
+    graph = wend.function(lambda x, a: (wend.fori_loop(0, 3, lambda i, v: v * a, x) + 1.0) * x)
+    graph = graph.get_concrete_function(2.0, 3.0).graph
+    (loop,) = loops(graph)
+    b = Build("lifted")
+    params = [b.param(param.type) for param in graph.params]
+    found = lift(loop.results, b.nodes, dict(zip(graph.params, params, strict=True)))
+    alone = verify(b.finish([found[loop.results[-1]]]))
+    assert alone.count("add") == 1  # the counter's
+    pair = vjp(alone, [0, 1], [0])
+    value, *residuals = run(pair.forward, 2.0, 3.0)
+    assert value == 2.0 * 27.0
+    assert run(pair.backward, *residuals, 1.0) == (27.0, 2.0 * 27.0)
+    whole, _ = joint(alone, [0], 0)
+    assert run(whole, 2.0, 3.0) == (54.0, 27.0)
+
+
+def test_lifting_wants_its_sources():
+    graph = mid_body_exit()
+    with pytest.raises(ValueError, match="not at hand"):
+        lift(graph.results, [], {graph.params[0]: graph.params[0]})

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import recipe, values_to_keep
+from wend.autodiff.residuals import values_to_keep
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
+from wend.ir.traverse import nodes_behind
 from wend.ir.types import Type
 from wend.ops.build import Build
 
@@ -44,7 +45,7 @@ class RegionTranspose:
         """
         free = {*at_hand}
         kept = values_to_keep(self.reads(), free)
-        needed = recipe(self.reads(), {*kept, *free})
+        needed = nodes_behind(self.reads(), {*kept, *free})
         inputs = {*self.reads(), *(value for node in needed for value in node.operands)}
         return [*kept, *(param for param in at_hand if param in inputs)]
 
@@ -55,7 +56,7 @@ class RegionTranspose:
 
     def run_backward(self, b: Build, mapping: dict[Value, Value]) -> dict[int, Value]:
         """Append the backward nodes; `mapping` has the seeds, and what was kept or all values."""
-        b.nodes += copy_nodes(recipe(self.reads(), set(mapping)), mapping)
+        b.nodes += copy_nodes(nodes_behind(self.reads(), set(mapping)), mapping)
         b.nodes += copy_nodes(self.this.b.nodes, mapping)
         return {i: mapping[grad] for i, grad in self.grads.items()}
 

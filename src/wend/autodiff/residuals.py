@@ -8,11 +8,11 @@ is read. Enzyme and PyTorch's min-cut partitioner cut the same way.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Value
 from wend.ir.op import Effect
-from wend.ir.traverse import operands_first
+from wend.ir.traverse import nodes_behind, operands_first
 from wend.ir.types import TensorType, Type
 from wend.ops import lists
 from wend.ops.shapes import size_of
@@ -39,30 +39,16 @@ def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
         free: values that are there anyway at no cost.
 
     Returns:
-        The values to keep; `recipe` says how to get the others from them.
+        The values to keep; `nodes_behind` says how to get the others from them.
     """
     kept = _MinimumCut(reads, free).keep
     for value in reads:
         at_hand = {*kept, *free}
         if value in at_hand or _bytes(value.type) > _SMALL:
             continue
-        if len(recipe([value], at_hand)) > _LONG:
+        if len(nodes_behind([value], at_hand)) > _LONG:
             kept.append(value)
     return kept
-
-
-def recipe(reads: Iterable[Value], at_hand: set[Value]) -> list[Node]:
-    """The nodes to run again, in order, to have every value read from those at hand."""
-
-    def operands(value: Value) -> Sequence[Value]:
-        if value in at_hand:
-            return ()
-        if value.node is None:
-            raise ValueError(f"{value!r} was neither kept nor is it at hand")
-        return value.node.operands
-
-    needed = (value for value in operands_first(reads, operands) if value not in at_hand)
-    return list(dict.fromkeys(value.node for value in needed if value.node is not None))
 
 
 def _bytes(type: Type) -> float:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import recipe, values_to_keep
+from wend.autodiff.residuals import values_to_keep
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
+from wend.ir.traverse import nodes_behind
 from wend.ir.types import MaybeType, Type, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
@@ -113,7 +114,7 @@ def _transpose_branch(
     reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
     free = set(branch.params)
     kept = values_to_keep(reads, free)
-    needed = recipe(reads, {*kept, *free})
+    needed = nodes_behind(reads, {*kept, *free})
     inputs = [operand for node in needed for operand in node.operands]
     reads = list(dict.fromkeys([*reads, *inputs]))
     return _Branch(branch, this, params, grads, reads, kept, [])
@@ -161,7 +162,7 @@ def _backward_branch(
     for slot, value in zip(done.slots, done.kept, strict=True):
         held = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
         mapping[value] = b.refine(held, value.type)
-    b.nodes += copy_nodes(recipe(done.reads, set(mapping)), mapping)
+    b.nodes += copy_nodes(nodes_behind(done.reads, set(mapping)), mapping)
     b.nodes += copy_nodes(done.this.b.nodes, mapping)
     grads = [
         b.zero(_param(done, j).type) if isinstance(grad, Zero) else mapping[grad]

@@ -10,6 +10,7 @@ from wend.ir.op import TABLE as TABLE
 from wend.ir.op import Op as Op
 from wend.ir.parser import parse as parse
 from wend.ir.printer import to_text as to_text
+from wend.ir.rewrite import lift as lift
 from wend.ir.types import ListType as ListType
 from wend.ir.types import MaybeType as MaybeType
 from wend.ir.types import ResourceType as ResourceType

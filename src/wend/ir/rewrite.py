@@ -8,6 +8,7 @@ from typing import Any
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import TYPE_CLASSES
+from wend.ir.traverse import nodes_behind
 from wend.ir.types import Dim, Symbol, accepts, substitute, symbols
 
 
@@ -73,6 +74,38 @@ def copy_nodes(
             mapping.update(zip(node.results, results, strict=True))
             rename_dims(dims, node.results, results)
     return copies
+
+
+def lift(
+    values: Iterable[Value], nodes: list[Node], sources: Mapping[Value, Value]
+) -> dict[Value, Value]:
+    """Copy what values are computed from to the nodes of another graph.
+
+    Args:
+        values: what is wanted there.
+        nodes: those of the graph under construction; what is copied is appended.
+        sources: values that are not to be computed there, with what stands for each.
+
+    Returns:
+        What stands there for each value that was copied or given.
+
+    Raises:
+        ValueError: a value depends on a param that is no source.
+
+    Example:
+        >>> import wend
+        >>> from wend.ir import lift
+        >>> from wend.ops.build import Build
+        >>> graph = wend.function(lambda x: x * x + 1.0).get_concrete_function(2.0).graph
+        >>> b = Build("square")
+        >>> x = b.param(graph.params[0].type)
+        >>> square = graph.nodes[0].results[0]
+        >>> b.finish([lift([square], b.nodes, {graph.params[0]: x})[square]])
+        <graph square: 1 nodes>
+    """
+    mapping = dict(sources)
+    nodes += copy_nodes(nodes_behind(values, mapping), mapping)
+    return mapping
 
 
 def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple[Value, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from wend.ir.graph import Graph, Node, Value
 
@@ -16,17 +16,6 @@ def use_counts(graph: Graph) -> dict[Value, int]:
     for result in graph.results:
         counts[result] = counts.get(result, 0) + 1
     return counts
-
-
-def needed_nodes(nodes: Iterable[Node], wanted: Iterable[Value]) -> list[Node]:
-    """The nodes that the wanted values depend on, in program order."""
-    needed = set(wanted)
-    kept = []
-    for node in reversed(list(nodes)):
-        if any(result in needed for result in node.results):
-            kept.append(node)
-            needed.update(node.operands)
-    return kept[::-1]
 
 
 def reached_values(graph: Graph, sources: Iterable[Value]) -> set[Value]:
@@ -57,3 +46,21 @@ def operands_first(
             else:
                 seen.add(operand)
                 path.append((operand, iter(operands(operand))))
+
+
+def nodes_behind(wanted: Iterable[Value], at_hand: Container[Value]) -> list[Node]:
+    """The nodes to run, in order, to have every wanted value from those at hand.
+
+    Raises:
+        ValueError: a value depends on a param that is not at hand.
+    """
+
+    def operands(value: Value) -> Sequence[Value]:
+        if value in at_hand:
+            return ()
+        if value.node is None:
+            raise ValueError(f"{value!r} is not at hand, and no node gives it")
+        return value.node.operands
+
+    needed = (value for value in operands_first(wanted, operands) if value not in at_hand)
+    return list(dict.fromkeys(value.node for value in needed if value.node is not None))
