@@ -7,13 +7,14 @@ Determined by running each on the arrays of tests/helpers/array_cases.py.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from generated_page import write_or_check  # noqa: E402
 
 from tests.helpers import arrays  # noqa: E402
 from tests.helpers.array_cases import SAMPLES  # noqa: E402
@@ -87,17 +88,5 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def main() -> int:
-    """Write or check the page."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "written", "found")
-    print("\n".join(lines))
-    return int(before != text)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

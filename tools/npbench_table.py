@@ -6,7 +6,6 @@ python tools/npbench_table.py --check  says whether it is up to date
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from generated_page import write_or_check  # noqa: E402
 
 from tests.programs.npbench import checks  # noqa: E402
 from tests.programs.npbench.catalogue import FAMILIES, KERNELS  # noqa: E402
@@ -84,17 +85,5 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def main() -> int:
-    """Write or check the page."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "written", "found")
-    print("\n".join(lines))
-    return int(before != text)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

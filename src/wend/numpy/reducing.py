@@ -197,50 +197,42 @@ def _ordered(x: Any, axis: int | None) -> tuple[Any, int]:
     return x, normalize_axis_index(axis, shaping.rank_of(x))
 
 
-def _check_order(order: Any) -> None:
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
+def _ordering(
+    original: Callable[..., Any], compute: Callable[[Any, int | None, bool], Any], note: str
+) -> Callable[..., Any]:
+    """Make the public function of an order along an axis; `compute` takes whether it descends."""
+
+    def function(
+        x: Any,
+        axis: int | None = -1,
+        kind: Any = None,
+        order: None = None,
+        *,
+        stable: bool | None = None,
+        descending: bool = False,
+    ) -> Any:
+        if not any_staged([x]) and not descending:
+            return original(x, axis, kind, order, stable=stable)
+        if order is not None:
+            raise ValueError("Cannot specify order when the array has no fields.")
+        return compute(as_array(x), axis, descending)
+
+    function.__name__ = function.__qualname__ = original.__name__
+    function.__doc__ = (
+        f"`numpy.{original.__name__}`, for traced arrays as well; those always stably.\n\n"
+        f"    `descending=True` is the array API's: {note}\n    "
+    )
+    STAGED[original] = function
+    return function
 
 
-def sort(
-    x: Any,
-    axis: int | None = -1,
-    kind: Any = None,
-    order: None = None,
-    *,
-    stable: bool | None = None,
-    descending: bool = False,
-) -> Any:
-    """`numpy.sort`, for traced arrays as well; those always stably.
-
-    `descending=True` is the array API's: from the greatest to the least, NaN first.
-    """
-    if not any_staged([x]) and not descending:
-        return np.sort(x, axis, kind, order, stable=stable)
-    _check_order(order)
-    x, place = _ordered(as_array(x), axis)
+def _sort(x: Any, axis: int | None, descending: bool) -> Any:
+    x, place = _ordered(x, axis)
     found = apply(sorting.sort, x, axis=place)
     return shaping.flip(found, place) if descending else found
 
 
-def argsort(
-    x: Any,
-    axis: int | None = -1,
-    kind: Any = None,
-    order: None = None,
-    *,
-    stable: bool | None = None,
-    descending: bool = False,
-) -> Any:
-    """`numpy.argsort`, for traced arrays as well; those always stably.
-
-    `descending=True` is the array API's: where the elements are from the greatest to the least;
-    of equal ones the first comes first.
-    """
-    if not any_staged([x]) and not descending:
-        return np.argsort(x, axis, kind, order, stable=stable)
-    _check_order(order)
-    x = as_array(x)
+def _argsort(x: Any, axis: int | None, descending: bool) -> Any:
     x, place = _ordered(x, axis if axis is None else _axis(x, axis))
     if not descending:
         return apply(sorting.argsort, x, axis=place)
@@ -250,4 +242,10 @@ def argsort(
     return last - shaping.flip(found, place)
 
 
-STAGED[np.sort], STAGED[np.argsort] = sort, argsort
+sort = _ordering(np.sort, _sort, "from the greatest to the least, NaN first.")
+argsort = _ordering(
+    np.argsort,
+    _argsort,
+    "where the elements are from the greatest to the least;\n"
+    "    of equal ones the first comes first.",
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -112,32 +113,31 @@ _CONTINUOUS = {
 _STEPS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
-@implements(np.quantile)
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Any:
-    """`numpy.quantile`, for traced arrays and probabilities as well.
-
-    All methods but `inverted_cdf`, `averaged_inverted_cdf` and `closest_observation`.
-    """
-    del out, overwrite_input
-    a, q = staged(a), staged(q)
+def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
     q = cast(q, dtype_of(a)) if is_weak(q) and dtype_of(a).kind == "f" else inexact(q)[0]
-    is_scalar = shaping.rank_of(q) == 0
     rows = reducing.sort(_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
-    q = shaping.ravel(q)
-    found = _at(rows, _places(q, count, method), count, method)
+    found = _at(rows, _places(shaping.ravel(q), count, method), count, method)
+    return _per_probability(found, q, a, axis, keepdims)
+
+
+def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
+    if not is_float(a):
+        return _quantile(a, q, axis, method, keepdims)
+    q = cast(q, dtype_of(a)) if is_weak(q) else inexact(q)[0]
+    rows = reducing.sort(_rows(a, axis), axis=-1)  # NaN last
+    kept = ew.logical_not(ew.isnan(rows))
+    count = reducing.sum(kept, axis=-1, keepdims=True)
+    found = _at(rows, _places(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method)
+    return _per_probability(found, q, a, axis, keepdims)
+
+
+def _per_probability(found: Any, q: Any, a: Any, axis: Any, keepdims: bool) -> Any:
+    """The probabilities' axis, which was the last, brought to the front; none for a number."""
     found = found if shaping.rank_of(found) < 2 else shaping.moveaxis(found, -1, 0)
     if keepdims:
         found = _unreduced(found, a, axis, lead=1)
-    return found[0] if is_scalar else found
+    return found if shaping.rank_of(q) else found[0]
 
 
 def _places(q: Any, count: Any, method: str) -> Any:
@@ -179,58 +179,38 @@ def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
     return ew.where(is_nan, np.nan, found)
 
 
-@implements(np.percentile)
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Any:
-    """`numpy.percentile`, for traced arrays and percentages as well."""
-    return quantile(staged(a), staged(q) / 100, axis, out, overwrite_input, method, keepdims)
+def _orders(
+    original: Callable[..., Any], compute: Callable[..., Any], note: str, *, percent: bool = False
+) -> Callable[..., Any]:
+    """Make the public function of order statistics; `percent`: it takes percentages."""
+
+    def function(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+    ) -> Any:
+        del out, overwrite_input
+        a, q = staged(a), staged(q)
+        return compute(a, q / 100 if percent else q, axis, method, keepdims)
+
+    function.__name__ = function.__qualname__ = original.__name__
+    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays and {note}"
+    return implements(original)(function)
 
 
-@implements(np.nanquantile)
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Any:
-    """`numpy.nanquantile`, for traced arrays and probabilities as well; NaN of nothing else."""
-    a, q = staged(a), staged(q)
-    if not is_float(a):
-        return quantile(a, q, axis, out, overwrite_input, method, keepdims)
-    q = cast(q, dtype_of(a)) if is_weak(q) else inexact(q)[0]
-    rows = reducing.sort(_rows(a, axis), axis=-1)  # NaN last
-    kept = ew.logical_not(ew.isnan(rows))
-    count = reducing.sum(kept, axis=-1, keepdims=True)
-    found = _at(rows, _places(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method)
-    found = shaping.moveaxis(found, -1, 0)
-    if keepdims:
-        found = _unreduced(found, a, axis, lead=1)
-    return found if shaping.rank_of(q) else found[0]
-
-
-@implements(np.nanpercentile)
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Any:
-    """`numpy.nanpercentile`, for traced arrays and percentages as well."""
-    share = staged(q) / 100
-    return nanquantile(staged(a), share, axis, out, overwrite_input, method, keepdims)
+quantile = _orders(
+    np.quantile,
+    _quantile,
+    "probabilities as well.\n\n"
+    "    All methods but `inverted_cdf`, `averaged_inverted_cdf` and `closest_observation`.\n    ",
+)
+percentile = _orders(np.percentile, _quantile, "percentages as well.", percent=True)
+nanquantile = _orders(np.nanquantile, _nanquantile, "probabilities as well; NaN of nothing else.")
+nanpercentile = _orders(np.nanpercentile, _nanquantile, "percentages as well.", percent=True)
 
 
 # Correlations

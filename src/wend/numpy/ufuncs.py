@@ -15,12 +15,20 @@ from wend.ir.op import Op
 from wend.numpy.public import STAGED
 
 
-def made_of(original: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+def made_of(
+    original: np.ufunc,
+    compute: Callable[..., Any],
+    note: str = "",
+    *,
+    prepare: Callable[[Any], Any] = as_array,
+) -> Callable[..., Any]:
     """Make the public function of a ufunc.
 
     Args:
-        original: NumPy's ufunc; it says which dtypes are taken and given.
+        original: the ufunc; it says which dtypes are taken and given.
         compute: the same for staged operands of the dtypes taken, spread over one shape.
+        note: what else its users should know.
+        prepare: what `compute` needs of each operand first.
     """
 
     def function(*xs: Any, **options: Any) -> Any:
@@ -35,13 +43,17 @@ def made_of(original: np.ufunc, compute: Callable[..., Any]) -> Callable[..., An
             )
         if len(xs) != original.nin:
             raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
-        arrays = [as_array(x) for x in xs]
-        *taken, given = original.resolve_dtypes((*promotion_kinds(arrays), None))
+        arrays = [prepare(x) for x in xs]
+        dtypes = original.resolve_dtypes((*promotion_kinds(arrays), *(None,) * original.nout))
+        taken, given = dtypes[: original.nin], dtypes[original.nin :]
         operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
-        return own(cast(compute(*operands), given), xs)
+        found = compute(*operands)
+        if original.nout == 1:
+            return own(cast(found, given[0]), xs)
+        return tuple(own(cast(x, d), xs) for x, d in zip(found, given, strict=True))
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well.{note}"
     STAGED[original] = function
     return function
 

@@ -1,48 +1,9 @@
 """The rows: a file for each family of `wend.ops`."""
 
-from tests.ops.cases import (
-    contracting,
-    convolving,
-    creating,
-    decompositions,
-    effects,
-    elementwise,
-    factors,
-    indexing,
-    linalg,
-    lists,
-    maybe,
-    numbers,
-    random,
-    reducing,
-    scanning,
-    searching,
-    shaping,
-    sorting,
-    special,
-    updating,
-)
+import importlib
+import pkgutil
 
-FAMILIES = (
-    creating,
-    elementwise,
-    shaping,
-    indexing,
-    reducing,
-    contracting,
-    sorting,
-    linalg,
-    lists,
-    maybe,
-    effects,
-    convolving,
-    decompositions,
-    factors,
-    numbers,
-    random,
-    scanning,
-    searching,
-    special,
-    updating,
-)
+FAMILIES = [
+    importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)
+]
 CASES = [case for family in FAMILIES for case in family.CASES]
