@@ -151,11 +151,13 @@ class Differentiated:
     @functools.cached_property
     def moving(self) -> list[int]:
         """Positions, among the traced leaves, of the float leaves of the chosen arguments."""
+        args = self.arguments.numbered()
+        chosen = {place for number in self.numbers for place in trees.flatten(args[number])[0]}
         places = zip(self.arguments.places, self.arguments.types, strict=True)
         return [
             k
             for k, (place, type) in enumerate(places)
-            if self._owner(place) in self.numbers and is_differentiable(type.type)
+            if place in chosen and is_differentiable(type.type)
         ]
 
     def types(self) -> list[tuple[str, TensorType]]:
@@ -163,19 +165,9 @@ class Differentiated:
         names = self.arguments.names()
         return [(names[k], self.arguments.types[k].type) for k in self.moving]
 
-    def _owner(self, place: int) -> int | None:
-        """Which positional argument a leaf belongs to; None for keyword ones."""
-        args, _ = trees.unflatten(self.arguments.treedef, list(range(len(self.arguments.leaves))))
-        for number, arg in enumerate(args):
-            if place in trees.flatten(arg)[0]:
-                return number
-        return None
-
     def structured(self, found: Mapping[int, Any]) -> Any:
         """One thing for each of those leaves in the structure of the chosen arguments."""
-        by_place = {self.arguments.places[k]: item for k, item in found.items()}
-        leaves = [by_place.get(place) for place in range(len(self.arguments.leaves))]
-        args, _ = trees.unflatten(self.arguments.treedef, leaves)
+        args = self.arguments.positional(found)
         chosen = tuple(args[number] for number in self.numbers)
         return chosen[0] if self.is_single else chosen
 

@@ -50,6 +50,7 @@ class RecordedRun:
 
     def __init__(self, fun: Callable[..., Any], arguments: Arguments, wrt: Sequence[int]) -> None:
         self.tape = EagerTape(watches_variables=False)
+        self.arguments, self.wrt = arguments, wrt
         arrays = arguments.arrays
         self.tape.enter()
         try:
@@ -67,14 +68,19 @@ class RecordedRun:
         check_results(name, leaves, trees.paths(tree, "result"))
         return leaves, tree
 
-    def pull_back(self, seeds: Sequence[tuple[Any, Any]]) -> list[Any | None]:
-        """The cotangents of the sources, from pairs of a result and its cotangent."""
+    def pull_back(self, seeds: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
+        """Cotangents of what is differentiated, from pairs of a result and its cotangent.
+
+        Zeros where nothing depends on it.
+        """
         known: list[tuple[Value, Any]] = []
         for leaf, ct in seeds:
             value = self.tape.value_of(leaf)
             if value is not None:
                 known.append((value, ct))
-        return self.tape.pull_back(known, self.sources)
+        given = self.arguments.arrays
+        found = zip(self.wrt, self.tape.pull_back(known, self.sources), strict=True)
+        return {k: _zeros_like(given[k]) if ct is None else ct for k, ct in found}
 
 
 def as_value(leaf: Any) -> Any:
@@ -83,7 +89,7 @@ def as_value(leaf: Any) -> Any:
     return found if isinstance(found, Staged) else np.array(found)[()]
 
 
-def zeros_of(array: Any) -> Any:
+def _zeros_like(array: Any) -> Any:
     """Zeros like an argument."""
     found = creating.zeros_like(array)
     return found[()] if isinstance(found, np.ndarray) else found

@@ -17,7 +17,7 @@ from wend.function.differentiated import (
     derived,
     differentiated_part,
 )
-from wend.function.eager import RecordedRun, as_value, zeros_of
+from wend.function.eager import RecordedRun, as_value
 from wend.function.function import Function
 from wend.passes.pipeline import TIDY, run_passes
 from wend.trace.arguments import LeafType, leaf_type
@@ -125,12 +125,7 @@ def _run(
     leaves, tree = run.leaves(call.name)
     seed = leaves[_scalar(what, tree, [leaf_type(leaf) for leaf in leaves], has_aux)]
     one = np.ones((), tensor_type(seed).dtype)[()]
-    found = run.pull_back([(seed, one)])
-    arrays = call.arguments.arrays
-    grads = {
-        k: zeros_of(arrays[k]) if ct is None else ct
-        for k, ct in zip(call.moving, found, strict=True)
-    }
+    grads = run.pull_back([(seed, one)])
     value = trees.unflatten(tree, [as_value(leaf) for leaf in leaves])
     return value, call.structured(grads)
 

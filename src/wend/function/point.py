@@ -132,7 +132,7 @@ class Point:
             NotDifferentiableError: there is a tangent for something else.
         """
         primals = self.primals
-        args, _ = trees.unflatten(primals.treedef, list(range(len(primals.leaves))))
+        args = primals.numbered()
         names = argument_paths(primals.treedef, primals.parameters)
         of_moving = {primals.places[k]: primals.types[k].type for k in self.moving}
         found = []

@@ -9,7 +9,7 @@ from wend.base import trees
 from wend.base.errors import explain
 from wend.eager.promotion import tensor_type
 from wend.function.differentiated import differentiated_part
-from wend.function.eager import RecordedRun, as_value, runs_eagerly, zeros_of
+from wend.function.eager import RecordedRun, as_value, runs_eagerly
 from wend.function.fitting import fitted, subtrees
 from wend.function.function import Function
 from wend.function.point import Point, zeros_like
@@ -54,20 +54,19 @@ class _Pullback:
     def __init__(
         self, point: Point, backward: Any, connected: tuple[bool, ...], residuals: list[Any]
     ) -> None:
-        self.point, self.backward, self.residuals = point, backward, residuals
-        self.connected = dict(zip(point.moving, connected, strict=True))
+        self.point, self.backward = point, backward
+        self.connected, self.residuals = connected, residuals
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Pull a cotangent of the value back to the primals."""
         point = self.point
         found = iter(point.apply(self.backward, self.residuals, point.seeds(cotangent)))
-        primals = point.primals
-        cts: list[Any] = [None] * len(primals.leaves)
-        for k, place in enumerate(primals.places):
-            if k in self.connected:
-                cts[place] = next(found) if self.connected[k] else zeros_like(primals.arrays[k])
-        args, _ = trees.unflatten(primals.treedef, cts)
-        return tuple(args)
+        arrays = point.primals.arrays
+        cts = {
+            k: next(found) if is_connected else zeros_like(arrays[k])
+            for k, is_connected in zip(point.moving, self.connected, strict=True)
+        }
+        return point.primals.positional(cts)
 
 
 class _EagerPullback:
@@ -76,8 +75,8 @@ class _EagerPullback:
     def __init__(self, fun: Callable[..., Any], name: str, primals: Sequence[Any]) -> None:
         self.arguments = Signature(fun).bind(primals, {})
         types = self.arguments.types
-        self.wrt = [k for k, type in enumerate(types) if is_differentiable(type.type)]
-        self.run = RecordedRun(fun, self.arguments, self.wrt)
+        wrt = [k for k, type in enumerate(types) if is_differentiable(type.type)]
+        self.run = RecordedRun(fun, self.arguments, wrt)
         self.name = name
 
     def start(self, has_aux: bool) -> Any:
@@ -104,10 +103,4 @@ class _EagerPullback:
             for output, leaf, path in zip(self.outputs, leaves, places, strict=True)
             if is_array_leaf(output) and is_differentiable(tensor_type(output))
         ]
-        found = self.run.pull_back(seeds)
-        filled: list[Any] = [None] * len(self.arguments.leaves)
-        for k, ct in zip(self.wrt, found, strict=True):
-            place = self.arguments.places[k]
-            filled[place] = zeros_of(self.arguments.leaves[place]) if ct is None else ct
-        args, _ = trees.unflatten(self.arguments.treedef, filled)
-        return tuple(args)
+        return self.arguments.positional(self.run.pull_back(seeds))

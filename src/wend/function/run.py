@@ -38,7 +38,7 @@ class Run:
         types, tree = concrete.traced.result_types, concrete.traced.result_tree
         seeds = _leaves(concrete, cotangent)
         given = tuple(seeds[k] is not None for k in forms.seeded)
-        leaves: list[Any] = [None] * len(self.arguments.leaves)
+        cts: dict[int, Any] = {}
         if any(given):
             what, names = f"{concrete.name}.backward: the cotangent", trees.paths(tree)
             ready = [
@@ -53,13 +53,9 @@ class Run:
             found = iter(owned(execute(inputs), inputs))
             for k, is_connected in zip(forms.wrt, backward.connected, strict=True):
                 if is_connected:
-                    ct, place = next(found), self.arguments.places[k]
-                    leaves[place] = self._zeros(k) if ct is ZERO else ct
-        args, _ = trees.unflatten(self.arguments.treedef, leaves)
-        return tuple(args)
-
-    def _zeros(self, k: int) -> Any:
-        return np.zeros_like(to_run(self.arguments.arrays[k]))[()]
+                    ct = next(found)
+                    cts[k] = np.zeros_like(self.arguments.arrays[k])[()] if ct is ZERO else ct
+        return self.arguments.positional(cts)
 
 
 def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:

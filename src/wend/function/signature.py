@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,6 +73,19 @@ class Arguments:
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
         return fun(*args, **kwargs)
+
+    def positional(self, found: Mapping[int, Any]) -> tuple[Any, ...]:
+        """The positional arguments with other things for traced leaves; None for all the rest."""
+        leaves: list[Any] = [None] * len(self.leaves)
+        for k, item in found.items():
+            leaves[self.places[k]] = item
+        args, _ = trees.unflatten(self.treedef, leaves)
+        return tuple(args)
+
+    def numbered(self) -> tuple[Any, ...]:
+        """The positional arguments, each leaf by its number among all."""
+        args, _ = trees.unflatten(self.treedef, list(range(len(self.leaves))))
+        return tuple(args)
 
 
 def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[str]:
