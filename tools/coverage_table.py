@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from generated_page import write_or_check  # noqa: E402
-
 from tests.helpers import arrays  # noqa: E402
 from tests.helpers.array_cases import SAMPLES  # noqa: E402
 from tests.helpers.arrays import Sample  # noqa: E402

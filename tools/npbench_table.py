@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from generated_page import write_or_check  # noqa: E402
-
 from tests.programs.npbench import checks  # noqa: E402
 from tests.programs.npbench.catalogue import FAMILIES, KERNELS  # noqa: E402
 from tests.programs.npbench.kernel import Kernel  # noqa: E402
