@@ -27,7 +27,9 @@ class Nonzero:
     invariants: tuple[int, ...]
 
 
-def find_nonzero(t: Transposer, w: WhileParts, activity: LoopActivity, seeded: set[int]) -> Nonzero:
+def find_nonzero(
+    t: Transposer, w: WhileParts, activity: LoopActivity, seeded: frozenset[int]
+) -> Nonzero:
     """Grow the seeds around the loop until nothing new becomes Nonzero."""
     forwarded = seeded
     while True:

@@ -15,19 +15,24 @@ from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
 from wend.autodiff.loop_tape import Tape
 from wend.autodiff.loop_transpose import Nonzero, find_nonzero, transpose_after, transpose_before
+from wend.autodiff.memo import Memo
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
+_plans: Memo[Nonzero] = Memo()
+
 
 def pull_back_while(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `While` of a forward one."""
     w = WhileParts.of(node)
-    activity = loop_activity(w, [operand in this.active for operand in node.operands])
-    seeded = {i for i, ct in enumerate(cts) if ct is not ZERO and w.forwarded[i] in activity.before}
-    plan = find_nonzero(t, w, activity, seeded)
+    flags = tuple(operand in this.active for operand in node.operands)
+    activity = loop_activity(w, flags)
+    arrived = [i for i, ct in enumerate(cts) if ct is not ZERO]
+    seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
+    plan = _plans(node, (flags, seeded), lambda: find_nonzero(t, w, activity, seeded))
     if not plan.forwarded:
         return
     before = transpose_before(t, w, activity, plan)

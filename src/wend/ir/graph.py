@@ -42,7 +42,7 @@ class Value:
 class Node:
     """One application of an operation to operands."""
 
-    __slots__ = ("attrs", "op", "operands", "regions", "results", "source")
+    __slots__ = ("__weakref__", "attrs", "op", "operands", "regions", "results", "source")
 
     def __init__(
         self,
