@@ -12,21 +12,25 @@ import pytest
 
 from tests.helpers.golden import FOLDER, Golden
 from wend.ir import Graph, parse, to_text, verify
+from wend.passes.algebra import algebra
 from wend.passes.blocks import lower
 from wend.passes.branches import join_branches
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
+from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.loops import canonical_loops
 from wend.passes.zeros import specialise
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
+    "algebra": algebra,
     "blocks": lower,
     "branches": join_branches,
     "cse": cse,
     "dce": dce,
     "fold": fold,
+    "hoist": hoist,
     "inline": inline_calls,
     "loops": canonical_loops,
     "specialise": specialise,

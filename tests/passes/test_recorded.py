@@ -9,9 +9,11 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import check_graph
 from wend.ir import Graph, equal, parse, to_text, verify
+from wend.passes.algebra import algebra
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
+from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.loops import canonical_loops
 from wend.passes.pipeline import OPTIMIZE, run_passes
@@ -135,8 +137,57 @@ def swapped_carries(x, y):
     return wend.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, y))
 
 
+# algebra
+def identities(x):
+    y = (x * 1.0 - 0.0) / wnp.ones(3)
+    return wnp.where(~(x > 0.0), -(-y), y + -x), x * -1.0
+
+
+def not_identities(x):
+    return x + 0.0, x * 0.0, x - x, x / x
+
+
+def moves(x):
+    return wnp.reshape(wnp.reshape(x.T, (3, 2)).T, (2, 3)).T.T, (x.T @ x).T
+
+
+def moves_of_unknown_size(x):
+    return wnp.broadcast_to(x, x.shape) + wnp.reshape(x, x.shape)
+
+
+# hoist
+def steady_in_body_and_test(x, w):
+    return wend.while_loop(
+        lambda v: wnp.sum(v) < wnp.sum(w * w), lambda v: v + wnp.exp(w) * 2.0, wnp.ones(3) * x
+    )
+
+
+def steady_in_two_loops(x, w):
+    def inner(v):
+        return wend.fori_loop(0, 3, lambda i, u: u * wnp.sin(w) + wnp.cos(v), v)
+
+    return wend.fori_loop(0, 3, lambda i, v: inner(v), x)
+
+
+def what_may_fail_stays(x, k):
+    return wend.fori_loop(0, x, lambda i, v: v + wnp.take(wnp.asarray([2, 3]), k) + x**k, 0)
+
+
+def effects_in_a_loop_stay(x):
+    return wend.fori_loop(0, 3, lambda i, v: (wend.print(x * 2.0), v)[1], x)
+
+
+def steady_of_unknown_size(x):
+    return wend.fori_loop(0, 3, lambda i, v: v + wnp.concatenate([x, x])[0], 0.0)
+
+
 SIZE = wend.TensorSpec([None])
+TABLE = wend.TensorSpec([2, 3])
 ROWS = [
+    ("algebra", algebra, identities, (np.ones(3),)),
+    ("algebra", algebra, not_identities, (1.0,)),
+    ("algebra", algebra, moves, (TABLE,)),
+    ("algebra", algebra, moves_of_unknown_size, (SIZE,)),
     ("dce", dce, unused_nodes, (1.0,)),
     ("dce", dce, unused_carry, (1.0,)),
     ("dce", dce, unused_loop, (1.0,)),
@@ -152,6 +203,11 @@ ROWS = [
     ("fold", fold, constant_predicate, (1.0,)),
     ("fold", fold, constant_selector, (1.0,)),
     ("fold", fold, constant_in_a_body, (1.0,)),
+    ("hoist", hoist, steady_in_body_and_test, (1.0, np.ones(3))),
+    ("hoist", hoist, steady_in_two_loops, (1.0, 2.0)),
+    ("hoist", hoist, what_may_fail_stays, (2, 1)),
+    ("hoist", hoist, effects_in_a_loop_stay, (1.0,)),
+    ("hoist", hoist, steady_of_unknown_size, (SIZE,)),
     ("inline", inline_calls, calls, (1.0,)),
     ("inline", inline_calls, call_of_unknown_size, (SIZE,)),
     ("inline", inline_calls, call_with_effects, (1.0,)),
@@ -190,6 +246,24 @@ def test_a_branch_that_is_known_may_give_a_maybe():
     np.testing.assert_allclose(wend.grad(fun)(x), w @ np.cos(x @ w))
     second = wend.grad(lambda x: wnp.sum(wend.grad(fun)(x)))
     np.testing.assert_allclose(second(x), -w @ (np.sin(x @ w) * w.sum(0)))
+
+
+def test_a_steady_value_that_no_trip_uses_has_no_derivative():
+    """log(0) is moved out of a loop of no trips, after its gradient was made."""
+
+    def fun(a, n):
+        return wend.fori_loop(0, n, lambda i, v: v + wnp.log(a), 1.0)
+
+    assert wend.value_and_grad(fun)(0.0, 0) == (1.0, 0.0)
+    assert wend.value_and_grad(fun)(0.5, 2) == (1.0 + 2 * np.log(0.5), 4.0)
+
+
+def test_what_fails_in_a_loop_fails_only_there():
+    """A power of integers that NumPy refuses is refused where the loop makes a trip."""
+    fun = wend.function(lambda x, k, n: wend.fori_loop(0, n, lambda i, v: v + x**k, 0))
+    assert fun(2, -1, 0) == 0
+    with pytest.raises(ValueError, match="negative integer powers"):
+        fun(2, -1, 1)
 
 
 def test_dce_of_carries_that_feed_one_another():

@@ -8,11 +8,13 @@ from typing import TypeAlias
 from wend.base.config import settings
 from wend.ir.graph import Graph
 from wend.ir.verify import verify
+from wend.passes.algebra import algebra
 from wend.passes.blocks import without_blocks
 from wend.passes.branches import join_branches
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
+from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.loops import canonical_loops
 
@@ -25,7 +27,9 @@ OPTIMIZE: Sequence[Transform] = (
     without_blocks,
     inline_calls,
     fold,
+    algebra,
     join_branches,
+    hoist,
     cse,
     canonical_loops,
     dce,
