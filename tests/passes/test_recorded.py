@@ -140,7 +140,7 @@ def swapped_carries(x, y):
 # algebra
 def identities(x):
     y = (x * 1.0 - 0.0) / wnp.ones(3)
-    return wnp.where(~(x > 0.0), -(-y), y + -x), x * -1.0
+    return wnp.where(~(x > 0.0), wnp.negative(-y), y + -x), x * -1.0
 
 
 def not_identities(x):
