@@ -8,7 +8,7 @@ import pytest
 import wend
 from tests.helpers.golden import Golden
 from wend import random
-from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.errors import ShapeError, TypeMismatchError, VariableError
 
 KEY = random.key(0)
 
@@ -98,7 +98,7 @@ MISTAKES = [
     (too_many_choices, ValueError),
     (probabilities_of_others, ShapeError),
     (categories_of_others, ShapeError),
-    (generator_in_a_trace, TypeMismatchError),
+    (generator_in_a_trace, VariableError),
 ]
 
 

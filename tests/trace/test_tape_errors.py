@@ -180,10 +180,6 @@ def variable_operator():
     v += 1.0
 
 
-def variable_in_a_trace():
-    wend.function(lambda x: wend.Variable(x, name="w"))(1.0)
-
-
 CASES = {
     NotDifferentiableError: [
         tape_as_in_tensorflow,
@@ -212,7 +208,6 @@ CASES = {
         recorded_written_to_an_argument,
         variable_dtype,
         variable_shape,
-        variable_in_a_trace,
     ],
     TypeError: [recorded_in_place, variable_in_place, variable_operator],
 }

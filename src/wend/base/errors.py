@@ -36,6 +36,10 @@ class CarryError(WendError, TypeError, ValueError):
     """A loop's body returns a carry unlike the one it was given, or branches disagree."""
 
 
+class VariableError(WendError, ValueError):
+    """A variable is made where it cannot be, has no value yet, or is gone."""
+
+
 class LeakedValueError(WendError, TypeError):
     """A traced value was used outside the trace that made it."""
 

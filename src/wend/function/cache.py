@@ -252,7 +252,7 @@ def _unknowns(trace: Trace) -> int:
 def _is_alive(concrete: ConcreteFunction) -> bool:
     """Whether what a trace captures of outer traces can still be reached from here."""
     recording = current()
-    for binding in concrete.traced.bindings:
+    for binding in concrete.traced.captured:
         if isinstance(binding, Tracer):
             if recording is None or binding.read() is not binding:
                 return False

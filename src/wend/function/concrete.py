@@ -10,8 +10,8 @@ from wend.autodiff.forms import Forms
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
-from wend.backends.choose import choose
 from wend.backends.protocol import Executable
+from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import StructureError, TypeMismatchError, explain
@@ -85,7 +85,7 @@ class ConcreteFunction:
         """What runs the graph, or one derived from it; compiled when first asked for."""
         graph = graph or self.graph
         if (backend, graph) not in self._executables:
-            compiled = choose(backend).compile(run_passes(graph, OPTIMIZE))
+            compiled = executable(backend, run_passes(graph, OPTIMIZE))
             self._executables[backend, graph] = compiled
         return self._executables[backend, graph]
 

@@ -13,7 +13,6 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
 from wend.base.source import is_own, user_source
-from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
 from wend.function.binding import Binding
 from wend.function.cache import Trace, TraceCache
@@ -21,9 +20,9 @@ from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
 from wend.function.signature import Arguments, Signature
+from wend.function.tracing import Tracing
 from wend.trace.arguments import is_array_leaf
 from wend.trace.recording import current
-from wend.trace.traced import trace_function
 
 
 class Function:
@@ -74,9 +73,9 @@ class Function:
         self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._binding = Binding(self.name, self.signature, self.input_signature)
-        trace = Tracing(python_function, self.name, capture, self._binding, backend)
+        self._tracing = Tracing(python_function, self.name, capture, self._binding, backend)
         policy = reduce_retracing if input_signature is None else False
-        self._cache = TraceCache(self.name, trace, policy)
+        self._cache = TraceCache(self.name, self._tracing, policy)
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         functools.update_wrapper(self, python_function, updated=())
 
@@ -117,9 +116,12 @@ class Function:
 
     @property
     def trace_count(self) -> int:
-        """How many traces have been made; of a method those of all instances there are."""
+        """How many traces have been made; of a method those of all instances there are.
+
+        A trace that made variables counts: it is dropped, and the function traced again.
+        """
         own = self._of_instances.copy().values()
-        return self._cache.count() + sum(fun.trace_count for _, fun in own)
+        return self._cache.count() + self._tracing.dropped + sum(fun.trace_count for _, fun in own)
 
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Every trace there is."""
@@ -257,31 +259,6 @@ class BoundFunction:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments; `TensorSpec`s may stand for arrays."""
         return self.function.get_concrete_function(self.instance, *args, **kwargs)
-
-
-class Tracing:
-    """How one function is traced; knows nothing of the traces there are."""
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        name: str,
-        capture: bool,
-        binding: Binding,
-        backend: str | None,
-    ) -> None:
-        self.fun, self.name, self.capture = fun, name, capture
-        self.binding, self.backend = binding, backend
-
-    def __call__(self, arguments: Arguments) -> ConcreteFunction:
-        traced = trace_function(
-            capture(self.fun) if self.capture else self.fun,
-            arguments.types,
-            arguments.call,
-            self.name,
-            [f"argument {name}" for name in arguments.names()],
-        )
-        return ConcreteFunction(self.name, traced, arguments, self.binding.bind, self.backend)
 
 
 def _name_of(fun: Callable[..., Any]) -> str:

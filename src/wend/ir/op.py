@@ -17,6 +17,7 @@ class Effect(enum.Enum):
 
     NONE = "none"
     WORLD = "world"  # seen outside: print, assert_; takes and gives the world token
+    STATE = "state"  # assigns to a variable; takes and gives what that holds
 
 
 @dataclass(frozen=True, slots=True)

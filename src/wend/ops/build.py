@@ -43,9 +43,11 @@ from wend.ops import (
     shaping,
     sorting,
     special,
+    state,
     updating,
 )
 from wend.ops.shapes import size_of
+from wend.runtime.place import Place
 
 FAMILIES = (
     creating,
@@ -60,6 +62,7 @@ FAMILIES = (
     lists,
     maybe,
     effects,
+    state,
     control,
     numbers,
     special,
@@ -461,6 +464,10 @@ class Build(Builder):
 
     def assert_(self, token: Value, condition: Value, *values: Value, message: str) -> Value:
         return self.emit(effects.assert_, token, condition, *values, message=message)
+
+    def store(self, previous: Value, value: Value, *, variable: Place) -> Value:
+        """What a variable holds from here on, who held `previous`."""
+        return self.emit(state.store, previous, value, variable=variable)
 
     # Regions
     def while_(

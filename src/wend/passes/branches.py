@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node, rename_dims
-from wend.ir.types import Dim, MaybeType, Symbol, TokenType
+from wend.ir.types import Dim, MaybeType, Symbol
 from wend.ops import creating, maybe
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
@@ -36,7 +37,7 @@ def join_branches(graph: Graph) -> Graph:
             joins.remove(join)
         if taking is not None:
             taking.add(node, mapping)
-        elif node.op is if_ and not _has_token(node):
+        elif node.op is if_ and not _has_effects(node):
             joins.append(_Join(node, mapping))
         else:
             regions = [join_branches(region) for region in node.regions]
@@ -71,7 +72,7 @@ class _Join:
         if node.op is if_:
             selector = mapping.get(node.operands[0], node.operands[0])
             same = selector is self.selector or self._is_selector(selector)
-            return same and len(node.regions) == len(self.branches) and not _has_token(node)
+            return same and len(node.regions) == len(self.branches) and not _has_effects(node)
         given = [operand in self.results for operand in node.operands]
         if node.op is maybe.any_nonzero:
             return all(given)
@@ -142,5 +143,7 @@ def _known(state: State) -> object:
     return node.attrs["value"][()] if node is not None and node.op is creating.constant else None
 
 
-def _has_token(node: Node) -> bool:
-    return any(isinstance(value.type, TokenType) for value in (*node.operands, *node.results))
+def _has_effects(node: Node) -> bool:
+    """Whether it does more than give results: then it stays where it is among others that do."""
+    inside = (within.op for region in node.regions for within in region.walk())
+    return any(op.effect is not Effect.NONE for op in inside)

@@ -268,6 +268,9 @@ class EagerRecording(Recording):
             assert isinstance(value, RecordedValue)
             self._contents[id(variable)] = variable, variable.version, value
 
+    def hold_variable(self, variable: Any, value: Value) -> None:
+        self.assign_variable(variable, self.wrap(value))
+
     def _content(self, variable: Any) -> RecordedValue:
         """What a variable holds now, followed by the tapes that watch it."""
         _, version, value = self._contents.get(id(variable), (None, None, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wend.backends.choose import choose
+from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.passes.pipeline import OPTIMIZE, run_passes
@@ -27,4 +27,4 @@ def run_now(fun: Callable[..., Any], *args: Any) -> Any:
 
     traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
     graph = run_passes(traced.graph, OPTIMIZE)
-    return traced.run(choose(settings().backend).compile(graph), arrays)
+    return traced.run(executable(settings().backend, graph), arrays)

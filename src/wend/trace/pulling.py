@@ -117,8 +117,7 @@ def _again(
     """
     runner = Runner.of(node.regions[0])
     forms = runner.pair(pullback.wrt, tuple(sorted(arrived)))
-    count = len(node.types)
-    residuals = b.call(forms.forward, node.operands).results[count:]
+    residuals = b.call(forms.forward, node.operands).results
     seeds = [arrived[k] for k in sorted(arrived)]
     return forms.connected, b.call(forms.backward, [*residuals, *seeds]).results
 

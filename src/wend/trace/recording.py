@@ -72,6 +72,7 @@ class Recording(Recorder):
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
+        self.creation: Any = None  # what a function may make of variables
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
@@ -197,6 +198,10 @@ class Recording(Recorder):
             self._entered[self.captured[outer]] = outer
         return self.captured[outer]
 
+    def outer(self, value: Value) -> Value | None:
+        """What a param of a region stands for outside; None of one that is its own."""
+        return self._entered.get(value)
+
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
@@ -257,7 +262,12 @@ class Recording(Recorder):
 
     def assign_variable(self, variable: Any, new: Any) -> None:
         """Let a variable hold something else from here on."""
-        self.assign(self.variable_box(variable), self.lift(new))
+        box = self.variable_box(variable)
+        self.assign(box, self.b.store(self.lift(box), self.lift(new), variable=variable.place))
+
+    def hold_variable(self, variable: Any, value: Value) -> None:
+        """Let a variable hold what a node that assigned to it gives."""
+        self.assign(self.variable_box(variable), value)
 
     def variable_box(self, variable: Any) -> Tracer:
         """The box of a variable, in the function that this belongs to."""
@@ -265,14 +275,20 @@ class Recording(Recorder):
             assert self.parent is not None
             return self.parent.variable_box(variable)
         if id(variable) not in self.variables:
-            value = self._capture(id(variable), variable, variable.type)
+            first = variable.initial
+            is_made_here = first is not None and self.can_lift(first)
+            if is_made_here:
+                value = self.lift(first)
+            else:
+                value = self._capture(id(variable), variable, variable.type)
             self.variables[id(variable)] = variable, self.wrap(value)
         return self.variables[id(variable)][1]
 
     def assigned_variables(self) -> list[tuple[Any, Value]]:
         """The variables that the function changes, with what they hold in the end."""
         params = self._array_params
-        return [(v, box.value) for v, box in self.variables.values() if box.value != params[id(v)]]
+        found = self.variables.values()
+        return [(v, box.value) for v, box in found if box.value != params.get(id(v))]
 
     def _tell_tapes(self, variable: Any) -> None:
         here: Recording | None = self
@@ -317,6 +333,12 @@ class Recording(Recorder):
         captures = tuple(self.captures)
         nodes, results = self._stood_in(results)
         return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+
+    def let_go(self) -> None:
+        """Hold no arrays and variables any more: traced values that leak may hold this."""
+        self.variables.clear()
+        self.bindings.clear()
+        self._promoted.clear()
 
     def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
         """The nodes and results, with what stands for nodes that tapes ask more of."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wend.autodiff.forms import Forms
 from wend.autodiff.vjp import VJP, vjp
-from wend.backends.choose import choose
 from wend.backends.protocol import Executable
+from wend.backends.storing import executable
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, is_differentiable, without_maybe
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+from wend.passes.stores import without_stores
 
 
 class Runner:
@@ -43,7 +45,7 @@ class Runner:
         backend = "numpy" if self._has_lists else backend
         if backend not in self._executables:
             optimized = run_passes(self._graph, OPTIMIZE)
-            self._executables[backend] = choose(backend).compile(optimized)
+            self._executables[backend] = executable(backend, optimized)
         return self._executables[backend](arguments)
 
     def forms(self, wrt: tuple[int, ...]) -> Forms:
@@ -53,9 +55,12 @@ class Runner:
         return self._forms[wrt]
 
     def pair(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
-        """A forward and a backward graph, for these params and results."""
+        """What gives the residuals, without effects; and the backward graph that takes them."""
         if (wrt, seeded) not in self._pairs:
-            self._pairs[wrt, seeded] = vjp(self._graph, wrt, seeded)
+            found = vjp(self._graph, wrt, seeded)
+            rest = found.forward.results[len(self._graph.results) :]
+            again = without_stores(replace(found.forward, results=rest))
+            self._pairs[wrt, seeded] = replace(found, forward=again)
         return self._pairs[wrt, seeded]
 
 

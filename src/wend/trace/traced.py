@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
+from wend.runtime.place import Place
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.creation import Creation, Initialiser, initialise, initialise_in
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
+from wend.trace.variable import Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +31,43 @@ class Traced:
             effects, then captures) to results (array leaves, then the world).
         result_tree: the structure of what it returns.
         result_types: the types of the leaves of that.
-        bindings: what the captures stand for: arrays, or traced arrays of an outer trace.
+        captured: what the captures stand for; variables by their places, which do not keep them.
         has_world: whether it has effects.
         written: the array leaves of the arguments that it changes in place; their new contents
             come after its other results.
-        assigned: the variables that it assigns to; what they hold in the end comes after that.
+        stored: the places of variables that it assigns to; what they hold in the end comes after
+            that.
         notes: what `explain` tells of it: the loops that Python ran.
+        pending: what gives variables their first values, at the next call.
     """
 
     graph: Graph
     result_tree: trees.TreeDef
     result_types: tuple[LeafType, ...]
-    bindings: tuple[Any, ...]
+    captured: tuple[Any, ...]
     has_world: bool
     written: tuple[int, ...] = ()
-    assigned: tuple[Any, ...] = ()
+    stored: tuple[Place, ...] = ()
     notes: tuple[str, ...] = ()
+    pending: list[Initialiser] = field(default_factory=list)
+
+    @property
+    def bindings(self) -> tuple[Any, ...]:
+        """What the captures stand for: arrays, variables, or traced arrays of an outer trace.
+
+        Raises:
+            VariableError: a variable is gone.
+        """
+        return tuple([x.owner if isinstance(x, Place) else x for x in self.captured])
+
+    @property
+    def assigned(self) -> tuple[Any, ...]:
+        """The variables that it assigns to."""
+        return tuple([place.owner for place in self.stored])
 
     def is_closed(self) -> bool:
         """Whether it captures arrays only, nothing of an outer trace."""
-        return not any(isinstance(binding, Staged) for binding in self.bindings)
+        return not any(isinstance(binding, Staged) for binding in self.captured)
 
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
@@ -61,10 +81,11 @@ class Traced:
         return found
 
     def assign(self, results: Sequence[Any]) -> None:
-        """Let variables hold what results of the graph say."""
+        """Let variables hold what results of the graph say, if the run did not store it."""
         held = results[len(self.result_types) + len(self.written) :]
         for variable, value in zip(self.assigned, held, strict=False):
-            variable.store(value)
+            if variable.concrete is not value:  # else the run has stored it
+                variable.store(value)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -72,6 +93,8 @@ class Traced:
         Raises:
             LeakedValueError: it is given or captures a traced array whose trace has ended.
         """
+        if self.pending:
+            initialise(self.pending, leaves)
         leaves, bindings = read_all(leaves), read_all(self.bindings)
         for array in (*leaves, *bindings):
             if isinstance(array, Staged):
@@ -104,6 +127,8 @@ class Traced:
 
         `given`: what it takes besides; `backend`: for recordings that run it.
         """
+        if self.pending:
+            initialise_in(outer, self.pending, leaves)
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
@@ -114,9 +139,9 @@ class Traced:
             _write(outer, leaves[k], value)
         changed = changed[len(self.written) :]
         for variable, value in zip(self.assigned, changed, strict=False):
-            outer.assign_variable(variable, outer.wrap(value))
+            outer.hold_variable(variable, value)
         if self.has_world:
-            outer.set_world(changed[len(self.assigned)])
+            outer.set_world(changed[len(self.stored)])
         return node
 
 
@@ -175,6 +200,7 @@ def trace_function(
     call: Callable[[Callable[..., Any], Sequence[Any]], Any],
     name: str,
     names: Sequence[str] = (),
+    creation: Creation | None = None,
 ) -> Traced:
     """Record a function.
 
@@ -184,11 +210,13 @@ def trace_function(
         call: calls the function with these leaves put into its arguments.
         name: the graph's name.
         names: names of the leaves, for messages.
+        creation: what variables it may make; None: as the function around it.
 
     Raises:
         TypeMismatchError: it returns something that is no array, number or None.
     """
     recording = Recording(name, current())
+    recording.creation = creation
     labels = [*names, *[None] * (len(types) - len(names))]
     leaves = [
         recording.param(type.type, weak=type.weak, name=label)
@@ -220,17 +248,19 @@ def trace_function(
     held = [value for _, value in assigned]
     graph = recording.finish_function([*values, *changed, *held])
     has_world = recording.world_param is not None
-    bindings = tuple(recording.bindings)
-    variables = tuple(variable for variable, _ in assigned)
+    captured = tuple([x.place if isinstance(x, Variable) else x for x in recording.bindings])
+    places = tuple(variable.place for variable, _ in assigned)
+    recording.let_go()
     return Traced(
         graph,
         result_tree,
         result_types,
-        bindings,
+        captured,
         has_world,
         tuple(written),
-        variables,
+        places,
         tuple(recording.notes),
+        [] if creation is None else creation.pending,
     )
 
 

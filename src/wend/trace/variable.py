@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Callable
@@ -9,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import LeakedValueError, TypeMismatchError, explain
+from wend.base.errors import LeakedValueError, TypeMismatchError, VariableError, explain
+from wend.base.source import Source, at, user_source
 from wend.eager.dispatch import Staged, read, recorder
 from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType, accepts
 from wend.numpy import elementwise as ew
+from wend.runtime.place import Place
+from wend.trace.creation import create
 from wend.trace.reading import call_function, call_ufunc
 
 _numbers = itertools.count()
@@ -36,6 +40,19 @@ def _of_value(function: Callable[[Any], Any]) -> Any:
     return lambda self: function(self.read())
 
 
+def _described(name: str | None, made: Source | None) -> str:
+    return f"{f'Variable {name!r}' if name else 'a Variable'}, made{at(made)},"
+
+
+def _gone(name: str | None, made: Source | None) -> Exception:
+    return VariableError(
+        explain(
+            f"{_described(name, made)} is gone: a trace uses it, but nobody holds it any more.",
+            cure="keep it as long as the function that uses it: in an attribute, a list or a name.",
+        )
+    )
+
+
 def _refused(self: Any, other: Any) -> Any:
     raise TypeError(
         explain(
@@ -50,8 +67,11 @@ class Variable(Staged):
     """An array that keeps its dtype and shape, and changes by assignment.
 
     In operations it is the array that it holds. A `wend.function` that uses one reads it at
-    each call, so a new value does not trace again; what it assigns is visible after the call. A
-    call that fails assigns nothing.
+    each call, so a new value does not trace again. What it assigns is assigned as it runs: a call
+    that fails leaves the assignments that came before the failure, as Python does.
+
+    A `wend.function` may make variables when it is first called, once: where it is guarded, by
+    `if self.v is None: self.v = wend.Variable(…)`. Traces do not keep variables alive.
 
     Args:
         initial: an array, a number, or a list of numbers.
@@ -59,8 +79,9 @@ class Variable(Staged):
         trainable: whether tapes watch it by themselves.
 
     Raises:
-        TypeMismatchError: `initial` is no array of numbers; or a `wend.function` that is being
-            traced makes the variable.
+        TypeMismatchError: `initial` is no array of numbers.
+        VariableError: a function that is being traced makes the variable, and not once: at each
+            call, or at a later one.
 
     Example:
         >>> import wend
@@ -73,32 +94,42 @@ class Variable(Staged):
         np.float64(8.0)
     """
 
-    __slots__ = ("__weakref__", "_array", "name", "trainable", "version")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_type",
+        "initial",
+        "made",
+        "name",
+        "place",
+        "trainable",
+        "version",
+    )
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
     weak = False
 
     def __init__(self, initial: Any, name: str | None = None, trainable: bool = True) -> None:
-        recording: Any = recorder.get()
-        if recording is not None and not recording.runs_now():
-            which = f"Variable {name!r}" if name else "a Variable"
-            raise TypeMismatchError(
-                explain(
-                    f"{which} is made in {recording.role}, which is being traced.",
-                    cure="make it outside, once, and use it in the function.",
-                )
-            )
+        self.name = name
+        self.trainable = trainable
+        self.version = next(_numbers)
+        self.made: Source | None = user_source()
+        self.place = Place(self, functools.partial(_gone, name, self.made))
+        self.initial: Any = None  # in the trace that makes it: its first value, traced
+        self._array: Any = None
+        if create(self, initial):
+            return
         array = initial.read() if isinstance(initial, Staged) else initial
         array = np.array(getattr(array, "concrete", array))
         if not is_supported(array.dtype):
             raise TypeMismatchError(f"a Variable holds numbers or bools, not {array.dtype}")
-        self.name = name
-        self.trainable = trainable
-        self.version = next(_numbers)
+        self._type = TensorType(array.dtype, array.shape)
         self.store(array)
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
+        if self._array is None:
+            return f"<Variable{name}: {self.type}, no value yet>"
         array = np.asarray(self._array)
         is_one = not array.ndim
         shown = str(array[()]) if is_one else np.array2string(array, separator=", ", threshold=16)
@@ -107,19 +138,44 @@ class Variable(Staged):
     # What it holds
     @property
     def concrete(self) -> Any:
-        """The array that it holds now, read-only; inside traced functions use `value`."""
+        """The array that it holds now, read-only; inside traced functions use `value`.
+
+        Raises:
+            VariableError: the call that its initial value depends on has not been made.
+        """
+        if self._array is None:
+            raise VariableError(
+                explain(
+                    f"{_described(self.name, self.made)} has no value yet: its initial value "
+                    "depends on the arguments of the first call.",
+                    cure="call the function first, or let the initial value depend on no argument.",
+                )
+            )
         return self._array
+
+    @property
+    def is_initialised(self) -> bool:
+        """Whether it holds a value."""
+        return self._array is not None
+
+    def declare(self, type: TensorType) -> None:
+        """Say what it will hold, where that is known before its value; for traces."""
+        self._type = type
 
     def store(self, array: Any) -> None:
         """Hold a copy of an array; for recordings, which have checked it."""
         copy = np.array(array)
         copy.flags.writeable = False
-        self._array = copy[()] if not copy.ndim else copy
+        self.hold(copy)
+
+    def hold(self, array: Any) -> None:
+        """Hold an array itself; for graphs that run (see `Place`)."""
+        self._array = array if not isinstance(array, np.ndarray) or array.ndim else array[()]
         self.version = next(_numbers)
 
     def read(self) -> Any:
         recording: Any = recorder.get()
-        return self._array if recording is None else recording.read_variable(self)
+        return self.concrete if recording is None else recording.read_variable(self)
 
     @property
     def value(self) -> Any:
@@ -128,17 +184,15 @@ class Variable(Staged):
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
-        return TensorType(self._array.dtype, self._array.shape)
+        return self._type
 
     @property
     def dtype(self) -> np.dtype:
-        dtype: np.dtype = self._array.dtype
-        return dtype
+        return self._type.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._array.shape
-        return shape
+        return self._type.dims  # type: ignore[return-value]
 
     @property
     def ndim(self) -> int:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from wend.backends.native import arithmetic, math
 from wend.backends.native.arenas import BAD_INDEX, BAD_LENGTH, DONE, GROW, NO_MEMORY
-from wend.backends.native.emit import control, creating, elementwise, lists, maybe, shaping
+from wend.backends.native.emit import (
+    control,
+    creating,
+    elementwise,
+    lists,
+    maybe,
+    shaping,
+    state,
+)
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Places
@@ -36,6 +44,7 @@ EMITTERS = {
     **shaping.EMITTERS,
     **lists.EMITTERS,
     **maybe.EMITTERS,
+    **state.EMITTERS,
     **control.EMITTERS,
 }
 
@@ -117,7 +126,7 @@ def check(graph: Graph) -> None:
         UnsupportedError: an operation, or a type of value.
     """
     for node in graph.walk():
-        if node.op.effect is not Effect.NONE:
+        if node.op.effect is Effect.WORLD:
             raise refuse(node, "it has an effect, which native code cannot have yet")
         if node.op not in EMITTERS:
             raise refuse(node, "it has no native code for this operation")

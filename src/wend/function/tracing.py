@@ -1,0 +1,145 @@
+"""How one function is traced: a second time, where the first made variables."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import listed
+from wend.capture.convert import capture
+from wend.function.binding import Binding
+from wend.function.concrete import ConcreteFunction
+from wend.function.keys import ByIdentity
+from wend.function.signature import Arguments
+from wend.trace.creation import Creation, Initialiser, described
+from wend.trace.traced import Traced, trace_function
+from wend.trace.variable import Variable
+
+
+class Tracing:
+    """How one function is traced; knows nothing of the traces there are.
+
+    Variables may be made at the first call, and where they belong to an object that is given
+    for the first time. They must be made once, so a trace that makes some is dropped, and the
+    function traced again, now with what it has made.
+
+    Attributes:
+        pending: what gives variables their first values at the next call.
+        dropped: how many traces made variables and were dropped.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        capture: bool,
+        binding: Binding,
+        backend: str | None,
+    ) -> None:
+        self.fun, self.name, self.capture = fun, name, capture
+        self.binding, self.backend = binding, backend
+        self.pending: list[Initialiser] = []
+        self.dropped = 0
+        self._is_first = True
+        self._known: list[ByIdentity] = []
+
+    def __call__(self, arguments: Arguments) -> ConcreteFunction:
+        new = [] if self._is_first else self._new_objects(arguments)
+        creation = Creation(self.name, self.pending)
+        if not self._is_first and not new:
+            self._refuse_later(creation)
+        traced = self._trace(arguments, creation)
+        if creation.made:
+            if not self._is_first:
+                self._check_belongs(creation, new)
+            again = Creation(
+                self.name,
+                self.pending,
+                refusal=f"is made again when {self.name} is traced a second time: each call would "
+                "make one.",
+                cure="make it once: if self.v is None: self.v = wend.Variable(…).",
+                new=creation.new,
+            )
+            self.dropped += 1
+            traced = self._trace(arguments, again)
+            self.pending += creation.new
+            made = listed(map(described, creation.made))
+            note = f"traced twice: the first trace made {made.rstrip(',')}"
+            traced = replace(traced, notes=(*traced.notes, note))
+        self._is_first = False
+        alive = [known for known in self._known if known.reference() is not None]
+        self._known = [*alive, *map(ByIdentity, _objects(arguments))]
+        return ConcreteFunction(self.name, traced, arguments, self.binding.bind, self.backend)
+
+    def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
+        try:
+            return trace_function(
+                capture(self.fun) if self.capture else self.fun,
+                arguments.types,
+                arguments.call,
+                self.name,
+                [f"argument {name}" for name in arguments.names()],
+                creation,
+            )
+        finally:
+            creation.end()
+
+    def _refuse_later(self, creation: Creation) -> None:
+        creation.refusal = f"is made in a later trace of {self.name}, which may make none."
+        creation.cure = (
+            "make it when the function is first called, or as a part of an object that is passed."
+        )
+
+    def _new_objects(self, arguments: Arguments) -> list[Any]:
+        """The objects among the arguments that no trace was made for."""
+        return [x for x in _objects(arguments) if ByIdentity(x) not in self._known]
+
+    def _check_belongs(self, creation: Creation, new: list[Any]) -> None:
+        """Refuse variables that do not belong to one of some objects.
+
+        Raises:
+            VariableError: there is one.
+        """
+        found = {id(x) for x in _parts(new)}
+        for variable in creation.made:
+            if id(variable) not in found:
+                self._refuse_later(creation)
+                creation.check(variable)
+
+
+def _objects(arguments: Arguments) -> list[Any]:
+    """The arguments that are objects of the user's, and can be held weakly."""
+    traced = {*arguments.places}
+    leaves = [leaf for k, leaf in enumerate(arguments.leaves) if k not in traced]
+    return [leaf for leaf in leaves if hasattr(leaf, "__weakref__")]
+
+
+def _parts(owners: Iterable[Any]) -> Iterator[Any]:
+    """What can be reached from objects by attributes and containers."""
+    waiting, seen = [*owners], set[int]()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen or isinstance(x, _CLOSED):
+            continue
+        seen.add(id(x))
+        yield x
+        if isinstance(x, Variable):
+            continue
+        if isinstance(x, dict):
+            waiting += [*x.keys(), *x.values()]
+        elif isinstance(x, (list, tuple, set, frozenset, deque)):
+            waiting += x
+        waiting += getattr(x, "__dict__", {}).values()
+        for kind in type(x).__mro__:
+            slots = kind.__dict__.get("__slots__", ())
+            names = (slots,) if isinstance(slots, str) else slots
+            waiting += [getattr(x, name) for name in names if hasattr(x, name)]
+
+
+# Nothing that belongs to an object is looked for in these.
+_CLOSED = (type, ModuleType, FunctionType, str, bytes, int, float, complex, np.ndarray, np.generic)

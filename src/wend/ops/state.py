@@ -1,0 +1,50 @@
+"""Assignment to a variable: it takes what the variable held, and gives what it holds now.
+
+So what a variable holds is an ordinary value, and orders what is done to it: a store takes the
+one before, and the last is a result of its graph (D16). Reads are the value itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wend.base.errors import TypeMismatchError
+from wend.base.zero import ZERO
+from wend.ir.graph import Node, Value
+from wend.ir.op import Effect, Explicit, Op
+from wend.ir.types import TensorType, accepts
+from wend.runtime.place import Place
+
+
+def _infer_store(previous: TensorType, value: TensorType, *, variable: Place) -> TensorType:
+    if not accepts(previous, value):
+        raise TypeMismatchError(f"a variable that holds {previous} cannot hold {value}")
+    return previous
+
+
+def _kernel_store(previous: Any, value: Any, *, variable: Place) -> Any:
+    variable.put(value)
+    return value
+
+
+def _pull_back_store(b: Any, node: Node, cts: tuple[Any, ...]) -> tuple[Any, Any]:
+    return ZERO, cts[0]
+
+
+def _push_store(b: Any, node: Node, tangents: tuple[Any, ...]) -> Any:
+    return (tangents[1],)
+
+
+# Lets a variable hold `value` from here on; `previous` is what it held
+store = Op(
+    "store",
+    _infer_store,
+    _kernel_store,
+    Explicit(_pull_back_store, _push_store),
+    effect=Effect.STATE,
+)
+
+
+def is_store(value: Value) -> bool:
+    """Whether a value is what a variable has just been given."""
+    return value.node is not None and value.node.op is store

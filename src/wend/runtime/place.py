@@ -1,0 +1,70 @@
+"""Where a graph stores while it runs: what a `Variable` holds, reached weakly."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Place:
+    """The place of one variable, as graphs name it; it does not keep the variable.
+
+    Arrays are put there by reference while a graph runs. When it has run, or failed, `settle`
+    copies what the caller could change through an array of his own.
+
+    Args:
+        owner: the variable; it has a method `hold(array)` and an attribute `concrete`.
+        gone: makes the error for a variable that is gone.
+    """
+
+    __slots__ = ("__weakref__", "_gone", "_owner")
+
+    def __init__(self, owner: Any, gone: Callable[[], Exception]) -> None:
+        self._owner = weakref.ref(owner)
+        self._gone = gone
+
+    @property
+    def owner(self) -> Any:
+        """The variable.
+
+        Raises:
+            GoneError: nobody has held it any more.
+        """
+        found = self._owner()
+        if found is None:
+            raise self._gone()
+        return found
+
+    def put(self, array: Any) -> None:
+        """Let the variable hold an array, or a NumPy scalar."""
+        self.owner.hold(array)
+
+    def settle(self, given: Sequence[Any]) -> None:
+        """Copy what it holds where it may share memory with arrays that others may change."""
+        owner = self._owner()
+        if owner is None:
+            return
+        array = owner.concrete
+        if not isinstance(array, np.ndarray):
+            return
+        if any(_may_change(other) and np.may_share_memory(array, other) for other in given):
+            array = array.copy()
+        array.flags.writeable = False
+        owner.hold(array)
+
+    def __repr__(self) -> str:
+        owner = self._owner()
+        return "the place of a variable that is gone" if owner is None else f"the place of {owner}"
+
+
+def _may_change(array: Any) -> bool:
+    if not isinstance(array, np.ndarray):
+        return False
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return False
