@@ -175,6 +175,8 @@ def trace_function(
     call: Callable[[Callable[..., Any], Sequence[Any]], Any],
     name: str,
     names: Sequence[str] = (),
+    *,
+    by_value: bool = False,
 ) -> Traced:
     """Record a function.
 
@@ -184,11 +186,12 @@ def trace_function(
         call: calls the function with these leaves put into its arguments.
         name: the graph's name.
         names: names of the leaves, for messages.
+        by_value: let what it reads from outside be constants.
 
     Raises:
         TypeMismatchError: it returns something that is no array, number or None.
     """
-    recording = Recording(name, current())
+    recording = Recording(name, current(), by_value=by_value)
     labels = [*names, *[None] * (len(types) - len(names))]
     leaves = [
         recording.param(type.type, weak=type.weak, name=label)
