@@ -288,7 +288,7 @@ class Tracing:
             [f"argument {name}" for name in arguments.names()],
             by_value=self.by_value,
         )
-        return ConcreteFunction(self.name, traced, arguments, self.binding.bind, self.backend)
+        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
 
 
 def _name_of(fun: Callable[..., Any]) -> str:
