@@ -15,6 +15,7 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.function.binding import Binding
+from wend.function.pruning import part_between
 from wend.function.run import Run, start
 from wend.function.signature import Arguments
 from wend.function.trace_inputs import TraceInputs
@@ -60,6 +61,7 @@ class ConcreteFunction:
         self.backend = backend
         self.graph: Graph = run_passes(traced.graph, TIDY)
         self.input_types = arguments.types
+        self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
         self._executables: dict[tuple[str, Graph], Executable] = {}
@@ -107,6 +109,38 @@ class ConcreteFunction:
         if recording is not None:
             return self.traced.call_in(recording, arrays, self.backend)
         return self.run(self.backend or settings().backend, arrays)
+
+    def prune(self, feeds: Any, fetches: Any) -> ConcreteFunction:
+        """The part of this function that computes some values from others, as a function.
+
+        Values are told by what they are called: arguments (`"x"`, `"state['h']"`), results
+        (`"result"`, `"result['loss']"`), what `wend.name` has named, the numbers of the printed
+        graph (`"%3"`); or they are values of `graph`. Captured variables stay captured, but for
+        those that are fed.
+
+        Args:
+            feeds: the values that it takes, each or each pytree of them an argument.
+            fetches: a pytree of what it returns. In the place of an effect (a node of `graph`, or
+                a `Variable` that is assigned to) it returns None. Effects that are neither
+                fetched nor on the way are dropped.
+
+        Raises:
+            ValueError: there is no such value; or one depends on an argument that is not fed.
+
+        Example:
+            >>> import wend, wend.numpy as wnp
+            >>> @wend.function
+            ... def model(x, w):
+            ...     h = wend.name(wnp.tanh(x), "h")
+            ...     return {"y": h * w, "norm": h * h}
+            >>> concrete = model.get_concrete_function(0.5, 2.0)
+            >>> encode, decode = concrete.prune("x", "h"), concrete.prune(["h", "w"], "result['y']")
+            >>> decode(encode(0.0), 3.0), decode(h=2.0, w=3.0)
+            (np.float64(0.0), np.float64(6.0))
+        """
+        part = part_between(self, feeds, fetches)
+        name = part.traced.graph.name
+        return ConcreteFunction(name, part.traced, part.arguments, part.binding, self.backend)
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
         """Run the forward form: what the function returns, and what `backward` needs.

@@ -54,6 +54,13 @@ def to_text(
     return "\n".join(printer.lines)
 
 
+def value_numbers(graph: Graph) -> dict[Value, int]:
+    """The numbers that the values of a graph have in its text."""
+    printer = _Printer([], False, {})
+    printer.graph(graph, "graph", "")
+    return printer.numbers
+
+
 class _Printer:
     def __init__(self, table: list[Any], sources: bool, named: Mapping[Graph, str]) -> None:
         self.lines: list[str] = []
