@@ -37,6 +37,7 @@ from wend.trace.effects import assert_ as assert_
 from wend.trace.effects import print as print
 from wend.trace.loops import fori_loop as fori_loop
 from wend.trace.loops import while_loop as while_loop
+from wend.trace.naming import name as name
 from wend.trace.scan import map as map
 from wend.trace.scan import scan as scan
 from wend.trace.tape import GradientTape as GradientTape

@@ -541,3 +541,25 @@ def test_too_many_orders_of_such_a_rule_are_refused_by_name():
         assert np.isfinite(asked(2.0))
     with pytest.raises(MissingRuleError, match="on something new"):
         wend.grad(asked)(2.0)
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_rules_read_variables_and_arrays_from_outside(by_value):
+    v, array = wend.Variable(2.0), np.array([1.0, 3.0])
+
+    @wend.custom_vjp
+    def fun(x):
+        return wnp.sum(x * array * v)
+
+    fun.defvjp(lambda x: (fun(x), x), lambda x, ct: (10 * ct * array * v,))
+    derivative = wend.grad(wend.function(fun, capture_by_value=by_value))
+    x = np.ones(2)
+    assert derivative(x).tolist() == [20.0, 60.0]
+    v.assign(3.0)
+    array[0] = 5.0
+    assert derivative(x).tolist() == ([20.0, 60.0] if by_value else [150.0, 90.0])
+    with (
+        wend.GradientTape(),
+        pytest.raises(NotDifferentiableError, match="it is <Variable: f64"),
+    ):
+        wend.function(lambda x: fun(x))(x)

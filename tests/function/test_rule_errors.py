@@ -252,6 +252,18 @@ def checkpoint_effect():
     wend.grad(lambda x: f(x))(1.0)
 
 
+def rule_assigns():
+    v = wend.Variable(1.0, name="v")
+    f = ruled(lambda x: (v.assign_add(x).value, x), lambda x, ct: (ct,))
+    wend.grad(lambda x: f(x))(1.0)
+
+
+def checkpoint_assigns():
+    v = wend.Variable(1.0, name="v")
+    f = wend.checkpoint(lambda x: v.assign_add(x).value)
+    wend.grad(lambda x: f(x))(1.0)
+
+
 def checkpoint_changes_argument():
     @wend.checkpoint
     def f(x):
@@ -292,6 +304,7 @@ CASES = {
         rule_bwd_of_integers,
         rule_changes_argument,
         rule_changes_outer,
+        rule_assigns,
         rule_jvp_tangent_dtype,
         checkpoint_changes_argument,
     ],
@@ -302,6 +315,7 @@ CASES = {
         rule_by_nondiff,
         rule_jvp_not_linear,
         checkpoint_effect,
+        checkpoint_assigns,
     ],
     NotImplementedError: [checkpoint_policy],
 }

@@ -268,10 +268,6 @@ def unroll_not_built():
     wend.scan(lambda c, x: (c, x), 0, np.arange(3), unroll=2)
 
 
-def capture_by_value_not_built():
-    wend.function(lambda x: x, capture_by_value=True)
-
-
 def reduce_retracing_unknown():
     wend.function(lambda x: x, reduce_retracing="never")
 
@@ -505,7 +501,6 @@ CASES = {
         memory_not_built,
         scan_memory_not_built,
         unroll_not_built,
-        capture_by_value_not_built,
     ],
     LeakedValueError: [
         leaked_from_function,

@@ -9,6 +9,7 @@ from wend.autodiff.vjp import linear_blocks
 from wend.ir.graph import Graph
 from wend.ops import maybe
 from wend.passes.blocks import without_blocks
+from wend.passes.sharing import share_callees
 from wend.passes.zeros import specialise
 
 
@@ -63,4 +64,4 @@ class Forms:
         results = tuple(r for r, kept in zip(graph.results, is_there, strict=True) if kept)
         found = iter(is_there)
         connected = tuple(next(found) if reached else False for reached in self.general.connected)
-        return Backward(replace(graph, results=results), connected)
+        return Backward(share_callees(replace(graph, results=results)), connected)

@@ -14,6 +14,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
+from wend.passes.sharing import share_callees
 
 
 def _push_custom_jvp(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
@@ -69,4 +70,4 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> JVP:
     found = [tangent for tangent in tangents if not isinstance(tangent, Zero)]
     values = [ahead.values[result] for result in graph.results]
     connected = tuple(tangent is not ZERO for tangent in tangents)
-    return JVP(ahead.b.finish([*values, *found]), connected)
+    return JVP(share_callees(ahead.b.finish([*values, *found])), connected)

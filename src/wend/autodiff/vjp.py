@@ -25,6 +25,7 @@ from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.passes.blocks import without_blocks
+from wend.passes.sharing import share_callees
 
 _transposer = Transposer(
     {
@@ -93,7 +94,7 @@ def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[boo
     values = inline(pair.forward, params, b.nodes)
     results, residuals = values[: len(graph.results)], values[len(graph.results) :]
     grads = inline(pair.backward, [*residuals, b.ones_like(results[seed])], b.nodes)
-    return b.finish([*results, *grads], len(graph.captures)), pair.connected
+    return share_callees(b.finish([*results, *grads], len(graph.captures))), pair.connected
 
 
 def _differentiate(
@@ -125,7 +126,8 @@ def _differentiate(
         backward = replace(backward, params=tuple(params))
         residuals = [residuals[k] for k in kept]
     connected = tuple(isinstance(grads[i], Value) for i in wrt)
-    return VJP(_forward_graph(graph, this, residuals), backward, connected)
+    forward = _forward_graph(graph, this, residuals)
+    return VJP(share_callees(forward), share_callees(backward), connected)
 
 
 def _forward_graph(graph: Graph, this: Pass, residuals: Sequence[Value]) -> Graph:

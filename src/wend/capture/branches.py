@@ -82,7 +82,8 @@ class _Branch:
             self.entry = None
             regions, returned, ends, more = [], [], [], []
             for number, arm in enumerate((other, then)):
-                region = Recording(f"branch{number}", self.outer, is_region=True)
+                role = f"a branch of {self.where}"
+                region = Recording(f"branch{number}", self.outer, is_region=True, role=role)
                 with logged() as log:
                     try:
                         self.state.set(self.start)

@@ -151,7 +151,9 @@ class StagedLoop:
         self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
 
     def _trace_before(self, test: Thunk) -> Any:
-        self.before = Recording("before", self.outer, is_region=True)
+        self.before = Recording(
+            "before", self.outer, is_region=True, role=f"the test of {self.where}"
+        )
         values = list(self.start)
         self.entered = self.types.params(self.before)
         self.before.open_for(self.boxes)
@@ -167,7 +169,9 @@ class StagedLoop:
         return predicate
 
     def _trace_after(self, body: Thunk) -> list[Any]:
-        self.after = Recording("after", self.outer, is_region=True)
+        self.after = Recording(
+            "after", self.outer, is_region=True, role=f"the body of {self.where}"
+        )
         leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
         self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]

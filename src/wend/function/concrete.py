@@ -14,12 +14,13 @@ from wend.backends.protocol import Executable
 from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import StructureError, TypeMismatchError, explain
-from wend.function.keys import ByIdentity
+from wend.function.binding import Binding
+from wend.function.pruning import part_between
 from wend.function.run import Run, start
 from wend.function.signature import Arguments
+from wend.function.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
-from wend.ir.types import accepts, is_differentiable
+from wend.ir.types import is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.recording import current
 from wend.trace.traced import Traced
@@ -52,25 +53,23 @@ class ConcreteFunction:
         name: str,
         traced: Traced,
         arguments: Arguments,
-        bind: Callable[[Sequence[Any], dict[str, Any]], Arguments],
+        binding: Binding,
         backend: str | None = None,
     ) -> None:
         self.name = name
         self.traced = traced
         self.backend = backend
-        self._bind = bind
-        self._treedef = arguments.treedef
         self.graph: Graph = run_passes(traced.graph, TIDY)
         self.input_types = arguments.types
-        self._input_leaves = _typed(arguments)
+        self.input_names = arguments.names()
+        self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
         self._executables: dict[tuple[str, Graph], Executable] = {}
         self._derivatives: dict[Any, Any] = {}
 
     @property
     def structured_input_signature(self) -> Any:
-        leaves = [x.reference() if isinstance(x, ByIdentity) else x for x in self._input_leaves]
-        return trees.unflatten(self._treedef, leaves)
+        return self._inputs.structured()
 
     @property
     def captured_inputs(self) -> tuple[Any, ...]:
@@ -89,31 +88,59 @@ class ConcreteFunction:
             self._executables[backend, graph] = compiled
         return self._executables[backend, graph]
 
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        """Take a call's arguments apart.
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run this trace, and no other, on arguments of its types.
+
+        Values that are part of the trace, as static arguments are, may be left out.
 
         Raises:
-            TypeMismatchError: one of them is not of the type that this was traced for.
-        """
-        arguments = self._bind(args, kwargs)
-        if arguments.treedef != self._treedef:
-            wanted = f"{self.name} was traced for {self._treedef}, given {arguments.treedef}."
-            raise StructureError(explain(wanted, cure="call the function itself."))
-        for name, given, type in zip(
-            arguments.names(), arguments.types, self.input_types, strict=True
-        ):
-            if not accepts(type.type, given.type):
-                what = f"{self.name} was traced for {name}: {type}, given {given}."
-                raise TypeMismatchError(explain(what, cure="cast it, or call the function itself."))
-        return arguments
+            TypeMismatchError: an argument is not of the type, or not the value, that it was traced
+                for.
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run this trace, and no other, on arguments of its types."""
-        arrays = self.bind(args, kwargs).arrays
+        Example:
+            >>> import wend
+            >>> fun = wend.function(lambda x, n: x + n, static_argnames="n")
+            >>> concrete = fun.get_concrete_function(wend.TensorSpec([]), 2.0)
+            >>> concrete(5.0)
+            np.float64(7.0)
+        """
+        arrays = self._inputs.bind(args, kwargs).arrays
         recording = current()
         if recording is not None:
             return self.traced.call_in(recording, arrays, self.backend)
         return self.run(self.backend or settings().backend, arrays)
+
+    def prune(self, feeds: Any, fetches: Any) -> ConcreteFunction:
+        """The part of this function that computes some values from others, as a function.
+
+        Values are told by what they are called: arguments (`"x"`, `"state['h']"`), results
+        (`"result"`, `"result['loss']"`), what `wend.name` has named, the numbers of the printed
+        graph (`"%3"`); or they are values of `graph`. Captured variables stay captured, but for
+        those that are fed.
+
+        Args:
+            feeds: the values that it takes, each or each pytree of them an argument.
+            fetches: a pytree of what it returns. In the place of an effect (a node of `graph`, or
+                a `Variable` that is assigned to) it returns None. Effects that are neither
+                fetched nor on the way are dropped.
+
+        Raises:
+            ValueError: there is no such value; or one depends on an argument that is not fed.
+
+        Example:
+            >>> import wend, wend.numpy as wnp
+            >>> @wend.function
+            ... def model(x, w):
+            ...     h = wend.name(wnp.tanh(x), "h")
+            ...     return {"y": h * w, "norm": h * h}
+            >>> concrete = model.get_concrete_function(0.5, 2.0)
+            >>> encode, decode = concrete.prune("x", "h"), concrete.prune(["h", "w"], "result['y']")
+            >>> decode(encode(0.0), 3.0), decode(h=2.0, w=3.0)
+            (np.float64(0.0), np.float64(6.0))
+        """
+        part = part_between(self, feeds, fetches)
+        name = part.traced.graph.name
+        return ConcreteFunction(name, part.traced, part.arguments, part.binding, self.backend)
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
         """Run the forward form: what the function returns, and what `backward` needs.
@@ -127,7 +154,7 @@ class ConcreteFunction:
             >>> square.backward(run, 1.0)
             (np.float64(6.0),)
         """
-        return start(self, self.bind(args, kwargs))
+        return start(self, self._inputs.bind(args, kwargs))
 
     def backward(self, run: Run, cotangent: Any) -> tuple[Any, ...]:
         """Run the backward form on one run of the forward form.
@@ -169,6 +196,43 @@ class ConcreteFunction:
         found: T = self._derivatives[kind, key]
         return found
 
+    @property
+    def forward_graph(self) -> Graph:
+        """What `forward` runs: after the function's own results it gives what `backward` reads.
+
+        Made when it is first asked for, as `backward_graph` is.
+
+        Example:
+            >>> import wend
+            >>> square = wend.function(lambda x: x * x, name="square")
+            >>> print(square.get_concrete_function(wend.TensorSpec([])).forward_graph)
+            graph square(%0: f64[]) {
+              %1: f64[] = mul(%0, %0)
+              return %1, %0
+            }
+        """
+        return self.forms.forward
+
+    @property
+    def backward_graph(self) -> Graph:
+        """What `backward` runs where all results that are floats have cotangents.
+
+        It takes what the forward form kept, then the cotangents; and gives those of the arguments
+        that are connected.
+
+        Example:
+            >>> import wend
+            >>> square = wend.function(lambda x: x * x, name="square")
+            >>> print(square.get_concrete_function(wend.TensorSpec([])).backward_graph)
+            graph square_backward(%0: f64[], %1: f64[]) {
+              %2: f64[] = mul(%1, %0)
+              %3: f64[] = mul(%1, %0)
+              %4: f64[] = add(%2, %3)
+              return %4
+            }
+        """
+        return self.forms.backward(self.forms.seeded).graph
+
     @functools.cached_property
     def forms(self) -> Forms:
         """The forward form, and a backward form for every choice of cotangents."""
@@ -180,16 +244,3 @@ class ConcreteFunction:
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<concrete {self.name}({types})>"
-
-
-def _typed(arguments: Arguments) -> list[Any]:
-    """The leaves, types in place of arrays; objects that the key holds weakly are held so here."""
-    types, rest = iter(arguments.types), iter(arguments.rest)
-    traced = {*arguments.places}
-    found: list[Any] = []
-    for k, leaf in enumerate(arguments.leaves):
-        key: Any = None if k in traced else next(rest)
-        if isinstance(key, tuple) and len(key) == 2:
-            key = key[1]
-        found.append(next(types) if k in traced else key if isinstance(key, ByIdentity) else leaf)
-    return found

@@ -122,9 +122,13 @@ class CustomCall:
         """Record the function, or a part of its rule.
 
         Raises:
-            TypeMismatchError: it changes an argument in place.
+            TypeMismatchError: it changes an argument in place, or assigns to a variable.
         """
         traced = trace_function(capture(fun), types, call, f"{self.name}{role}", names)
+        if traced.assigned:
+            what = f"{self.where}: {self.name}{role} assigns to {traced.assigned[0]!r:.60}."
+            cure = "return the new value, and assign it where the function is called."
+            raise TypeMismatchError(explain(what, cure=cure))
         if traced.written:
             raise TypeMismatchError(
                 explain(

@@ -42,6 +42,7 @@ def derived(
         functools.wraps(fun, updated=())(run),
         input_signature=fun.input_signature if isinstance(fun, Function) else None,
         static_argnames=sorted(signature_of(fun).static),
+        capture_by_value=isinstance(fun, Function) and fun.capture_by_value,
         backend=fun.backend if isinstance(fun, Function) else None,
         name=f"{prefix}_{name}",
         eagerly=eagerly,

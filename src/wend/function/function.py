@@ -48,6 +48,7 @@ class Function:
         static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (),
         capture: bool = True,
+        capture_by_value: bool = False,
         reduce_retracing: bool | str = "auto",
         backend: str | None = None,
         name: str | None = None,
@@ -62,6 +63,7 @@ class Function:
         self.name = name or _name_of(python_function)
         self.backend = backend
         self.capture = capture
+        self.capture_by_value = capture_by_value
         self.reduce_retracing = reduce_retracing
         self.signature = Signature(
             python_function,
@@ -73,7 +75,9 @@ class Function:
         self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._binding = Binding(self.name, self.signature, self.input_signature)
-        self._tracing = Tracing(python_function, self.name, capture, self._binding, backend)
+        self._tracing = Tracing(
+            python_function, self.name, capture, capture_by_value, self._binding, backend
+        )
         policy = reduce_retracing if input_signature is None else False
         self._cache = TraceCache(self.name, self._tracing, policy)
         self._of_instances: dict[int, tuple[Any, Function]] = {}
@@ -106,6 +110,7 @@ class Function:
             input_signature=self.input_signature,
             static_argnames=sorted(self.signature.static),
             capture=self.capture,
+            capture_by_value=self.capture_by_value,
             reduce_retracing=self.reduce_retracing,
             backend=self.backend,
             name=self.name,
@@ -310,7 +315,9 @@ def function(
         static_argnums: arguments, by position, whose values are part of the signature.
         static_argnames: the same, by name.
         capture: let Python's own `while`, `for` and `if` be recorded.
-        capture_by_value: not built yet.
+        capture_by_value: let arrays and variables that it reads from outside be constants, as they
+            are when it is traced: what is assigned to them later is not seen, and there are no
+            gradients with respect to them. Functions that it calls read constants too.
         reduce_retracing: "auto": where a second shape of equal rank comes, the sizes that differ
             become unknown, and others do not trace again; a function that cannot be traced so is
             traced for each shape. Sizes 0 and 1 stay what they are. True: sizes are unknown from
@@ -326,13 +333,12 @@ def function(
         >>> norm(wnp.asarray([3.0, 4.0]))
         np.float64(5.0)
     """
-    if capture_by_value:
-        raise NotImplementedError("function(capture_by_value=True) is not built yet")
     options: dict[str, Any] = {
         "input_signature": input_signature,
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "capture": capture,
+        "capture_by_value": capture_by_value,
         "reduce_retracing": reduce_retracing,
         "backend": backend,
         "name": name,

@@ -18,8 +18,11 @@ def refuse_effects(traced: Traced, what: str, why: str, cure: str) -> None:
     """Refuse a recorded function that has effects.
 
     Raises:
-        NotDifferentiableError: it has one, which is named.
+        NotDifferentiableError: it has one, or assigns to a variable; which is named.
     """
+    if traced.assigned:
+        found = f"{what}: it assigns to {traced.assigned[0]!r:.60}."
+        raise NotDifferentiableError(explain(found, why, cure=cure))
     node = _effect_in(traced.graph)
     if node is not None:
         found = f"{node.op.name}{at(node.source)}"

@@ -16,15 +16,13 @@ from wend.base.errors import (
 from wend.function.concrete import ConcreteFunction
 from wend.function.differentiated import differentiated_part
 from wend.function.fitting import fitted, subtrees
+from wend.function.form_runs import hands_lists, run_forward, run_linear
 from wend.function.function import Function
 from wend.function.signature import argument_paths
 from wend.ir.graph import Graph
-from wend.ir.types import ListType, is_differentiable, without_maybe
-from wend.runtime.sequence import Sequence as Sequence_
-from wend.trace.arguments import to_run
-from wend.trace.recorded_value import RecordedValue
+from wend.ir.types import is_differentiable
 from wend.trace.recording import current
-from wend.trace.traced import copied, owned
+from wend.trace.traced import owned
 
 
 class Point:
@@ -70,19 +68,8 @@ class Point:
 
         the aux. What the caller writes into arguments and value does not reach those results.
         """
-        traced, count = self.concrete.traced, len(self.concrete.graph.results)
-        recording = current()
-        if recording is not None:
-            backend = self.backend(graph)
-            node = traced.call_graph(recording, graph, self.primals.arrays, given, backend)
-            own: Sequence[Any] = [recording.wrap(value) for value in node.results]
-            rest = own[count:]
-        else:
-            execute = self.concrete.executable(self.backend(graph), graph)
-            arguments = [*traced.arguments(self.primals.arrays), *map(to_run, given)]
-            results = execute(copied(arguments))
-            traced.assign(results)
-            own, rest = copied(results[:count]), results[count:]
+        traced, arrays = self.concrete.traced, self.primals.arrays
+        own, rest = run_forward(self.concrete, graph, arrays, self.backend(graph), given)
         self.results = own
         value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))
         value, aux = value if self.has_aux else (value, None)
@@ -90,27 +77,7 @@ class Point:
 
     def apply(self, graph: Graph, kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
         """Run a linear graph on what was kept of the run of the function, and more."""
-        recording = current()
-        if recording is not None:
-            if not recording.runs_now() and any(isinstance(x, Sequence_) for x in kept):
-                raise NotImplementedError(
-                    explain(
-                        f"what {self.what}, run outside a trace, has kept are the records of a "
-                        "loop, which cannot enter a trace.",
-                        cure="differentiate inside the traced function.",
-                    )
-                )
-            values = [
-                RecordedValue(param.type, x, recording)
-                if isinstance(x, Sequence_)
-                else recording.lift(x)
-                for param, x in zip(graph.params, (*kept, *given), strict=True)
-            ]
-            node = recording.b.call(graph, values)
-            return [recording.wrap(value) for value in node.results]
-        execute = self.concrete.executable(self.backend(graph), graph)
-        arguments = [*kept, *map(to_run, given)]
-        return owned(execute(arguments), arguments)
+        return run_linear(self.what, self.concrete, graph, self.backend(graph), kept, given)
 
     def seeds(self, cotangent: Any) -> list[Any]:
         """The leaves of a cotangent of the value that belong to floats, cast to their dtypes."""
@@ -178,14 +145,8 @@ class Point:
         return trees.unflatten(self.output_tree, leaves)
 
     def backend(self, graph: Graph) -> str:
-        """The function's backend; numpy where records of a loop go from one graph to another.
-
-        Only the numpy backend hands lists across a call so far.
-        """
-        types = (*graph.param_types, *graph.result_types)
-        if any(isinstance(without_maybe(type), ListType) for type in types):
-            return "numpy"
-        return self.function.backend or settings().backend
+        """The function's backend; numpy where records of a loop go from one graph to another."""
+        return "numpy" if hands_lists(graph) else self.function.backend or settings().backend
 
 
 def _sized_like(x: Any, like: Any) -> Any:

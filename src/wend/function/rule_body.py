@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.types import TOKEN, TensorType, Type
@@ -93,9 +94,11 @@ def key_of(binding: Any) -> int:
 def _type(binding: Any) -> Type:
     if isinstance(binding, Tracer):
         return binding.value.type
+    if isinstance(binding, Staged):  # a variable
+        return binding.type
     assert isinstance(binding, np.ndarray)
     return TensorType(binding.dtype, binding.shape)
 
 
 def _name(binding: Any) -> str:
-    return repr(binding) if isinstance(binding, Tracer) else "an array of the program"
+    return repr(binding) if isinstance(binding, Staged) else "an array of the program"

@@ -12,10 +12,10 @@ from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.zero import ZERO
 from wend.function.fitting import fitted, subtrees
+from wend.function.form_runs import hands_lists, run_forward, run_linear
 from wend.function.signature import Arguments
-from wend.ir.types import ListType, without_maybe
-from wend.trace.arguments import to_run
-from wend.trace.traced import copied, owned
+from wend.ir.types import MaybeType
+from wend.trace.recording import current
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
@@ -37,24 +37,20 @@ class Run:
         concrete, forms = self.concrete, self.concrete.forms
         types, tree = concrete.traced.result_types, concrete.traced.result_tree
         seeds = _leaves(concrete, cotangent)
-        given = tuple(seeds[k] is not None for k in forms.seeded)
-        cts: dict[int, Any] = {}
-        if any(given):
-            what, names = f"{concrete.name}.backward: the cotangent", trees.paths(tree)
-            ready = [
-                to_run(fitted(f"{what}{names[k]}", "the value", types[k].type, seeds[k]))
-                for k, is_given in zip(forms.seeded, given, strict=True)
-                if is_given
-            ]
-            chosen = [k for k, is_given in zip(forms.seeded, given, strict=True) if is_given]
-            backward = forms.backward(chosen)
-            execute = concrete.executable(_backend(concrete), backward.graph)
-            inputs = [*self.residuals, *ready]
-            found = iter(owned(execute(inputs), inputs))
-            for k, is_connected in zip(forms.wrt, backward.connected, strict=True):
-                if is_connected:
-                    ct = next(found)
-                    cts[k] = np.zeros_like(self.arguments.arrays[k])[()] if ct is ZERO else ct
+        chosen = [k for k in forms.seeded if seeds[k] is not None]
+        if not chosen:
+            return self.arguments.positional({})
+        what, names = f"{concrete.name}.backward: the cotangent", trees.paths(tree)
+        ready = [fitted(f"{what}{names[k]}", "the value", types[k].type, seeds[k]) for k in chosen]
+        backward, backend = forms.backward(chosen), _backend(concrete)
+        found = iter(
+            run_linear(f"{self!r}", concrete, backward.graph, backend, self.residuals, ready)
+        )
+        cts = {
+            k: _instantiated(next(found), self.arguments.arrays[k])
+            for k, is_connected in zip(forms.wrt, backward.connected, strict=True)
+            if is_connected
+        }
         return self.arguments.positional(cts)
 
 
@@ -64,12 +60,21 @@ def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:
     if traced.written:
         what = f"{concrete.name}.forward: it changes an argument in place."
         raise NotDifferentiableError(explain(what, cure="change a copy of it: x = x.copy()."))
-    execute = concrete.executable(_backend(concrete), concrete.forms.forward)
-    # Copies: what the caller writes into arguments and value must not reach what is kept.
-    results = execute(copied(traced.arguments(arguments.arrays)))
-    count = len(concrete.graph.results)
-    value = traced.rebuild(copied(results[:count]))
-    return value, Run(concrete, arguments, results[count:])
+    own, residuals = run_forward(
+        concrete, concrete.forms.forward, arguments.arrays, _backend(concrete)
+    )
+    return traced.rebuild(own), Run(concrete, arguments, residuals)
+
+
+def _instantiated(ct: Any, like: Any) -> Any:
+    """A cotangent of which only the run can tell whether it has arrived; zeros where not."""
+    recording = current()
+    if recording is None:
+        return np.zeros_like(like)[()] if ct is ZERO else ct
+    value = recording.lift(ct)
+    if not isinstance(value.type, MaybeType):
+        return ct
+    return recording.wrap(recording.b.instantiate(value, recording.lift(like)))
 
 
 def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
@@ -81,11 +86,6 @@ def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
 
 
 def _backend(concrete: ConcreteFunction) -> str:
-    """The function's backend; numpy where records of a loop go from one graph to the other.
-
-    Only the numpy backend hands lists across a call so far.
-    """
-    types = concrete.forms.forward.result_types
-    if any(isinstance(without_maybe(type), ListType) for type in types):
-        return "numpy"
-    return concrete.backend or settings().backend
+    """The function's backend; numpy where records of a loop go from one graph to the other."""
+    is_numpy = hands_lists(concrete.forms.forward)
+    return "numpy" if is_numpy else concrete.backend or settings().backend

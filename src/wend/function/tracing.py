@@ -38,10 +38,11 @@ class Tracing:
         fun: Callable[..., Any],
         name: str,
         capture: bool,
+        by_value: bool,
         binding: Binding,
         backend: str | None,
     ) -> None:
-        self.fun, self.name, self.capture = fun, name, capture
+        self.fun, self.name, self.capture, self.by_value = fun, name, capture, by_value
         self.binding, self.backend = binding, backend
         self.pending: list[Initialiser] = []
         self.dropped = 0
@@ -74,7 +75,7 @@ class Tracing:
         self._is_first = False
         alive = [known for known in self._known if known.reference() is not None]
         self._known = [*alive, *map(ByIdentity, _objects(arguments))]
-        return ConcreteFunction(self.name, traced, arguments, self.binding.bind, self.backend)
+        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
 
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
         try:
@@ -84,7 +85,8 @@ class Tracing:
                 arguments.call,
                 self.name,
                 [f"argument {name}" for name in arguments.names()],
-                creation,
+                creation=creation,
+                by_value=self.by_value,
             )
         finally:
             creation.end()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,24 +34,39 @@ INLINE_ELEMENTS = 16
 TYPE_CLASSES = (TensorType, ListType, MaybeType, TokenType, ResourceType)
 
 
-def to_text(graph: Graph, *, table: list[Any] | None = None, sources: bool = False) -> str:
+def to_text(
+    graph: Graph,
+    *,
+    table: list[Any] | None = None,
+    sources: bool = False,
+    named: Mapping[Graph, str] | None = None,
+) -> str:
     """Print a graph.
 
     Args:
         graph: what to print.
         table: receives what the text only refers to as `@0`, `@1`, …
         sources: write the user's file and line behind each node.
+        named: regions of which only a name is written; the text does not parse back.
     """
-    printer = _Printer([] if table is None else table, sources)
+    printer = _Printer([] if table is None else table, sources, named or {})
     printer.graph(graph, "graph " + _quoted_if_odd(graph.name), "")
     return "\n".join(printer.lines)
 
 
+def value_numbers(graph: Graph) -> dict[Value, int]:
+    """The numbers that the values of a graph have in its text."""
+    printer = _Printer([], False, {})
+    printer.graph(graph, "graph", "")
+    return printer.numbers
+
+
 class _Printer:
-    def __init__(self, table: list[Any], sources: bool) -> None:
+    def __init__(self, table: list[Any], sources: bool, named: Mapping[Graph, str]) -> None:
         self.lines: list[str] = []
         self.table = table
         self.sources = sources
+        self.named = named
         self.numbers: dict[Value, int] = {}
         self.next_number = itertools.count()
         self.symbols: dict[Symbol, Symbol] = {}
@@ -77,7 +92,10 @@ class _Printer:
         results = ", ".join(self.typed(result) for result in node.results)
         self.lines.append(f"{indent}{results} = {' '.join(words)}".replace("  = ", " = "))
         for name, region in zip(region_names(node), node.regions, strict=True):
-            self.graph(region, name, indent + "  ")
+            if region in self.named:
+                self.lines.append(f"{indent}  {name} is {self.named[region]}")
+            else:
+                self.graph(region, name, indent + "  ")
 
     def typed(self, value: Value) -> str:
         # Counted, not the size of the table: a graph that is called twice is printed twice.

@@ -21,16 +21,20 @@ def copy_node(
     """A node like this one on other operands; `dims` renames dimensions."""
     regions = node.regions if regions is None else regions
     types = [result.type for result in node.results]
-    if not dims:
-        return Node(node.op, operands, node.attrs, regions, types, node.source)
-    return Node(
-        node.op,
-        operands,
-        {key: rename_attr(value, dims) for key, value in node.attrs.items()},
-        [copy_graph(region, dims) for region in regions],
-        [substitute(type, dims) for type in types],
-        node.source,
-    )
+    attrs: Mapping[str, Any] = node.attrs
+    if dims:
+        attrs = {key: rename_attr(value, dims) for key, value in attrs.items()}
+        regions = [copy_graph(region, dims) for region in regions]
+        types = [substitute(type, dims) for type in types]
+    copy = Node(node.op, operands, attrs, regions, types, node.source)
+    keep_names(node.results, copy.results)
+    return copy
+
+
+def keep_names(old: Iterable[Value], new: Iterable[Value]) -> None:
+    """Let values be called what those are called that they stand for."""
+    for before, after in zip(old, new, strict=True):
+        after.name = before.name
 
 
 def rename_attr(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:

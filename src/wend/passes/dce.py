@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, keep_names
 from wend.ops.control import (
     BlockParts,
     CallParts,
@@ -61,6 +61,7 @@ def _copy_slim(node: Node, liveness: _Liveness, mapping: dict[Value, Value]) -> 
         [node.results[i].type for i in slim.results],
         node.source,
     )
+    keep_names([node.results[i] for i in slim.results], copy.results)
     for i, result in zip(slim.results, copy.results, strict=True):
         mapping[node.results[i]] = result
     return copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, keep_names
 from wend.ops.control import WhileParts, while_
 
 
@@ -63,6 +63,7 @@ def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
         [node.results[i].type for i in forwarded],
         node.source,
     )
+    keep_names([node.results[i] for i in forwarded], new.results)
     given = dict(zip(forwarded, new.results, strict=True))
     given.update({place: w.carry[i] for i, place in unchanged.items()})
     return new, tuple(given[i] for i in range(len(node.results)))

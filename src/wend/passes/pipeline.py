@@ -17,11 +17,12 @@ from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.loops import canonical_loops
+from wend.passes.sharing import share_callees
 
 Transform: TypeAlias = Callable[[Graph], Graph]
 
 # Before a graph is differentiated or shown: meaning in few nodes.
-TIDY: Sequence[Transform] = (canonical_loops, dce)
+TIDY: Sequence[Transform] = (canonical_loops, dce, share_callees)
 # Before a graph is run.
 OPTIMIZE: Sequence[Transform] = (
     without_blocks,

@@ -20,6 +20,7 @@ from wend.trace.recorded_value import RecordedValue
 from wend.trace.recording import current
 from wend.trace.tape_error import TapeError
 from wend.trace.traced import owned
+from wend.trace.tracer import Tracer
 
 
 class EagerTape:
@@ -107,7 +108,13 @@ class EagerTape:
         return is_watched or id(variable) in self.watched
 
     def value_of(self, x: Any) -> Value | None:
-        """The value of an array that it follows."""
+        """The value of an array that it follows.
+
+        Raises:
+            LeakedValueError: it is of a trace that is over.
+        """
+        if isinstance(x, Tracer) and not isinstance(x, Recorded):
+            raise x.leaked()
         if not isinstance(x, Recorded) or x.value.owner is not self.recording:
             return None
         return x.value if x.value.tapes & self.bit else None

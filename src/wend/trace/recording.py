@@ -22,6 +22,7 @@ from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
+from wend.trace.frozen_captures import FrozenCaptures
 from wend.trace.sizes import Number, Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -45,7 +46,8 @@ class Effects:
 class Recording(Recorder):
     """The graph of a function (`is_region` False) or of a region that is being recorded.
 
-    `role` is what a region is in the user's words: "the body of while_loop at f.py:3".
+    `role` is what a region is in the user's words: "the body of while_loop at f.py:3";
+    `by_value`: a function's captures are constants.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Recording(Recorder):
         *,
         is_region: bool = False,
         role: str | None = None,
+        by_value: bool = False,
     ) -> None:
         self.b = Build(name)
+        self.frozen = FrozenCaptures(self.b, name) if by_value else None  # a function's
         self.role = role or name
         self.parent = parent
         self.is_region = is_region
@@ -147,6 +151,9 @@ class Recording(Recorder):
         if not self._encloses(tracer.recording):
             raise tracer.leaked()
         if not self.is_region:
+            numbers = getattr(tracer, "concrete", None)  # of one that a tape follows
+            if self.frozen is not None and numbers is not None:
+                return self.frozen.array(numbers)
             return self._capture(id(tracer.value), tracer, tracer.value.type)
         assert self.parent is not None
         return self._enter(self.parent.lift(tracer))
@@ -170,10 +177,7 @@ class Recording(Recorder):
 
     def has_read(self, array: np.ndarray) -> bool:
         """Whether the function under way has captured a NumPy array."""
-        recording = self
-        while recording.is_region and recording.parent is not None:
-            recording = recording.parent
-        return id(array) in recording._array_params
+        return id(array) in self._function()._array_params
 
     def promoted(self, array: np.ndarray) -> Tracer | None:
         """The traced array that a NumPy array has become, here or around."""
@@ -190,6 +194,8 @@ class Recording(Recorder):
             return self._enter(self.parent._lift_plain(array))
         if not is_supported(array.dtype):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
+        if self.frozen is not None:
+            return self.frozen.array(array)
         return self._capture(id(array), array, TensorType(array.dtype, array.shape))
 
     def _enter(self, outer: Value) -> Value:
@@ -257,17 +263,25 @@ class Recording(Recorder):
     def read_variable(self, variable: Any) -> Tracer:
         """What a variable holds here and now."""
         value = self.lift(self.variable_box(variable))
-        self._tell_tapes(variable)
+        if self._function().frozen is None:
+            self._tell_tapes(variable)
         return self.wrap(value)
 
     def assign_variable(self, variable: Any, new: Any) -> None:
         """Let a variable hold something else from here on."""
+        self._check_assignable(variable)
         box = self.variable_box(variable)
         self.assign(box, self.b.store(self.lift(box), self.lift(new), variable=variable.place))
 
     def hold_variable(self, variable: Any, value: Value) -> None:
         """Let a variable hold what a node that assigned to it gives."""
+        self._check_assignable(variable)
         self.assign(self.variable_box(variable), value)
+
+    def _check_assignable(self, variable: Any) -> None:
+        frozen = self._function().frozen
+        if frozen is not None:
+            raise frozen.assigned(variable)
 
     def variable_box(self, variable: Any) -> Tracer:
         """The box of a variable, in the function that this belongs to."""
@@ -276,16 +290,39 @@ class Recording(Recorder):
             return self.parent.variable_box(variable)
         if id(variable) not in self.variables:
             first = variable.initial
-            is_made_here = first is not None and self.can_lift(first)
-            if is_made_here:
+            if first is not None and self.can_lift(first):
                 value = self.lift(first)
+            elif self.frozen is not None:
+                value = self.frozen.variable(variable, self._is_assigned_around)
             else:
                 value = self._capture(id(variable), variable, variable.type)
             self.variables[id(variable)] = variable, self.wrap(value)
         return self.variables[id(variable)][1]
 
+    def _function(self) -> Recording:
+        """The recording of the function that this is a part of."""
+        recording = self
+        while recording.is_region and recording.parent is not None:
+            recording = recording.parent
+        return recording
+
+    def _is_assigned_around(self, variable: Any) -> bool:
+        """Whether a function around this one that is being recorded has assigned to a variable."""
+        here = self.parent
+        while here is not None and not here.runs_now():
+            function = here._function()
+            _, box = function.variables.get(id(variable), (None, None))
+            if box is not None and function.frozen is None:
+                first = function._array_params[id(variable)]
+                if id(box) in here._boxes or box.value is not first:
+                    return True
+            here = here.parent
+        return False
+
     def assigned_variables(self) -> list[tuple[Any, Value]]:
         """The variables that the function changes, with what they hold in the end."""
+        if self.frozen is not None:
+            return []
         params = self._array_params
         found = self.variables.values()
         return [(v, box.value) for v, box in found if box.value != params.get(id(v))]

@@ -12,6 +12,7 @@ from wend.base import trees
 from wend.base.errors import (
     CarryError,
     ConcreteValueError,
+    LeakedValueError,
     ShapeError,
     StructureError,
     WendError,
@@ -132,10 +133,16 @@ class TensorList:
     def __bool__(self) -> bool:
         raise self._refused("the truth", "compare its len() with 0.")
 
-    def _refused(self, what: str, cure: str) -> ConcreteValueError:
+    def _refused(self, what: str, cure: str) -> WendError:
+        if not self.lists[0].is_reachable():
+            return self._leaked()
         return ConcreteValueError(
             explain(f"{what} of {self!r} needs its length, known only when it runs.", cure=cure)
         )
+
+    def _leaked(self) -> LeakedValueError:
+        error: LeakedValueError = self.lists[0].leaked()
+        return error
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -184,7 +191,8 @@ class TensorList:
     def stack(self, axis: int = 0) -> Any:
         """The items as one array along a new axis."""
         recording = current()
-        assert recording is not None
+        if recording is None:
+            raise self._leaked()
         stacked = []
         for list, type in zip(self.lists, self.types, strict=True):
             value = recording.lift(list)
@@ -213,7 +221,8 @@ def _emit(op: Any, *operands: Any, **attrs: Any) -> Any:
 
 def _emit_all(op: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
     recording = current()
-    assert recording is not None
+    if recording is None:
+        raise operands[0].leaked()  # a list, of a trace that is over
     return recording.emit(op, operands, attrs)
 
 

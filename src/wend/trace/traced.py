@@ -200,7 +200,9 @@ def trace_function(
     call: Callable[[Callable[..., Any], Sequence[Any]], Any],
     name: str,
     names: Sequence[str] = (),
+    *,
     creation: Creation | None = None,
+    by_value: bool = False,
 ) -> Traced:
     """Record a function.
 
@@ -211,11 +213,12 @@ def trace_function(
         name: the graph's name.
         names: names of the leaves, for messages.
         creation: what variables it may make; None: as the function around it.
+        by_value: let what it reads from outside be constants.
 
     Raises:
         TypeMismatchError: it returns something that is no array, number or None.
     """
-    recording = Recording(name, current())
+    recording = Recording(name, current(), by_value=by_value)
     recording.creation = creation
     labels = [*names, *[None] * (len(types) - len(names))]
     leaves = [

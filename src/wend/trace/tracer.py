@@ -162,15 +162,24 @@ class Tracer(Methods):
 
     # Where Python wants the numbers
     def leaked(self) -> LeakedValueError:
+        here: Any = recorder.get()
+        used = "" if here is None or here.runs_now() else f", and used in {here.role}"
         return LeakedValueError(
             explain(
                 f"{self!r} was used outside the trace that made it.",
-                f"it was made in {self.recording.role}",
+                f"it was made in {self.recording.role}{used}",
                 cure="return it from the function, loop body or branch that computes it.",
             )
         )
 
-    def _no_number(self, wanted: str, cure: str, reason: str | None = None) -> ConcreteValueError:
+    def is_reachable(self) -> bool:
+        """Whether what is recorded here and now may use it."""
+        here: Any = recorder.get()
+        return here is not None and bool(here.can_lift(self))
+
+    def _no_number(self, wanted: str, cure: str, reason: str | None = None) -> Exception:
+        if not self.is_reachable():
+            return self.leaked()
         what = (
             f"{wanted} of {self!r} is needed{at(user_source())}, "
             "but its number is not known while the function is recorded."
