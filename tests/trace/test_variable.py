@@ -336,6 +336,55 @@ def test_nobody_shares_memory_with_a_variable():
             x, table[:] = np.arange(3.0), np.arange(6.0).reshape(2, 3)
 
 
+# What names it
+def test_a_name_that_a_test_decides_on_is_what_the_variable_holds():
+    v, w = wend.Variable(1.0), wend.Variable(2.0)
+
+    @wend.function
+    def fun(x):
+        held = v
+        if x > 0.0:
+            held = w
+            held.assign(3.0)
+        return held * 1.0
+
+    assert (fun(1.0), fun(-1.0)) == (3.0, 1.0)
+
+    @wend.function
+    def same(x):
+        if x > 0.0:
+            held = v
+        else:
+            held = v
+        held.assign_add(1.0)
+        return v.value
+
+    assert (same(1.0), v.value) == (2.0, 2.0)
+    one = wend.function(lambda x: wend.cond(x > 0.0, lambda: v.assign(x), lambda: w.assign_add(x)))
+    assert (one(7.0), v.value, one(-1.0), w.value) == (7.0, 7.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_loops_that_give_variables(eager):
+    v = wend.Variable(1.0)
+
+    @wend.function
+    def fun(n):
+        first = wend.fori_loop(0, n, lambda i, c: v.assign_add(1.0), v)
+        second = wend.while_loop(lambda c: c < 100.0, lambda c: v.assign_add(c), 1.0)
+        third = wend.scan(lambda c, x: (v.assign_add(x), v), 0.0, np.arange(3.0))
+        return first + 0.0, second, third
+
+    with wend.config(eager=eager):
+        first, second, (carry, rows) = fun(np.int64(3))
+    held, total = 4.0, 1.0
+    while total < 100.0:
+        held = total = held + total
+    assert (first, second) == (4.0, held)
+    np.testing.assert_array_equal(rows, [held, held + 1.0, held + 3.0])
+    assert carry == v.value == held + 3.0
+
+
 # Effects in the order of the program, and none is pruned
 def test_what_is_unused_still_happens():
     """T92: twice called, with results that nobody reads, it runs twice."""
@@ -467,12 +516,6 @@ def test_backends(backend):
     v = wend.Variable(2.0)
     fun = wend.function(lambda x: v.assign(v * x) + 1.0, backend=backend)
     assert (fun(3.0), v.value) == (7.0, 6.0)
-
-
-def test_as_an_argument_it_is_its_value():
-    v, w = wend.Variable(2.0), wend.Variable(3.0)
-    fun = wend.function(lambda x, y: x * y)
-    assert (fun(v, w), fun(w, w), fun(np.float64(5.0), v), fun.trace_count) == (6.0, 9.0, 10.0, 1)
 
 
 def test_returned_it_is_its_value():

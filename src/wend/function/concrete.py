@@ -102,7 +102,7 @@ class ConcreteFunction:
         for name, given, type in zip(
             arguments.names(), arguments.types, self.input_types, strict=True
         ):
-            if not accepts(type.type, given.type):
+            if given.variable != type.variable or not accepts(type.type, given.type):
                 what = f"{self.name} was traced for {name}: {type}, given {given}."
                 raise TypeMismatchError(explain(what, cure="cast it, or call the function itself."))
         return arguments

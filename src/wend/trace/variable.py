@@ -17,7 +17,7 @@ from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType, accepts
 from wend.numpy import elementwise as ew
-from wend.runtime.place import Place
+from wend.runtime.place import PassedPlace, Place
 from wend.trace.creation import create
 from wend.trace.reading import call_function, call_ufunc
 
@@ -125,6 +125,15 @@ class Variable(Staged):
             raise TypeMismatchError(f"a Variable holds numbers or bools, not {array.dtype}")
         self._type = TensorType(array.dtype, array.shape)
         self.store(array)
+
+    @classmethod
+    def passed(cls, type: TensorType, name: str | None) -> Variable:
+        """What stands for a variable that is passed, in the trace of the function."""
+        found = cls.__new__(cls)
+        found.name, found.trainable, found.version = name, True, next(_numbers)
+        found.made, found.initial, found._array, found._type = None, None, None, type
+        found.place = PassedPlace(found, functools.partial(_gone, name, None))
+        return found
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
