@@ -161,6 +161,23 @@ def test_a_signature_takes_what_they_hold():
     assert (fun(v), fun(1.0), fun.trace_count) == (4.0, 2.0, 1)
 
 
+def test_rules_read_variables(eager):
+    v, _ = two()
+
+    @wend.custom_vjp
+    def scaled(x):
+        return x * v
+
+    scaled.defvjp(lambda x: (x * v, None), lambda _, ct: (ct * v * 10.0,))
+    pushed = wend.custom_jvp(lambda x: x * v)
+    pushed.defjvp(lambda primals, tangents: (primals[0] * v, tangents[0] * v))
+    for _ in range(2):
+        assert wend.function(scaled)(3.0) == 3.0 * v.value
+        assert wend.grad(lambda x: scaled(x) * v)(3.0) == 10.0 * v.value**2
+        assert wend.jvp(pushed, (3.0,), (1.0,)) == (3.0 * v.value, v.value)
+        v.assign(5.0)
+
+
 # What is refused
 def test_a_trace_for_variables_takes_variables():
     v, _ = two()

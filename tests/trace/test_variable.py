@@ -641,6 +641,16 @@ def test_a_training_step_in_a_function():
     assert step.trace_count == 1
 
 
+def test_what_is_read_is_what_it_held():
+    """T104: a write after the call changes nothing that the call has given."""
+    v = wend.Variable(np.zeros(50))
+    fun = wend.function(lambda: v.value)
+    for k in range(30):
+        found = fun()
+        v.assign(v + 1.0)
+        np.testing.assert_array_equal(found, np.full(50, float(k)))
+
+
 def test_grad_with_variables():
     v = wend.Variable(3.0)
     for eager in (False, True):
@@ -669,6 +679,14 @@ def test_dtype_and_shape_stay():
             v.assign(bad)
         with pytest.raises(TypeMismatchError, match="'weights' holds"):
             wend.function(lambda: v.assign(bad) and None)()  # noqa: B023
+    for bad in (np.zeros(3, np.float32), np.zeros(2), 1j, np.zeros((2, 2), np.float32)):
+        for what, change in (("added to", v.assign_add), ("subtracted from", v.assign_sub)):
+            for run in (change, wend.function(lambda x, change=change: change(x) and None)):
+                with pytest.raises(TypeMismatchError, match=f"holds f32.*{what} it"):
+                    run(bad)
+    v.assign_add([1, 2]).assign_sub(np.float32(1.0)).assign_add(1)
+    np.testing.assert_array_equal(v, [1, 2])
+    v.assign_sub(v)
     with pytest.raises(TypeMismatchError):
         wend.Variable("text")
     with pytest.raises(TypeError, match="assign to it"):

@@ -122,7 +122,7 @@ class CustomCall:
         """Record the function, or a part of its rule.
 
         Raises:
-            TypeMismatchError: it changes an argument in place.
+            TypeMismatchError: it changes an argument in place, or assigns to a variable.
         """
         traced = trace_function(capture(fun), types, call, f"{self.name}{role}", names)
         if traced.written:
@@ -130,6 +130,14 @@ class CustomCall:
                 explain(
                     f"{self.where}: {self.name}{role} changes an argument in place.",
                     cure="change a copy of it: x = x.copy().",
+                )
+            )
+        for variable in traced.assigned:
+            raise TypeMismatchError(
+                explain(
+                    f"{self.where}: {self.name}{role} assigns to {variable!r}, which a function "
+                    "with a rule cannot.",
+                    cure="return the value, and assign it outside.",
                 )
             )
         return traced

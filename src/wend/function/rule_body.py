@@ -13,6 +13,7 @@ from wend.ir.types import TOKEN, TensorType, Type
 from wend.ops.build import Build
 from wend.trace.traced import Traced
 from wend.trace.tracer import Tracer
+from wend.trace.variable import Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,13 @@ def key_of(binding: Any) -> int:
 def _type(binding: Any) -> Type:
     if isinstance(binding, Tracer):
         return binding.value.type
+    if isinstance(binding, Variable):
+        return binding.type
     assert isinstance(binding, np.ndarray)
     return TensorType(binding.dtype, binding.shape)
 
 
 def _name(binding: Any) -> str:
-    return repr(binding) if isinstance(binding, Tracer) else "an array of the program"
+    if isinstance(binding, (Tracer, Variable)):
+        return repr(binding)
+    return "an array of the program"

@@ -43,7 +43,10 @@ class Place:
 
     def put(self, array: Any) -> None:
         """Let the variable hold an array, or a NumPy scalar."""
-        self.owner.hold(array)
+        owner = self._owner()  # as `self.owner`, but each trip of a loop may come by here
+        if owner is None:
+            raise self._gone()
+        owner.hold(array)
 
     def settle(self, given: Sequence[Any]) -> None:
         """Copy what it holds where it may share memory with arrays that others may change."""
@@ -70,6 +73,9 @@ class PassedPlace(Place):
     def owner(self) -> Any:
         found = _passed.get().get(self)
         return super().owner if found is None else found
+
+    def put(self, array: Any) -> None:
+        self.owner.hold(array)
 
 
 _passed: ContextVar[Mapping[Place, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
