@@ -169,6 +169,12 @@ def rule_changes_argument():
     wend.function(lambda x: f(x))(np.ones(2))
 
 
+def rule_function_assigns():
+    v = wend.Variable(1.0, name="v")
+    f = ruled(lambda x: (x, None), none, lambda x: v.assign(x) * 1.0)
+    wend.function(lambda x: f(x))(2.0)
+
+
 def rule_changes_outer():
     def outer(x):
         def fun(y):
@@ -303,8 +309,9 @@ CASES = {
         rule_bwd_dtype,
         rule_bwd_of_integers,
         rule_changes_argument,
-        rule_changes_outer,
         rule_assigns,
+        rule_function_assigns,
+        rule_changes_outer,
         rule_jvp_tangent_dtype,
         checkpoint_changes_argument,
     ],

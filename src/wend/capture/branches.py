@@ -24,6 +24,7 @@ from wend.trace.recording import Recording, current
 from wend.trace.regions import join_branches
 from wend.trace.tensor_list import is_list
 from wend.trace.tracer import Tracer
+from wend.trace.variable import Variable
 
 Arm = Callable[[], Any]
 
@@ -125,6 +126,9 @@ class _Branch:
                 continue
             if all(is_same(value, self.start[k]) for value in pair):
                 continue
+            if isinstance(pair[0], Variable) and pair[0] is pair[1]:
+                after[k] = pair[0]
+                continue
             found = self._pair(name, pair)
             if found is not None:
                 places.append(k)
@@ -208,9 +212,10 @@ class _Branch:
         labels = [*names, "the value" if self.gives_value else "what it returns"]
         both = [[row[k] for row in rows] for k in (0, 1)]
         flat, treedefs = [], []
-        for own in both:
+        for region, own in zip(regions, both, strict=True):
             leaves, treedef = trees.flatten(own)
-            flat.append([as_array(leaf) for leaf in leaves])
+            with region.active():  # a variable is read where the arm left it
+                flat.append([as_array(leaf) for leaf in leaves])
             treedefs.append(treedef)
         if treedefs[0] != treedefs[1]:
             raise self._structures_differ(rows, labels)

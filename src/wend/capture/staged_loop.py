@@ -173,7 +173,8 @@ class StagedLoop:
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
         leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
-        self.forward_leaves = [as_array(leaf) for leaf in leaves]
+        with self.before.active():
+            self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
         params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
         self.after.open_for(self.boxes)
@@ -265,8 +266,8 @@ class StagedLoop:
                 before.lift(as_type(leaf, t))
                 for leaf, t in zip(self.forward_leaves, self.forward_types, strict=True)
             ]
-        results = self._next_leaves(self.ends)
         with after.active():
+            results = self._next_leaves(self.ends)
             pairs = zip(results, self.types.types, strict=True)
             following = [after.lift(as_type(result, t)) for result, t in pairs]
         start = self.types.start(outer)

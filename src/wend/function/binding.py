@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain, listed
-from wend.eager.dispatch import Staged
+from wend.eager.dispatch import Staged, read
 from wend.function.signature import Arguments, Signature
 from wend.function.spec import TensorSpec
 from wend.trace.arguments import LeafType, leaf_type
@@ -75,6 +75,7 @@ class Binding:
 def _fit_leaf(name: str, spec: Any, leaf: Any, path: str) -> Any:
     if isinstance(leaf, TensorSpec):
         return leaf
+    leaf = read(leaf)  # of a variable what it holds
     array = leaf if isinstance(leaf, Staged) or np.isscalar(leaf) else np.asarray(leaf)
     given = leaf_type(array)
     if isinstance(leaf, (list, tuple)):

@@ -17,6 +17,7 @@ from wend.numpy import creating
 from wend.trace.eager_tape import EagerTape
 from wend.trace.recording import current
 from wend.trace.traced import check_results, owned
+from wend.trace.variable import Variable
 
 
 def runs_eagerly() -> bool:
@@ -56,8 +57,11 @@ class RecordedRun:
         try:
             for k in wrt:
                 type = arguments.types[k]
-                arrays[k] = self.tape.watch_apart(arrays[k], weak=type.weak)
-            self.sources = [arrays[k].value for k in wrt]
+                if isinstance(arrays[k], Variable):
+                    self.tape.watch_variable(arrays[k])
+                else:
+                    arrays[k] = self.tape.watch_apart(arrays[k], weak=type.weak)
+            self.sources = [self.tape.recording.lift(arrays[k]) for k in wrt]
             self.result = arguments.call(fun, arrays)
         finally:
             self.tape.leave()

@@ -58,14 +58,15 @@ def _renamed(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list[Leaf
         dims: list[Dim] = []
         for dim in type.type.shape or ():
             pair = next(rest)
-            if pair is None or (pair == (dim, dim) and dim in SPECIAL):
+            is_kept = type.variable is not None  # a variable keeps its shape
+            if is_kept or pair is None or (pair == (dim, dim) and dim in SPECIAL):
                 dims.append(dim)
                 continue
             if isinstance(pair[1], Symbol) or not {*pair}.isdisjoint(SPECIAL):
                 return None
             dims.append(names.setdefault(pair, new_symbol()))
         shape = None if type.type.shape is None else tuple(dims)
-        found.append(LeafType(TensorType(type.type.dtype, shape), type.weak))
+        found.append(LeafType(TensorType(type.type.dtype, shape), type.weak, type.variable))
     return found if names else None
 
 

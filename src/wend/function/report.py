@@ -73,6 +73,8 @@ def given(arguments: Arguments) -> Given:
 def _type_text(type: LeafType, sizes: dict[Dim, str]) -> str:
     """`f64[3]`, unknown sizes numbered as graphs print them; or `float` for a Python number."""
     dtype, shape = type.type.dtype, type.type.shape
+    if type.variable is not None:
+        return str(type)
     if type.weak:
         return _PYTHON[dtype.kind]
     dims = [
@@ -113,6 +115,8 @@ def _fits(new: LeafType | Hashable, old: LeafType | Hashable) -> bool:
         return True
     if not isinstance(new, LeafType) or not isinstance(old, LeafType) or new.weak != old.weak:
         return False
+    if new.variable != old.variable:
+        return False
     return serves([old], [new], special=False)
 
 
@@ -134,6 +138,10 @@ def _changed(name: str, new: Given, old: Given) -> str:
         if now == before:
             now, before = (f"{now} ({_kind_text(key)})" for key in (mine, theirs))
         return f"{name} is {now}, not {before}"
+    if mine.variable != theirs.variable:
+        if mine.variable is None or theirs.variable is None:
+            return f"{name} is {now}, not {before}"
+        return f"{name} is variable {mine.variable + 1} of the call, not {theirs.variable + 1}"
     if mine.weak or theirs.weak:
         known = {True: "the Python {}", False: "the array {}"}
         return f"{name} is {known[mine.weak].format(now)}, not {known[theirs.weak].format(before)}"

@@ -16,6 +16,7 @@ from wend.function.keys import ByIdentity, key_of
 from wend.function.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
+from wend.trace.variable import Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,10 @@ class Arguments:
     @property
     def family(self) -> Hashable:
         """Equal for calls that differ in sizes only."""
-        kinds = tuple((type.type.dtype, type.type.rank, type.weak) for type in self.types)
+        kinds = tuple(
+            (type.type.dtype, type.type.rank, type.weak) if type.variable is None else type
+            for type in self.types
+        )
         return self.treedef, self.places, kinds, self.rest
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
@@ -156,6 +160,7 @@ class Signature:
         types: list[LeafType] = []
         rest: list[Hashable] = []
         leaves = [native(leaf) for leaf in leaves]
+        variables: dict[int, int] = {}  # passed: id -> which of them
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, _Static):
                 rest.append(self._key(leaf.value, k, treedef))
@@ -164,6 +169,10 @@ class Signature:
             elif isinstance(leaf, TensorSpec):
                 places.append(k)
                 types.append(leaf.leaf_type())
+            elif isinstance(leaf, Variable):
+                places.append(k)
+                number = variables.setdefault(id(leaf), len(variables))
+                types.append(LeafType(leaf.type, variable=number))
             elif is_array_leaf(leaf):
                 places.append(k)
                 types.append(leaf_type(leaf))

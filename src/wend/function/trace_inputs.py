@@ -125,11 +125,12 @@ class TraceInputs:
         for k, name, given, type in zip(
             self.places, self.names, arguments.types, self.types, strict=True
         ):
-            if accepts(type.type, given.type):
+            is_same = given.variable == type.variable
+            if is_same and accepts(type.type, given.type):
                 continue
             cast = given.type.with_dtype(type.type.dtype)
             leaf = arguments.leaves[k]
-            is_number = isinstance(leaf, PYTHON_SCALARS)
+            is_number = is_same and isinstance(leaf, PYTHON_SCALARS)
             if not is_number or not _takes(type, given) or not accepts(type.type, cast):
                 what = f"{self.name} was traced for {name}: {type}, given {given}."
                 raise TypeMismatchError(explain(what, cure=f"cast it, or {_CALL}"))

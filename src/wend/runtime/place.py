@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,13 +43,14 @@ class Place:
 
     def put(self, array: Any) -> None:
         """Let the variable hold an array, or a NumPy scalar."""
-        self.owner.hold(array)
+        owner = self._owner()  # as `self.owner`, but each trip of a loop may come by here
+        if owner is None:
+            raise self._gone()
+        owner.hold(array)
 
     def settle(self, given: Sequence[Any]) -> None:
         """Copy what it holds where it may share memory with arrays that others may change."""
-        owner = self._owner()
-        if owner is None:
-            return
+        owner = self.owner
         array = owner.concrete
         if not isinstance(array, np.ndarray):
             return
@@ -58,6 +62,33 @@ class Place:
     def __repr__(self) -> str:
         owner = self._owner()
         return "the place of a variable that is gone" if owner is None else f"the place of {owner}"
+
+
+class PassedPlace(Place):
+    """The place of a variable that is an argument: in each run another one."""
+
+    __slots__ = ()
+
+    @property
+    def owner(self) -> Any:
+        found = _passed.get().get(self)
+        return super().owner if found is None else found
+
+    def put(self, array: Any) -> None:
+        self.owner.hold(array)
+
+
+_passed: ContextVar[Mapping[Place, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
+
+
+@contextmanager
+def passing(variables: Mapping[Place, Any]) -> Iterator[None]:
+    """Let places be those of variables that are passed, while this block runs."""
+    token = _passed.set({**_passed.get(), **variables})
+    try:
+        yield
+    finally:
+        _passed.reset(token)
 
 
 def _may_change(array: Any) -> bool:

@@ -15,12 +15,21 @@ from wend.ir.types import ListType, TensorType
 
 @dataclass(frozen=True, slots=True)
 class LeafType:
-    """The type a leaf of a pytree is traced as; weak: a Python scalar (D4)."""
+    """The type a leaf of a pytree is traced as.
+
+    Attributes:
+        type: dtype and shape.
+        weak: whether it is a Python scalar (D4).
+        variable: of a `Variable`, which one of those that are passed.
+    """
 
     type: TensorType
     weak: bool = False
+    variable: int | None = None
 
     def __str__(self) -> str:
+        if self.variable is not None:
+            return f"Variable {self.type}"
         return f"{self.type}{' (weak)' if self.weak else ''}"
 
 

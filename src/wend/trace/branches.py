@@ -100,7 +100,7 @@ def _branch(
         with region.active():
             results.append(branch(*operands))
         recordings.append(region)
-    leaves, treedef = _same_structure(where, results, roles)
+    leaves, treedef = _same_structure(where, recordings, results, roles)
     types = agree(where, leaves, trees.paths(treedef, "result"), roles)
     values = []
     for region, own in zip(recordings, leaves, strict=True):
@@ -115,7 +115,7 @@ def _branch(
 
 
 def _same_structure(
-    where: str, results: Sequence[Any], roles: Sequence[str]
+    where: str, regions: Sequence[Recording], results: Sequence[Any], roles: Sequence[str]
 ) -> tuple[list[list[Any]], trees.TreeDef]:
     leaves, treedef = trees.flatten(results[0])
     found = [leaves]
@@ -135,7 +135,11 @@ def _same_structure(
     paths = trees.paths(treedef, "result")
     for own in found:
         check_leaves(where, own, paths)
-    return [[as_array(leaf) for leaf in own] for own in found], treedef
+    arrays = []
+    for region, own in zip(regions, found, strict=True):
+        with region.active():  # a variable is read where the branch left it
+            arrays.append([as_array(leaf) for leaf in own])
+    return arrays, treedef
 
 
 def agree(

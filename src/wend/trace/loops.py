@@ -162,8 +162,7 @@ class _Loop:
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
         after, carry = self._open("after", "the body", outer)
         with after.active():
-            result = self.body_fun(carry)
-        return after, self.types.leaves_of(result)
+            return after, self.types.leaves_of(self.body_fun(carry))
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:

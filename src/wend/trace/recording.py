@@ -319,13 +319,20 @@ class Recording(Recorder):
             here = here.parent
         return False
 
+    def pass_variable(self, variable: Any, box: Tracer) -> None:
+        """Let an argument be what a variable holds, that stands for the one that is passed."""
+        self.variables[id(variable)] = variable, box
+        self._array_params[id(variable)] = box.value
+
     def assigned_variables(self) -> list[tuple[Any, Value]]:
         """The variables that the function changes, with what they hold in the end."""
         if self.frozen is not None:
             return []
         params = self._array_params
         found = self.variables.values()
-        return [(v, box.value) for v, box in found if box.value != params.get(id(v))]
+        own = {id(param) for param in self.b.params}  # of variables that are passed
+        changed = [(v, box.value) for v, box in found if box.value != params.get(id(v))]
+        return [(v, value) for v, value in changed if id(params.get(id(v))) not in own]
 
     def _tell_tapes(self, variable: Any) -> None:
         here: Recording | None = self

@@ -194,7 +194,7 @@ class _Scan:
             ys, ys_tree = trees.flatten(result[1])
             check_leaves(self.where, ys, trees.paths(ys_tree, "y"))
             ys = [as_array(y) for y in ys]
-        return after, following, self.types.leaves_of(result[0]), ys, ys_tree
+            return after, following, self.types.leaves_of(result[0]), ys, ys_tree
 
     def _stack(self, list: Value, like: Value, body: Recording) -> Tracer:
         b, outer = self.outer.b, self.outer

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import ShapeError, TypeMismatchError, explain, tell_where
+from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain, tell_where
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
-from wend.runtime.place import Place
+from wend.passes.stores import with_places
+from wend.runtime.place import Place, passing
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
-from wend.trace.creation import Creation, Initialiser, initialise, initialise_in
+from wend.trace.creation import Creation, Initialiser, described, initialise, initialise_in
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 from wend.trace.variable import Variable
@@ -39,6 +41,7 @@ class Traced:
             that.
         notes: what `explain` tells of it: the loops that Python ran.
         pending: what gives variables their first values, at the next call.
+        passed: the places of variables that are arguments, and which arguments they are.
     """
 
     graph: Graph
@@ -50,6 +53,8 @@ class Traced:
     stored: tuple[Place, ...] = ()
     notes: tuple[str, ...] = ()
     pending: list[Initialiser] = field(default_factory=list)
+    passed: tuple[tuple[Place, int], ...] = ()
+    _copies: dict[Any, Graph] = field(default_factory=dict)
 
     @property
     def bindings(self) -> tuple[Any, ...]:
@@ -72,20 +77,48 @@ class Traced:
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
         arguments = self.arguments(leaves)
-        results = execute(arguments)
+        if self.passed:
+            with self._passing(leaves):
+                results = execute(arguments)
+        else:
+            results = execute(arguments)
         found = self.rebuild(owned(results, arguments))
         changed = results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
-            np.copyto(leaves[k], value)
+            if isinstance(leaves[k], Variable):
+                _hold(leaves[k], value)
+            else:
+                np.copyto(leaves[k], value)
         self.assign(results)
         return found
+
+    def _passing(self, leaves: Sequence[Any]) -> AbstractContextManager[None]:
+        """Let stores be to the variables that are passed.
+
+        Raises:
+            VariableError: one is also used as it is, and one of the two is assigned to.
+        """
+        self._check_passed(leaves)
+        return passing({place: leaves[k] for place, k in self.passed})
+
+    def _check_passed(self, leaves: Sequence[Any]) -> None:
+        for _, k in self.passed:
+            place = leaves[k].place
+            is_captured = any(x is place for x in self.captured)
+            if is_captured and (k in self.written or place in self.stored):
+                raise VariableError(
+                    explain(
+                        f"{described(leaves[k])} is passed to {self.graph.name}, which also uses "
+                        "it from outside and assigns to it.",
+                        cure="let the function use it in one of the two ways.",
+                    )
+                )
 
     def assign(self, results: Sequence[Any]) -> None:
         """Let variables hold what results of the graph say, if the run did not store it."""
         held = results[len(self.result_types) + len(self.written) :]
         for variable, value in zip(self.assigned, held, strict=False):
-            if variable.concrete is not value:  # else the run has stored it
-                variable.store(value)
+            _hold(variable, value)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -105,6 +138,17 @@ class Traced:
     def rebuild(self, results: Sequence[Any]) -> Any:
         """What the function returns, from results of the graph."""
         return trees.unflatten(self.result_tree, list(results[: len(self.result_types)]))
+
+    def _passed_to(self, graph: Graph, leaves: Sequence[Any]) -> Graph:
+        """The graph with stores to the variables that are passed; equal calls share it."""
+        if not self.passed:
+            return graph
+        self._check_passed(leaves)
+        places: dict[Place, Place] = {mine: leaves[k].place for mine, k in self.passed}
+        key = graph, *places.values()
+        if key not in self._copies:
+            self._copies[key] = with_places(graph, places)
+        return self._copies[key]
 
     def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
         """Record a call of it, and return what it returns, traced."""
@@ -133,7 +177,12 @@ class Traced:
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
         more = [outer.lift(x) for x in given]
-        node = outer.call(graph, [*arguments, *world, *bindings, *more], backend)
+        operands = [*arguments, *world, *bindings, *more]
+        if self.passed and outer.runs_now():
+            with self._passing(leaves):
+                node = outer.call(graph, operands, backend)
+        else:
+            node = outer.call(self._passed_to(graph, leaves), operands, backend)
         changed = node.results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
             _write(outer, leaves[k], value)
@@ -145,8 +194,17 @@ class Traced:
         return node
 
 
+def _hold(variable: Variable, value: Any) -> None:
+    """Let a variable hold what a run says, if the run did not store it."""
+    if variable.concrete is not value:
+        variable.store(value)
+
+
 def _write(outer: Recording, leaf: Any, value: Value) -> None:
-    """Change an array in place that a called function has changed."""
+    """Change an array in place that a called function has changed, or a variable."""
+    if isinstance(leaf, Variable):
+        outer.hold_variable(leaf, value)
+        return
     found: Any = outer.wrap(value)
     if outer.runs_now() and not isinstance(leaf, Staged):
         _write_now(leaf, found)
@@ -225,9 +283,10 @@ def trace_function(
         recording.param(type.type, weak=type.weak, name=label)
         for type, label in zip(types, labels, strict=True)
     ]
+    given, passed = _with_variables(recording, types, leaves)
     with recording.active():
         try:
-            result = call(fun, leaves)
+            result = call(fun, given)
         except ShapeError as error:
             tell_where(error, at(raised_at(error)))
             raise
@@ -264,7 +323,26 @@ def trace_function(
         places,
         tuple(recording.notes),
         [] if creation is None else creation.pending,
+        passed,
     )
+
+
+def _with_variables(
+    recording: Recording, types: Sequence[LeafType], leaves: Sequence[Tracer]
+) -> tuple[list[Any], tuple[tuple[Place, int], ...]]:
+    """The leaves with a variable in place of each that is one; one for those that are the same."""
+    given: list[Any] = list(leaves)
+    made: dict[int, Variable] = {}
+    passed = []
+    for k, type in enumerate(types):
+        if type.variable is None:
+            continue
+        if type.variable not in made:
+            made[type.variable] = variable = Variable.passed(type.type, leaves[k].value.name)
+            recording.pass_variable(variable, leaves[k])
+            passed.append((variable.place, k))
+        given[k] = made[type.variable]
+    return given, tuple(passed)
 
 
 def _tensor(value: Value) -> TensorType:

@@ -17,7 +17,7 @@ from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType, accepts
 from wend.numpy import elementwise as ew
-from wend.runtime.place import Place
+from wend.runtime.place import PassedPlace, Place
 from wend.trace.creation import create
 from wend.trace.reading import call_function, call_ufunc
 
@@ -126,6 +126,15 @@ class Variable(Staged):
         self._type = TensorType(array.dtype, array.shape)
         self.store(array)
 
+    @classmethod
+    def passed(cls, type: TensorType, name: str | None) -> Variable:
+        """What stands for a variable that is passed, in the trace of the function."""
+        found = cls.__new__(cls)
+        found.name, found.trainable, found.version = name, True, next(_numbers)
+        found.made, found.initial, found._array, found._type = None, None, None, type
+        found.place = PassedPlace(found, functools.partial(_gone, name, None))
+        return found
+
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         if self._array is None:
@@ -170,7 +179,7 @@ class Variable(Staged):
 
     def hold(self, array: Any) -> None:
         """Hold an array itself; for graphs that run (see `Place`)."""
-        self._array = array if not isinstance(array, np.ndarray) or array.ndim else array[()]
+        self._array = array if type(array) is not np.ndarray or array.ndim else array[()]
         self.version = next(_numbers)
 
     def read(self) -> Any:
@@ -220,12 +229,33 @@ class Variable(Staged):
         return self
 
     def assign_add(self, value: Any) -> Variable:
-        """Hold the sum of what it holds and `value`."""
-        return self.assign(ew.add(self.read(), value))
+        """Hold the sum of what it holds and `value`.
+
+        Raises:
+            TypeMismatchError: the sum has another dtype or shape; the message names the variable.
+        """
+        return self.assign(self._changed(ew.add, value, "added to"))
 
     def assign_sub(self, value: Any) -> Variable:
-        """Hold the difference of what it holds and `value`."""
-        return self.assign(ew.subtract(self.read(), value))
+        """Hold the difference of what it holds and `value`.
+
+        Raises:
+            TypeMismatchError: it has another dtype or shape; the message names the variable.
+        """
+        return self.assign(self._changed(ew.subtract, value, "subtracted from"))
+
+    def _changed(self, function: Callable[[Any, Any], Any], value: Any, what: str) -> Any:
+        if isinstance(value, (list, tuple)):
+            value = np.asarray(value, self.dtype)
+        value = as_array(value)
+        try:
+            found = function(self.read(), value)
+        except ValueError as error:  # the shapes do not go together
+            raise self._unfit(tensor_type(value), what) from error
+        given = tensor_type(found)
+        if given.dtype != self.dtype or not accepts(self.type, given):
+            raise self._unfit(tensor_type(value), what)
+        return found
 
     def _fitted(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -236,15 +266,17 @@ class Variable(Staged):
             value = cast(value, self.dtype)
             found = tensor_type(value)
         if found.dtype != self.dtype or not accepts(self.type, found):
-            name = f"Variable {self.name!r}" if self.name else "a Variable"
-            raise TypeMismatchError(
-                explain(
-                    f"{name} holds {self.type}; {found} is assigned to it.",
-                    cure="cast it with .astype, or reshape it; a variable keeps its dtype and "
-                    "shape.",
-                )
-            )
+            raise self._unfit(found, "assigned to")
         return value
+
+    def _unfit(self, found: TensorType, what: str) -> Exception:
+        name = f"Variable {self.name!r}" if self.name else "a Variable"
+        return TypeMismatchError(
+            explain(
+                f"{name} holds {self.type}; {found} is {what} it.",
+                cure="cast it with .astype, or reshape it; a variable keeps its dtype and shape.",
+            )
+        )
 
     # NumPy's protocols and Python's: those of what it holds
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
