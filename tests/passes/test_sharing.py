@@ -198,3 +198,13 @@ def test_bodies_of_bodies_are_shared():
         fun = wend.function(lambda x, inner=fun: inner(inner(x)))
     assert fun(1.0) == 65.0
     assert bodies(fun.get_concrete_function(1.0).graph) == 6
+
+
+def test_a_derivation_transposes_a_callee_once(monkeypatch):
+    """Not only are bodies shared in the end: they are made once."""
+    monkeypatch.setattr("wend.autodiff.vjp.share_callees", lambda graph: graph)
+    counts = [
+        bodies(vjp(repeated(looping, n).get_concrete_function(one).graph, [0], [0]).forward)
+        for n in (4, 7)
+    ]
+    assert counts[0] == counts[1]

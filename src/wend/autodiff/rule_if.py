@@ -74,21 +74,58 @@ def _pull_back_branches(
     flags = [operand in this.active for operand in operands]
     ready = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
     seeds = {i: _seed_type(types[i], ready[i]) for i in ready}
-    done = [_transpose_branch(t, branch, flags, seeds) for branch in branches]
-    wanted = [j for j in range(len(operands)) if any(d.grads[j] is not ZERO for d in done)]
-    if not wanted:
+    adjoint = _adjoint_of(t, branches, flags, seeds)
+    if not adjoint.wanted:
         return
-    slots = _share_slots(done)
     scratch = Build("")
     scratch.source = node.source
-    forward = make(scratch, operands, [_forward_branch(d, slots) for d in done])
+    forward = make(scratch, operands, adjoint.forward)
     this.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
-    used = [j for j, _ in enumerate(operands) if any(_param(d, j) in d.reads for d in done)]
-    given = [*residuals, *(operands[j] for j in used), *ready.values()]
-    backward = make(b, given, [_backward_branch(d, residuals, used, wanted) for d in done])
-    for j, ct in zip(wanted, backward.results, strict=True):
+    given = [*residuals, *(operands[j] for j in adjoint.used), *ready.values()]
+    backward = make(b, given, adjoint.backward([residual.type for residual in residuals]))
+    for j, ct in zip(adjoint.wanted, backward.results, strict=True):
         this.cts.add(b, operands[j], ct)
+
+
+class _Adjoint:
+    """What branches become, where some operands are active and some results have cotangents.
+
+    Attributes:
+        forward: the branches with their residuals as further results.
+        wanted: the operands, by position, that are given a cotangent.
+        used: those that a backward branch reads.
+    """
+
+    def __init__(self, done: Sequence[_Branch]) -> None:
+        self._done = done
+        places = range(len(done[0].grads))
+        self.wanted = [j for j in places if any(d.grads[j] is not ZERO for d in done)]
+        self.used = [j for j in places if any(_param(d, j) in d.reads for d in done)]
+        slots = _share_slots(done)
+        self.forward = [_forward_branch(d, slots) for d in done]
+        self._backward: dict[tuple[Type, ...], list[Graph]] = {}
+
+    def backward(self, residuals: Sequence[Type]) -> list[Graph]:
+        """The backward branches, for residuals whose sizes are called so."""
+        key = tuple(residuals)
+        if key not in self._backward:
+            self._backward[key] = [
+                _backward_branch(d, residuals, self.used, self.wanted) for d in self._done
+            ]
+        return self._backward[key]
+
+
+def _adjoint_of(
+    t: Transposer, branches: Sequence[Graph], flags: Sequence[bool], seeds: Mapping[int, Type]
+) -> _Adjoint:
+    """The adjoint of branches; of a graph that is called again the one that there is."""
+    key = tuple(branches), tuple(flags), tuple(seeds.items())
+    known = {} if t.known is None else t.known
+    if key not in known:
+        known[key] = _Adjoint([_transpose_branch(t, branch, flags, seeds) for branch in branches])
+    found: _Adjoint = known[key]
+    return found
 
 
 def _seed_type(result: Type, ct: Value) -> Type:
@@ -150,11 +187,11 @@ def _forward_branch(done: _Branch, slots: Sequence[Type]) -> Graph:
 
 
 def _backward_branch(
-    done: _Branch, residuals: Sequence[Value], used: Sequence[int], wanted: Sequence[int]
+    done: _Branch, residuals: Sequence[Type], used: Sequence[int], wanted: Sequence[int]
 ) -> Graph:
     b = Build(done.this.b.name)
     mapping: dict[Value, Value] = {}
-    params = [b.param(residual.type) for residual in residuals]
+    params = [b.param(type) for type in residuals]
     for j in used:
         mapping[_param(done, j)] = b.param(_param(done, j).type)
     for ct in done.cts:

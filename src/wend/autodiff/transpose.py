@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangent, Cotangents
@@ -53,10 +53,19 @@ RegionRule: TypeAlias = Callable[["Transposer", Pass, Node, Sequence[Cotangent]]
 
 
 class Transposer:
-    """Reverse mode over nodes; `region_rules` handle those that hold regions."""
+    """Reverse mode over nodes; `region_rules` handle those that hold regions.
 
-    def __init__(self, region_rules: Mapping[Op, RegionRule]) -> None:
-        self.region_rules = region_rules
+    `known`: what graphs that are called have become, for calls of the same; None: not kept.
+    """
+
+    def __init__(
+        self, region_rules: Mapping[Op, RegionRule], known: dict[Any, Any] | None = None
+    ) -> None:
+        self.region_rules, self.known = region_rules, known
+
+    def remembering(self) -> Transposer:
+        """The same for one derivation, in which each callee is transposed once."""
+        return Transposer(self.region_rules, {})
 
     def pull_back(self, this: Pass, nodes: Sequence[Node]) -> None:
         """Move the cotangents of all results to where they came from."""

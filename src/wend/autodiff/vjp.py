@@ -108,7 +108,7 @@ def _differentiate(
     seeds = [b.param(MaybeType(types[i]) if i in unknown else types[i]) for i in seeded]
     for i, seed in zip(seeded, seeds, strict=True):
         this.seed(graph.results[i], seed)
-    _transposer.pull_back(this, graph.nodes)
+    _transposer.remembering().pull_back(this, graph.nodes)
     grads = {i: this.cts.get(graph.params[i]) for i in wrt}
     found = [
         ct if unknown or in_blocks else b.instantiate(ct, graph.params[i])

@@ -21,17 +21,17 @@ class FrozenCaptures:
 
     def __init__(self, b: Build, name: str) -> None:
         self.b, self.name = b, name
-        self._known: dict[int, tuple[Any, bytes, Value]] = {}  # the array is kept, so is its id
+        # The array is kept, so its id stays its own; with it what it held.
+        self._known: dict[int, tuple[Any, np.ndarray, Value]] = {}
 
     def array(self, array: Any) -> Value:
         """The constant for an array."""
-        held = np.asarray(array)
-        contents = held.tobytes()
-        known = self._known.get(id(array))
-        if known is not None and known[1] == contents and known[2].tensor.shape == held.shape:
-            return known[2]
-        value = self.b.constant(held)
-        self._known[id(array)] = array, contents, value
+        _, then, value = self._known.get(id(array), (None, None, None))
+        if value is not None and then is not None and _is_same(then, np.asarray(array)):
+            return value
+        value = self.b.constant(array)
+        assert value.node is not None
+        self._known[id(array)] = array, value.node.attrs["value"], value
         return value
 
     def variable(self, variable: Any, is_assigned: Callable[[Any], bool]) -> Value:
@@ -60,6 +60,11 @@ class FrozenCaptures:
                 cure="return the new value and assign it outside, or leave out capture_by_value.",
             )
         )
+
+
+def _is_same(then: np.ndarray, now: np.ndarray) -> bool:
+    """Whether an array holds what it did, to the bit: −0 is not 0, and NaN is itself."""
+    return then.shape == now.shape and then.tobytes() == now.tobytes()
 
 
 def _named(variable: Any) -> str:
