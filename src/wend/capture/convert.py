@@ -47,6 +47,7 @@ from wend.capture.plain import (
     MARKED,
     WITHOUT_SOURCE,
 )
+from wend.capture.reads import note, note_method
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
@@ -119,11 +120,13 @@ def _check_kind(fun: Any) -> None:
 def captured(fun: Any) -> Any:
     """A function whose control flow can be recorded; anything else as it is."""
     if isinstance(fun, types.MethodType):
+        note_method(fun.__func__, fun.__self__)
         return types.MethodType(captured(fun.__func__), fun.__self__)
     if isinstance(fun, functools.partial):
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
+    note(fun)
     if fun.__code__ in CAPTURED:
         return fun
     if getattr(fun, "__wend_do_not_capture__", False):
@@ -142,6 +145,7 @@ def _capture_object(fun: Any) -> Any:
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
         return fun
+    note_method(method, fun)
     return types.MethodType(captured(method), fun)
 
 
@@ -149,6 +153,7 @@ def attribute(owner: Any, name: str) -> Any:
     """`owner.name`, through a captured getter where it is a property of a user's class."""
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property) and is_plain_function(found.fget):
+        note_method(found.fget, owner)
         return captured(found.fget)(owner)
     return getattr(owner, name)
 

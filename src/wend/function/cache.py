@@ -9,13 +9,16 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wend.base.config import settings
 from wend.base.errors import explain
 from wend.base.source import Source, user_source
+from wend.capture.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction
 from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
 from wend.function.keys import held_weakly
 from wend.function.report import Given, given, nearest
 from wend.function.signature import Arguments
+from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -40,6 +43,7 @@ class Trace:
         special: whether its unknown sizes may be 0 or 1: where the user asked for them.
         notes: what else there is to tell of it.
         held: weak references to objects without which it is of no use.
+        watch: looks whether the Python values that it read have changed.
     """
 
     concrete: ConcreteFunction
@@ -50,11 +54,15 @@ class Trace:
     special: bool = True
     notes: tuple[str, ...] = ()
     held: list[Any] = field(default_factory=list)
+    watch: Watch = field(default_factory=lambda: Watch(Reads()))
 
     def lines(self, number: int) -> list[str]:
         """The lines about it of `explain`."""
         at = f", at {self.where.short}" if self.where is not None else ""
-        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes)]
+        read, changes = self.watch.reads.texts(), self.watch.reads.changes()
+        more = [f"reads {', '.join(read)}"] if read else []
+        more += [f"goes on with what was: {change}" for change in changes]
+        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
 
 
 def _indented(*lines: str) -> list[str]:
@@ -80,6 +88,9 @@ class TraceCache:
         self.name, self.make, self.policy = name, make, policy
         self.traces: dict[Hashable, Trace] = {}
         self.gone = 0  # traces whose objects are gone
+        self.outdated = 0  # traces that read what has changed
+        self._changes: list[Change] = []  # what had changed of the last of those
+        self._told = Told(name)
         self.calls = 0
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
@@ -91,13 +102,45 @@ class TraceCache:
 
     def count(self) -> int:
         """How many traces have been made."""
-        return len(self.traces) + self.gone
+        return len(self.traces) + self.gone + self.outdated
 
     def find(self, key: Hashable) -> Trace | None:
         """The trace that is known to serve a key."""
         self.calls += 1
         found = self.traces.get(key) or self._serving.get(key)
         return found if found is not None and _is_alive(found.concrete) else None
+
+    def is_outdated(self, trace: Trace, *, look: bool = False) -> bool:
+        """Whether a trace was dropped, for Python values that it read have changed.
+
+        Without `config(watch_globals=True)` it is kept, and a warning tells of them.
+
+        Args:
+            trace: the trace.
+            look: whether to look at this call whatever happened at earlier ones.
+        """
+        drops = settings().watch_globals
+        if not (drops or look or trace.watch.is_due()):
+            return False
+        changes = trace.watch.reads.changes()
+        if not changes:
+            return False
+        if not drops:
+            self._told.tell(changes)
+            return False
+        with TRACING:
+            for key, found in self.traces.copy().items():
+                if found is trace:
+                    del self.traces[key]
+                    self.outdated += 1
+                    self._changes = changes
+            self._serving.clear()
+        return True
+
+    def tell_of_changes(self) -> None:
+        """Look at all traces: a new one was made, so that looking costs nothing beside."""
+        for trace in self.traces.copy().values():
+            self.is_outdated(trace, look=True)
 
     def find_or_make(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
         """The trace that serves these arguments, and a warning if there are too many."""
@@ -174,11 +217,13 @@ class TraceCache:
     ) -> Trace:
         """A new trace; `asked`: what was called with, where more than that is traced for."""
         where = user_source()
-        concrete = self.make(arguments)
+        with reading() as found:
+            concrete = self.make(arguments)
         own = given(arguments)
         reason = self._reason(own if asked is None else given(asked))
         special = asked is None and current() is None  # within a trace sizes are not the user's
         trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
+        trace.watch = Watch(found.finished())
         if asked is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
@@ -202,6 +247,9 @@ class TraceCache:
         self._serving.clear()
 
     def _reason(self, own: Given) -> str:
+        changes, self._changes = self._changes, []
+        if changes:
+            return f"what an earlier trace read has changed: {'; '.join(map(str, changes))}"
         earlier = [trace.given for trace in self.traces.copy().values()]
         gone = [] if self._last_gone is None else [self._last_gone]
         found = nearest(own, [*earlier, *gone])
@@ -237,6 +285,8 @@ class TraceCache:
             found += trace.lines(number)
         if self.gone:
             found.append(f"and {self.gone} whose arguments are gone")
+        if self.outdated:
+            found.append(f"and {self.outdated} that read what has changed")
         return found
 
 

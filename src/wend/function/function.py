@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack, overload
@@ -12,15 +12,17 @@ from typing import Any, TypedDict, Unpack, overload
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
-from wend.base.source import is_own, user_source
+from wend.base.source import is_own
 from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
+from wend.capture.reads import include, note
 from wend.function.binding import Binding
 from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
 from wend.function.signature import Arguments, Signature
+from wend.function.stale import warn
 from wend.trace.arguments import is_array_leaf
 from wend.trace.recording import current
 from wend.trace.traced import trace_function
@@ -206,15 +208,16 @@ class Function:
 
     def _trace_for(self, arguments: Arguments) -> Trace:
         key = arguments.key if self.input_signature is None else None  # one signature, one trace
+        within = current() is not None
         found = self._cache.find(key)
-        if found is not None:
-            return found
-        made, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
-        if warning is not None:
-            where = user_source()
-            file, line = (where.file, where.line) if where is not None else (__file__, 1)
-            warnings.warn_explicit(warning, RetraceWarning, file, line)
-        return made
+        while found is None or self._cache.is_outdated(found, look=within):
+            found, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
+            if warning is not None:
+                warn(RetraceWarning, warning)
+            self._cache.tell_of_changes()
+        if within:
+            include(found.watch.reads)
+        return found
 
 
 class BoundFunction:
@@ -274,6 +277,9 @@ class Tracing:
         self.binding, self.backend = binding, backend
 
     def __call__(self, arguments: Arguments) -> ConcreteFunction:
+        plain = inspect.unwrap(self.fun)
+        if isinstance(plain, types.FunctionType):
+            note(plain, **arguments.objects())
         traced = trace_function(
             capture(self.fun) if self.capture else self.fun,
             arguments.types,

@@ -57,6 +57,15 @@ class Arguments:
     def arrays(self) -> list[Any]:
         return [self.leaves[k] for k in self.places]
 
+    def objects(self) -> dict[str, Any]:
+        """The arguments that are objects, by name: neither traced nor made of other things."""
+        traced = {*self.places}
+        return {
+            name: leaf
+            for k, (name, leaf) in enumerate(zip(self.all_names(), self.leaves, strict=True))
+            if k not in traced and name.isidentifier()
+        }
+
     def names(self) -> list[str]:
         """How each traced leaf is reached from the arguments: `state['x']`."""
         found = self.all_names()
