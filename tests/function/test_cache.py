@@ -219,11 +219,13 @@ def left_by(count):
     return sys.getallocatedblocks() - before
 
 
+@pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
 def test_functions_that_are_thrown_away_leave_nothing():
     assert left_by(700) < 500  # less than one for each
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
 def test_10_000_functions_that_are_thrown_away_leave_nothing():
     assert left_by(10_000) < 500
 

@@ -14,7 +14,7 @@ from typing import Any
 from wend.capture.calls import is_library
 from wend.capture.marks import MISSING, Mark, mark, short
 from wend.capture.mentioned import Path, mentioned
-from wend.capture.plain import CAPTURED
+from wend.capture.plain import is_captured
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def note(fun: types.FunctionType, **owners: Any) -> None:
     """Tell the trace under way that it runs a function; `owners`: objects it is given, by name."""
     found = _reading.get()
     # Functions that captured code makes are part of the code of what made them.
-    if found is None or fun.__code__ in CAPTURED or is_library(fun.__code__.co_filename):
+    if found is None or is_captured(fun.__code__) or is_library(fun.__code__.co_filename):
         return
     found.add(fun, owners)
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wend.base.config import settings
-from wend.base.errors import explain
 from wend.base.source import Source, user_source
 from wend.capture.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction
 from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
-from wend.function.keys import held_weakly
+from wend.function.keys import held_weakly, plain_key
 from wend.function.report import Given, given, nearest
+from wend.function.retraces import Retraces
 from wend.function.signature import Arguments
 from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
@@ -27,7 +26,6 @@ from wend.trace.tracer import Tracer
 TRACING = threading.RLock()
 
 _REMEMBERED = 1024  # which trace serves a call: of that many signatures
-_OFTEN, _RECENT = 5, 10  # so many traces in so many calls are worth a warning
 
 
 @dataclass
@@ -77,6 +75,7 @@ class TraceCache:
         make: traces the function for arguments.
         policy: `reduce_retracing`: False: a trace for each shape; "auto": sizes that have differed
             become unknown; True: sizes are unknown from the first.
+        fun: the Python function, if it is the user's.
     """
 
     def __init__(
@@ -84,6 +83,7 @@ class TraceCache:
         name: str,
         make: Callable[[Arguments], ConcreteFunction],
         policy: bool | str = "auto",
+        fun: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.make, self.policy = name, make, policy
         self.traces: dict[Hashable, Trace] = {}
@@ -91,14 +91,13 @@ class TraceCache:
         self.outdated = 0  # traces that read what has changed
         self._changes: list[Change] = []  # what had changed of the last of those
         self._told = Told(name)
-        self.calls = 0
+        self.retraces = Retraces(name, fun)
+        self._calls = self.retraces.calls
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
+        self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
-        # At which calls the last traces were made, and why.
-        self._recent: deque[tuple[int, str]] = deque(maxlen=_OFTEN)
         self._last_gone: Given | None = None
         self._depth = 0  # how many traces are under way
-        self._has_warned = False
 
     def count(self) -> int:
         """How many traces have been made."""
@@ -106,9 +105,28 @@ class TraceCache:
 
     def find(self, key: Hashable) -> Trace | None:
         """The trace that is known to serve a key."""
-        self.calls += 1
+        self._calls.count += 1
         found = self.traces.get(key) or self._serving.get(key)
         return found if found is not None and _is_alive(found.concrete) else None
+
+    def find_plain(self, arguments: Sequence[Any]) -> Trace | None:
+        """The trace that is known to serve arguments which are arrays and numbers, by position.
+
+        Outside of other traces only.
+        """
+        found = self._plain.get(plain_key(arguments))
+        if found is None or self.is_outdated(found):
+            return None
+        self._calls.count += 1
+        return found
+
+    def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
+        """Note which trace serves such arguments."""
+        key = plain_key(arguments)
+        if key is not None and trace.concrete.traced.is_closed():
+            if len(self._plain) >= _REMEMBERED:
+                self._plain.clear()
+            self._plain[key] = trace
 
     def is_outdated(self, trace: Trace, *, look: bool = False) -> bool:
         """Whether a trace was dropped, for Python values that it read have changed.
@@ -135,6 +153,7 @@ class TraceCache:
                     self.outdated += 1
                     self._changes = changes
             self._serving.clear()
+            self._plain.clear()
         return True
 
     def tell_of_changes(self) -> None:
@@ -145,7 +164,7 @@ class TraceCache:
     def find_or_make(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
         """The trace that serves these arguments, and a warning if there are too many."""
         with TRACING:
-            self.calls -= 1  # counted already
+            self._calls.count -= 1  # counted already
             found = self.find(key) or self._more_general(arguments)
             if found is not None:
                 if key not in self.traces:
@@ -160,8 +179,7 @@ class TraceCache:
                 self._depth -= 1
             if self._depth:
                 return made, None  # it calls itself: that is one call of the user's
-            self._recent.append((self.calls, made.reason))
-            return made, self._warning()
+            return made, self.retraces.traced(made.reason)
 
     def _more_general(self, arguments: Arguments) -> Trace | None:
         """The trace with the fewest unknown sizes that takes the arguments."""
@@ -245,6 +263,7 @@ class TraceCache:
             self.gone += 1
             self._last_gone = found.given
         self._serving.clear()
+        self._plain.clear()
 
     def _reason(self, own: Given) -> str:
         changes, self._changes = self._changes, []
@@ -260,23 +279,6 @@ class TraceCache:
             return f"what trace {number + 1} captures belongs to an outer trace that has ended"
         which = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
         return f"unlike {which}: {'; '.join(differences)}"
-
-    def _warning(self) -> str | None:
-        """What to warn of, once: many of the recent calls were traced."""
-        if self._has_warned or len(self._recent) < _OFTEN:
-            return None
-        calls = self.calls - self._recent[0][0] + 1
-        if calls > _RECENT:
-            return None
-        self._has_warned = True
-        return explain(
-            f"{self.name} was traced {_OFTEN} times in its last {calls} calls: each costs what "
-            "many calls do.",
-            *[reason for _, reason in self._recent],
-            cure="pass arrays in place of values that change, and the same functions and objects "
-            "each time; leave out static_argnums; declare unknown sizes by input_signature. "
-            "f.explain() tells of every trace.",
-        )
 
     def lines(self) -> list[str]:
         """What `explain` tells of the traces."""

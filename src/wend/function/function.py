@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from wend.base.source import is_own
 from wend.capture.convert import capture
 from wend.capture.guard import user_traceback
 from wend.capture.reads import include, note
+from wend.eager.dispatch import recorder
 from wend.function.binding import Binding
 from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
@@ -78,12 +80,31 @@ class Function:
         self._binding = Binding(self.name, self.signature, self.input_signature)
         trace = Tracing(python_function, self.name, capture, self._binding, backend)
         policy = reduce_retracing if input_signature is None else False
-        self._cache = TraceCache(self.name, trace, policy)
+        users = None if _is_own(python_function) else python_function
+        self._cache = TraceCache(self.name, trace, policy, users)
         self._of_instances: dict[int, tuple[Any, Function]] = {}
+        self._options: dict[str, Any] = {
+            "input_signature": self.input_signature,
+            "static_argnames": sorted(self.signature.static),
+            "capture": capture,
+            "reduce_retracing": reduce_retracing,
+            "backend": backend,
+            "name": self.name,
+            "eagerly": eagerly,
+            "is_method": is_method,
+        }
         functools.update_wrapper(self, python_function, updated=())
 
     def __repr__(self) -> str:
         return f"<wend.function {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where it is what its name stands for; else anew, without traces."""
+        name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", "")
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (_remade, (self.python_function, self._options))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -104,17 +125,7 @@ class Function:
             reference = weakref.ref(instance, lambda _: made.pop(number, None))
         except TypeError:  # it cannot be held weakly: its traces are with those of all
             return self
-        own = Function(
-            self.python_function,
-            input_signature=self.input_signature,
-            static_argnames=sorted(self.signature.static),
-            capture=self.capture,
-            reduce_retracing=self.reduce_retracing,
-            backend=self.backend,
-            name=self.name,
-            eagerly=self.eagerly,
-            is_method=True,
-        )
+        own = Function(self.python_function, **{**self._options, "is_method": True})
         return made.setdefault(number, (reference, own))[1]
 
     @property
@@ -170,6 +181,19 @@ class Function:
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own = 1 if self.signature.is_method else 0
+        if not kwargs and recorder.get() is None:
+            here = settings()
+            if not here.eager:
+                plain = args[own:]
+                known = self._cache.find_plain(plain)
+                if known is not None:
+                    try:
+                        return known.concrete.run(self.backend or here.backend, plain)
+                    except ValueError:
+                        if not known.special:
+                            self._check_sizes(self._bind(args, kwargs))
+                        raise
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
                 args, kwargs = self._binding.fit(args, kwargs)
@@ -182,6 +206,8 @@ class Function:
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
         concrete, recording = trace.concrete, current()
+        if recording is None and not kwargs and is_flat(arguments, args, own):
+            self._cache.remember_plain(args[own:], trace)
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
         try:
@@ -220,6 +246,14 @@ class Function:
         return found
 
 
+def is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:
+    """Whether what is traced are just the arguments as they were given, from the first on."""
+    arrays = arguments.arrays
+    if len(arrays) != len(args) - first or len(arguments.leaves) != len(args):
+        return False
+    return all(mine is given for mine, given in zip(arrays, args[first:], strict=True))
+
+
 class BoundFunction:
     """A method that is a `wend.function`, of one instance, which has traces of its own.
 
@@ -235,6 +269,9 @@ class BoundFunction:
 
     def __repr__(self) -> str:
         return f"<wend.function {self.function.name} of {self.instance!r:.60}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.instance, self.function.python_function.__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.instance, *args, **kwargs)
@@ -294,6 +331,11 @@ def _name_of(fun: Callable[..., Any]) -> str:
     if isinstance(fun, functools.partial):
         return _name_of(fun.func)
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
+
+
+def _remade(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
+    """What a pickled function becomes that no name stands for."""
+    return Function(fun, **options)
 
 
 def _is_own(fun: Callable[..., Any]) -> bool:

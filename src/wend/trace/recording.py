@@ -197,6 +197,10 @@ class Recording(Recorder):
             self._entered[self.captured[outer]] = outer
         return self.captured[outer]
 
+    def outer_value(self, param: Value) -> Value | None:
+        """The value around a region that one of its params stands for."""
+        return self._entered.get(param)
+
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
