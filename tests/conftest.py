@@ -10,7 +10,6 @@ import wend
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_graph
 from wend.backends.numpy.backend import NumpyBackend
-from wend.function.retraces import forget_made
 from wend.ir.graph import Graph
 
 settings.register_profile("ci", max_examples=15, deadline=None, derandomize=True)
@@ -33,12 +32,6 @@ NumpyBackend.compile = _checked_compile  # type: ignore[method-assign]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
-
-
-@pytest.fixture(autouse=True)
-def _made_anew() -> None:
-    """Functions that other tests made and threw away are no reason for a warning."""
-    forget_made()
 
 
 @pytest.fixture

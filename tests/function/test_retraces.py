@@ -7,9 +7,16 @@ import re
 import warnings
 
 import numpy as np
+import pytest
 
 import wend
 from wend.function import retraces
+from wend.function.retraces import forget_made
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_made():
+    forget_made()
 
 
 def told(work):

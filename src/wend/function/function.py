@@ -58,6 +58,7 @@ class Function:
         name: str | None = None,
         eagerly: Callable[..., Any] | None = None,
         is_method: bool = False,
+        is_users: bool = False,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
@@ -80,8 +81,8 @@ class Function:
         self._binding = Binding(self.name, self.signature, self.input_signature)
         trace = Tracing(python_function, self.name, capture, self._binding, backend)
         policy = reduce_retracing if input_signature is None else False
-        users = None if _is_own(python_function) else python_function
-        self._cache = TraceCache(self.name, trace, policy, users)
+        # Those that derivatives make for a call are not the user's to keep.
+        self._cache = TraceCache(self.name, trace, policy, python_function if is_users else None)
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -92,6 +93,7 @@ class Function:
             "name": self.name,
             "eagerly": eagerly,
             "is_method": is_method,
+            "is_users": is_users,
         }
         functools.update_wrapper(self, python_function, updated=())
 
@@ -407,6 +409,7 @@ def function(
         "reduce_retracing": reduce_retracing,
         "backend": backend,
         "name": name,
+        "is_users": True,
     }
     if fun is None:
         return lambda fun: Function(fun, **options)

@@ -94,16 +94,17 @@ class Arguments:
         Raises:
             StructureError: the function has changed one, by name.
         """
-        found, treedef = trees.flatten(given)
-        if treedef == self.treedef:
-            changed = (k for k, leaf in enumerate(leaves) if found[k] is not leaf)
-            k = next(changed, None)
-            if k is None:
-                return
-            where = self.all_names()[k]
-        else:
-            mine = trees.unflatten(self.treedef, list(leaves))
+        # Not the leaves themselves: a static argument may be None or a tuple.
+        mine = trees.unflatten(self.treedef, list(leaves))
+        (before, tree), (after, new_tree) = trees.flatten(mine), trees.flatten(given)
+        if tree != new_tree:
             where = _first_changed(mine, given, self.parameters)
+        else:
+            pairs = enumerate(zip(before, after, strict=True))
+            changed = next((k for k, (old, new) in pairs if old is not new), None)
+            if changed is None:
+                return
+            where = argument_paths(tree, self.parameters)[changed]
         name = re.split(r"\W", where)[0]
         raise StructureError(
             explain(

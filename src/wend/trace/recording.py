@@ -322,6 +322,12 @@ class Recording(Recorder):
         nodes, results = self._stood_in(results)
         return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
 
+    def let_go(self) -> None:
+        """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
+        self.bindings = []
+        for known in (self.variables, self._changed, self._boxes, self._promoted):
+            known.clear()
+
     def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
         """The nodes and results, with what stands for nodes that tapes ask more of."""
         if not self.stand_ins:

@@ -231,6 +231,7 @@ def trace_function(
     has_world = recording.world_param is not None
     bindings = tuple(recording.bindings)
     variables = tuple(variable for variable, _ in assigned)
+    recording.let_go()
     return Traced(
         graph,
         result_tree,
