@@ -9,7 +9,7 @@ from wend.base.errors import StaleTraceWarning, explain
 from wend.base.source import user_source
 from wend.capture.reads import Change, Reads
 
-# Looking costs about what a call does. So every call looks at first, later one in so many.
+# Looking takes a microsecond or two, a call five. So every call looks at first, later few do.
 _OFTEN, _AT_LEAST = 16, 64
 
 
