@@ -99,6 +99,16 @@ def test_what_is_traced_has_no_mark():
     assert found == [None, None, None]
 
 
+def test_texts_run_nothing_of_objects():
+    class Loud:
+        def __repr__(self):
+            raise ZeroDivisionError
+
+    assert short([Loud(), {"a": (Loud(),)}, {1}]) == "[a Loud, {'a': (a Loud,)}, {1}]"
+    assert (short(()), short({}), short(set())) == ("()", "{}", "set()")
+    assert short([[[[1]]]]) == "[[[a list]]]"
+
+
 def test_texts():
     known = {
         "0.5": 0.5,

@@ -116,6 +116,23 @@ def test_methods_and_getters_that_captured_code_calls():
     assert line.strip() == "reads self.scale = 3.0, self.rate = 0.5, self.layers = [1.0, 2.0]"
 
 
+def test_objects_that_run_code_when_they_are_looked_at():
+    class Proxy:
+        def __getattribute__(self, name):
+            raise ZeroDivisionError
+
+    class Slotted:
+        __slots__ = ("rate",)
+
+    proxy, slotted = Proxy(), Slotted()
+
+    def fun(x):
+        return x or (proxy.rate, slotted.rate)
+
+    assert names(read(fun, 1.0)) == {"proxy", "slotted"}
+    assert names(read(lambda p, x: x or p.rate, proxy, 1.0, p=proxy)) == set()
+
+
 def test_functions_are_not_kept_alive():
     def make(rate):
         return lambda x: x * rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 import weakref
 from abc import ABC, abstractmethod
@@ -66,7 +67,7 @@ class Same(Mark):
             self.reference = weakref.ref(value)
         except TypeError:
             self.reference = lambda: value
-        self.is_data = isinstance(value, (list, dict, *_SETS))
+        self.is_data = issubclass(type(value), (list, dict, *_SETS))
         self.text = _described(value)
 
     def holds(self, value: Any) -> bool:
@@ -113,9 +114,9 @@ class Entries(Mark):
 def mark(value: Any, depth: int = 0) -> Mark | None:
     """What a value is now; None for what is traced or holds such: it is no constant."""
     kind: Any = type(value)
-    if kind in _ATOMS or isinstance(value, np.generic):
+    if kind in _ATOMS or issubclass(kind, np.generic):
         return Equal(value)
-    if isinstance(value, Staged):
+    if issubclass(kind, Staged):
         return None
     if depth < _DEPTH and kind in (*_SEQUENCES, *_SETS, dict) and len(value) <= _ITEMS:
         inner = value.values() if kind is dict else value
@@ -131,18 +132,35 @@ def mark(value: Any, depth: int = 0) -> Mark | None:
 
 def short(value: Any) -> str:
     """A value as messages show it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (*_ATOMS, *_SEQUENCES, *_SETS, dict)):
-        text = repr(value)
-        return text if len(text) <= 40 else f"{text:.37}..."
-    return _described(value)
+    text = _text(value)
+    return text if len(text) <= 40 else f"{text:.37}..."
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """Numbers and strings as they are, containers by what is in them, objects by their kind."""
+    kind: Any = type(value)
+    if issubclass(kind, np.generic):
+        return repr(value.item())
+    if kind in _ATOMS:
+        return repr(value)
+    if kind not in (*_SEQUENCES, *_SETS, dict) or depth == _DEPTH:
+        return _described(value)
+    if not value:
+        return repr(value)
+    some = itertools.islice(value, _ITEMS)
+    if kind is dict:
+        shown = ", ".join(f"{_text(k, depth + 1)}: {_text(value[k], depth + 1)}" for k in some)
+        return f"{{{shown}}}"
+    shown = ", ".join(_text(item, depth + 1) for item in some)
+    if kind is tuple:
+        return f"({shown}{',' if len(value) == 1 else ''})"
+    return f"[{shown}]" if kind is list else f"{{{shown}}}"
 
 
 def _described(value: Any) -> str:
-    if isinstance(value, np.ndarray):
+    if issubclass(type(value), np.ndarray):
         return f"an array of shape {value.shape}"
-    if isinstance(value, (types.FunctionType, type, types.ModuleType)):
+    if issubclass(type(value), (types.FunctionType, type, types.ModuleType)):
         return f"{type(value).__name__} {value.__name__}".replace("type ", "class ")
     kind = type(value).__name__
     return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"

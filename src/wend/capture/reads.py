@@ -112,7 +112,7 @@ class Reading:
             outside = [path for path in paths if path.kind != "parameter"]
             self._groups[id(fun), 0] = self._group(Group(fun), fun, outside, None)
         for name, owner in owners.items():
-            if (id(fun), id(owner)) in self._groups or not hasattr(owner, "__dict__"):
+            if (id(fun), id(owner)) in self._groups or _own_names(owner) is None:
                 continue
             own = [
                 path
@@ -222,18 +222,27 @@ def _value(root: Any, attributes: tuple[str, ...]) -> Any:
 
 def _attribute(owner: Any, name: str) -> Any:
     """What an object, a module or a class holds by a name, if it can be had by looking."""
-    kind = owner if isinstance(owner, type) else type(owner)
+    kind = owner if issubclass(type(owner), type) else type(owner)
     of_class = next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
     if owner is not kind and not hasattr(type(of_class), "__set__"):
-        own = getattr(owner, "__dict__", None)
-        if type(own) is dict and name in own:
+        own = _own_names(owner)
+        if own is not None and name in own:
             return own[name]
     return MISSING if hasattr(type(of_class), "__get__") else of_class
 
 
+def _own_names(owner: Any) -> dict[str, Any] | None:
+    """What an object holds by names, without running code of its class."""
+    try:
+        found = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
 def _is_library(value: Any) -> bool:
     """Whether it is a module that is not the user's."""
-    if not isinstance(value, types.ModuleType):
+    if not issubclass(type(value), types.ModuleType):
         return False
     file = getattr(value, "__file__", None)
     return file is None or is_library(os.path.abspath(file))
