@@ -10,6 +10,7 @@ from wend import ir as ir
 from wend import numpy as numpy
 from wend.base.config import config as config
 from wend.base.errors import RetraceWarning as RetraceWarning
+from wend.base.errors import StaleTraceWarning as StaleTraceWarning
 from wend.base.errors import WendError as WendError
 from wend.capture.convert import do_not_capture as do_not_capture
 from wend.capture.convert import source as source

@@ -17,6 +17,7 @@ import wend.numpy as wnp
 from tests.function.test_function import counts, one
 from wend import TensorSpec
 from wend.base.errors import ShapeError
+from wend.function.keys import plain_key
 
 
 def twice():
@@ -130,6 +131,73 @@ def test_a_new_function_at_each_call_is_told():
     assert (fun.trace_count, len(fun.concrete_functions())) == (6, 0)
 
 
+# Calls of arrays and numbers by position are looked up by a shorter key
+def test_short_keys():
+    a = np.ones(2)
+    known = [plain_key(args) for args in ((a,), (a.astype("f4"),), (a[:1],), (1,), (True,), (1.0,))]
+    known += [plain_key(args) for args in ((np.float64(1),), (np.asarray(1.0),), (), (a, a))]
+    assert len({*known}) == len(known)
+    assert plain_key((a, 2)) == plain_key((a * 2, 3))
+    for other in ("a", None, [a], 2**63, np.ma.ones(2), wend.Variable(1.0), np.array(["a"])[0]):
+        assert plain_key((other,)) is None
+
+
+def test_repeated_calls_are_what_first_calls_are():
+    made = wend.function(lambda x, y=2: x * y)
+    a = np.arange(3.0)
+
+    def fun(*args, **kwargs):
+        assert [made(k, 2) for k in range(3)] == [0, 2, 4]
+        return made(*args, **kwargs)
+
+    for _ in range(3):
+        assert [fun(3, 2), fun(3.0, 2), fun(True, 2), fun(3)] == [6, 6.0, 2, 6]
+        assert fun(a, 2).tolist() == fun(y=2, x=a).tolist() == fun(a[::-1], 2)[::-1].tolist()
+        assert fun(a.astype(">f8"), 2).tolist() == [0.0, 2.0, 4.0]
+        assert fun(np.float32(3), 2).dtype == np.float32
+        with pytest.raises(OverflowError):
+            fun(2**63, 2)
+        with pytest.raises(TypeError, match="too many"):
+            fun(a, 2, 3)
+    assert made.trace_count == 6
+
+
+def test_repeated_calls_write_to_their_arguments():
+    @wend.function
+    def fun(x, y):
+        x[0] = y
+        return x.sum()
+
+    for k in range(3):
+        a = np.ones(2)
+        assert (fun(a, float(k)), a.tolist()) == (k + 1.0, [k, 1.0])
+
+
+def test_repeated_calls_in_eager_mode_and_in_traces():
+    ran = []
+
+    @wend.function
+    def fun(x):
+        ran.append(x)
+        return x * 2
+
+    fun(1.0), fun(2.0)
+    with wend.config(eager=True):
+        assert (fun(3.0), len(ran)) == (6.0, 2)
+    outer = wend.function(lambda x: fun(x) + 1)
+    assert (outer(1.0), outer(2.0), len(ran)) == (3.0, 5.0, 2)
+    assert outer.get_concrete_function(1.0).graph.count("call") == 1
+
+
+def test_repeated_calls_that_fail_say_so():
+    fun = wend.function(lambda x, y: x + y)
+    for size in (2, 3, 4):
+        fun(np.ones(size), np.ones(size))
+    for _ in range(3):
+        with pytest.raises(ShapeError, match=r"shapes \(4,\) \(5,\) at test_cache.py"):
+            fun(np.ones(4), np.ones(5))
+
+
 # Memory and threads
 def test_two_threads_that_call_a_new_signature_trace_once():
     traces, start = [], threading.Barrier(8)
@@ -203,12 +271,72 @@ def test_a_function_alone_is_freed_at_once():
         gc.enable()
 
 
-def left_by(count):
+def test_a_function_that_is_deleted_frees_its_variables():
+    """At once, without the garbage collector, with what the closure and the trace hold."""
+
+    def make():
+        total = wend.Variable(0.0)
+
+        @wend.function
+        def add(x):
+            for k in range(3):
+                total.assign_add(x * k)
+            return total.value
+
+        return add, weakref.ref(total)
+
+    gc.disable()
+    try:
+        add, variable = make()
+        assert [add(1.0), add(np.float32(1.0))] == [3.0, 6.0]
+        graphs = [weakref.ref(concrete.graph) for concrete in add.concrete_functions()]
+        del add
+        assert [variable(), *(graph() for graph in graphs)] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def a_product(k):
+    return wend.function(lambda x: x * k)(1.0)
+
+
+def a_loop(k):
+    def fun(x):
+        while x < 10.0:
+            x = x * 1.5 + k * 0
+        return x
+
+    return wend.function(fun)(1.0)
+
+
+def a_slope(k):
+    return wend.grad(wend.function(lambda x: x * x * k))(1.0)
+
+
+def a_tape(k):
+    fun = wend.function(lambda x: x * x * k)
+    with wend.GradientTape() as tape:
+        x = tape.watch(np.float64(2.0))
+        y = fun(x)
+    return tape.gradient(y, x)
+
+
+def a_method(k):
+    class Model:
+        @wend.function
+        def scaled(self, x):
+            return x * k
+
+    return Model().scaled(1.0)
+
+
+def a_variable(k):
+    total = wend.Variable(0.0)
+    return wend.function(lambda x: total.assign_add(x * k))(1.0)
+
+
+def left_by(throw_away, count):
     """How many more blocks of memory are in use after so many functions were thrown away."""
-
-    def throw_away(k):
-        return wend.function(lambda x: x * k)(1.0)
-
     for k in range(200):
         throw_away(k)
     gc.collect()
@@ -219,13 +347,30 @@ def left_by(count):
     return sys.getallocatedblocks() - before
 
 
+@pytest.mark.parametrize("throw_away", [a_loop, a_slope, a_tape, a_method, a_variable])
+def test_whatever_is_thrown_away_leaves_nothing(throw_away):
+    assert left_by(throw_away, 150) < 5 * 150  # a graph has many times that
+
+
+def test_functions_of_code_that_is_thrown_away():
+    """A record is kept of each, of the last thousand only."""
+
+    def run(k):
+        names = {}
+        exec(f"def fun{k}(x): return x * {k}", names)
+        wend.function(names[f"fun{k}"])(1.0)
+
+    assert left_by(run, 900) < 12 * 900
+    assert left_by(run, 150) < 5 * 150
+
+
 def test_functions_that_are_thrown_away_leave_nothing():
-    assert left_by(700) < 500  # less than one for each
+    assert left_by(a_product, 700) < 500  # less than one for each
 
 
 @pytest.mark.slow
 def test_10_000_functions_that_are_thrown_away_leave_nothing():
-    assert left_by(10_000) < 500
+    assert left_by(a_product, 10_000) < 500
 
 
 # Methods, partials, callables
@@ -336,6 +481,21 @@ def test_a_function_without_end_is_refused_with_advice():
         factorial(5.0)
     assert "write it as a loop" in str(error.value)
     assert factorial.trace_count == 0
+
+
+def test_recursion_on_a_static_argument():
+    @wend.function(static_argnames="n")
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    assert (power(2.0, 3), power(2.0, 2), power.trace_count) == (8.0, 4.0, 4)
+
+
+def test_functions_that_call_each_other_without_end():
+    first = wend.function(lambda x: second(x))
+    second = wend.function(lambda x: first(x) if x > 0 else x)
+    with pytest.raises(RecursionError, match="calls itself without end"):
+        first(1.0)
 
 
 def test_recursion_on_sizes():

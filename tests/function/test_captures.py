@@ -51,7 +51,8 @@ def test_a_name_that_is_bound_anew_is_not_seen():
     v.assign(5.0)
     assert fun(1.0) == 15.0
     v, number = wend.Variable(100.0), 20.0
-    assert fun(1.0) == 15.0
+    with pytest.warns(wend.StaleTraceWarning, match="number is 20.0, not 10.0"):
+        assert fun(1.0) == 15.0
     kept.assign(6.0)
     assert fun(1.0) == 16.0
 

@@ -85,6 +85,21 @@ def test_what_has_no_hash_and_no_weak_reference_is_refused():
         wend.function(lambda x, o: x)(1.0, Slotted())
 
 
+def test_t73_static_values():
+    for values, expected in [
+        ((float("nan"), float("nan"), 0.0, -0.0), [1, 1, 2, 3]),
+        (("a", "b", "a"), [1, 2, 2]),
+        ((1, 1.0, True, 1), [1, 2, 3, 3]),
+        ((None, (1, 2), [3][0], None), [1, 2, 3, 3]),
+    ]:
+        fun = wend.function(lambda x, s: x, static_argnames="s")
+        found = []
+        for value in values:
+            fun(1.0, value)
+            found.append(fun.trace_count)
+        assert found == expected
+
+
 def test_identity():
     a = Unhashable(1)
     assert ByIdentity(a) == ByIdentity(a) != ByIdentity(Unhashable(1))

@@ -126,6 +126,8 @@ def test_text():
 
 def test_traced_arrays_have_no_hash():
     with pytest.raises(TypeError, match="unhashable"):
+        wend.function(lambda x: {x: 1})(X)
+    with pytest.raises(TypeError, match="the hash of <traced f64"):
         wend.function(lambda x: {x: 1})(1.0)
 
 

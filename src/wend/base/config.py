@@ -15,6 +15,7 @@ class Settings:
 
     backend: str = "numpy"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
+    watch_globals: bool = False  # trace again where a value that a trace read has changed
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 

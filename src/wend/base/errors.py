@@ -95,6 +95,25 @@ class RetraceWarning(UserWarning):
     """
 
 
+class StaleTraceWarning(UserWarning):
+    r"""A trace goes on with a Python value that has changed since; says which.
+
+    Example:
+        >>> import types, warnings, wend
+        >>> options = types.SimpleNamespace(rate=0.5)
+        >>> decayed = wend.function(lambda x: x * options.rate)
+        >>> decayed(2.0)
+        np.float64(1.0)
+        >>> options.rate = 0.25
+        >>> with warnings.catch_warnings(record=True) as found:
+        ...     warnings.simplefilter("always")
+        ...     decayed(2.0)
+        np.float64(1.0)
+        >>> print(str(found[0].message).split("\n")[0])
+        <lambda> goes on with what Python held when it was traced: options.rate is 0.25, not 0.5.
+    """
+
+
 _PLACE = re.compile(r"\bat \S+:\d+")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import is_own
-from wend.trace.traced import trace_function
+from wend.trace.traced import call_with, trace_function
 from wend.trace.tracer import Tracer
 
 _DEEPEST = 3
@@ -24,7 +24,17 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
     Raises:
         StructureError: with the name of the variable.
     """
-    for frame in _users_frames():
+    for frame in _frames():
+        if frame.f_code is call_with.__code__ and _is_argument(frame, old):
+            raise StructureError(
+                explain(
+                    f"{where}: `{label}` is an argument, which grows there: the caller would not "
+                    "see it.",
+                    cure="change a copy of it, and return that.",
+                )
+            )
+        if is_own(frame.f_code.co_filename):
+            continue
         for name, value in frame.f_locals.items():
             if _holds(value, old, _DEEPEST, set()):
                 same = "is the same list as" if value is old else "holds the list"
@@ -41,13 +51,17 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
                 )
 
 
-def _users_frames() -> Iterator[FrameType]:
-    """The frames of the user's code that the trace under way has called."""
+def _frames() -> Iterator[FrameType]:
+    """The frames of the calls that the trace under way has made."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not trace_function.__code__:
-        if not is_own(frame.f_code.co_filename):
-            yield frame
+        yield frame
         frame = frame.f_back
+
+
+def _is_argument(frame: FrameType, old: list[Any]) -> bool:
+    given = (frame.f_locals["args"], frame.f_locals["kwargs"])
+    return any(_holds(part, old, _DEEPEST, set()) for part in given)
 
 
 def _holds(value: Any, old: list[Any], depth: int, seen: set[int]) -> bool:

@@ -8,8 +8,9 @@ import functools
 import gc
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
 from wend.capture.assignments import (
@@ -21,7 +22,7 @@ from wend.capture.assignments import (
 )
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_library, is_plain_function, replaced, take_in
-from wend.capture.guard import PARTS, check_caught, check_raise, guarded
+from wend.capture.guard import check_caught, check_raise, guarded
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
 from wend.capture.operators import (
@@ -42,11 +43,14 @@ from wend.capture.places import (
     touch_variable,
 )
 from wend.capture.plain import (
-    CAPTURED,
     LEFT_ALONE,
     MARKED,
+    PART,
+    WHOLE,
     WITHOUT_SOURCE,
+    is_captured,
 )
+from wend.capture.reads import note, note_method
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
@@ -63,10 +67,16 @@ class CaptureError(WendError, TypeError):
     """Something that cannot be captured."""
 
 
-# Equal code of two files is one code to Python, but not to who reads an error.
-Key = tuple[str, types.CodeType]
-_converted: dict[Key, types.CodeType | None] = {}
-_sources: dict[Key, ast.FunctionDef] = {}
+class _Converted(NamedTuple):
+    """The captured form of a code object, and how it is written."""
+
+    code: types.CodeType
+    tree: ast.FunctionDef
+
+
+# By file too: equal code of two files is one code to Python, but not to who reads an error.
+_converted: weakref.WeakKeyDictionary[types.CodeType, dict[str, _Converted | None]]
+_converted = weakref.WeakKeyDictionary()
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,20 +129,22 @@ def _check_kind(fun: Any) -> None:
 def captured(fun: Any) -> Any:
     """A function whose control flow can be recorded; anything else as it is."""
     if isinstance(fun, types.MethodType):
+        note_method(fun.__func__, fun.__self__)
         return types.MethodType(captured(fun.__func__), fun.__self__)
     if isinstance(fun, functools.partial):
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
-    if fun.__code__ in CAPTURED:
+    note(fun)
+    if is_captured(fun.__code__):
         return fun
     if getattr(fun, "__wend_do_not_capture__", False):
         LEFT_ALONE[fun.__code__] = MARKED
         return fun
     if is_library(fun.__code__.co_filename):
         return fun
-    code = _captured_code(fun)
-    return fun if code is None else _rebuilt(fun, code)
+    found = _conversion(fun)
+    return fun if found is None else _rebuilt(fun, found.code)
 
 
 def _capture_object(fun: Any) -> Any:
@@ -142,6 +154,7 @@ def _capture_object(fun: Any) -> Any:
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
         return fun
+    note_method(method, fun)
     return types.MethodType(captured(method), fun)
 
 
@@ -149,6 +162,7 @@ def attribute(owner: Any, name: str) -> Any:
     """`owner.name`, through a captured getter where it is a property of a user's class."""
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property) and is_plain_function(found.fget):
+        note_method(found.fget, owner)
         return captured(found.fget)(owner)
     return getattr(owner, name)
 
@@ -259,17 +273,14 @@ _RUNTIME = types.SimpleNamespace(
 )
 
 
-def _captured_code(fun: types.FunctionType) -> types.CodeType | None:
+def _conversion(fun: types.FunctionType) -> _Converted | None:
     code = fun.__code__
-    key = _key(code)
-    if key not in _converted:
+    known = _converted.setdefault(code, {})
+    if code.co_filename not in known:
+        is_whole = not code.co_flags & _NOT_RUN_THROUGH
         with _without_collector():
-            _converted[key] = None if code.co_flags & _NOT_RUN_THROUGH else _compile(fun)
-    return _converted[key]
-
-
-def _key(code: types.CodeType) -> Key:
-    return code.co_filename, code
+            known[code.co_filename] = _compile(fun) if is_whole else None
+    return known[code.co_filename]
 
 
 @contextlib.contextmanager
@@ -285,7 +296,7 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _compile(fun: types.FunctionType) -> types.CodeType | None:
+def _compile(fun: types.FunctionType) -> _Converted | None:
     node = function_node(fun.__code__)
     if node is None:
         LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
@@ -299,11 +310,9 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     module = ast.Module([factory], [])
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
-    code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__)
-    _register(code)
+    code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__, WHOLE)
     rewritten.name = written_name
-    _sources[_key(fun.__code__)] = rewritten
-    return code
+    return _Converted(code, rewritten)
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
@@ -326,31 +335,24 @@ def _code_in(code: types.CodeType, name: str) -> types.CodeType:
     raise WendError(explain(f"captured code of {name} is missing"))
 
 
-def _named_as_written(code: types.CodeType, original: types.CodeType) -> types.CodeType:
-    """The code with names that tracebacks should show: the function's own."""
+def _named_as_written(
+    code: types.CodeType, original: types.CodeType, mark: object
+) -> types.CodeType:
+    """The code, marked, with names that tracebacks should show: the function's own."""
     constants = tuple(
         _part_named(constant, original) if isinstance(constant, types.CodeType) else constant
         for constant in code.co_consts
     )
     return code.replace(
-        co_consts=constants, co_name=original.co_name, co_qualname=original.co_qualname
+        co_consts=(*constants, mark), co_name=original.co_name, co_qualname=original.co_qualname
     )
 
 
 def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeType:
     """The code of a function inside: a part of the user's function, or one of the user's."""
     if code.co_name.startswith(PREFIX) or THUNK in code.co_varnames:
-        part = _named_as_written(code, original)
-        PARTS.add(part)
-        return part
-    return _named_as_written(code, code)
-
-
-def _register(code: types.CodeType) -> None:
-    CAPTURED.add(code)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _register(constant)
+        return _named_as_written(code, original, PART)
+    return _named_as_written(code, code, WHOLE)
 
 
 def _rebuilt(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
@@ -380,5 +382,5 @@ def source(fun: Callable[..., Any]) -> str:
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)
     capture(plain)
-    found = _sources.get(_key(plain.__code__))
-    return inspect.getsource(plain) if found is None else ast.unparse(found)
+    found = _converted.get(plain.__code__, {}).get(plain.__code__.co_filename)
+    return inspect.getsource(plain) if found is None else ast.unparse(found.tree)

@@ -7,15 +7,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from wend.base.errors import ConcreteValueError, WendError, explain
 from wend.base.source import at, is_own, user_source
 from wend.capture import plain, unbound
 from wend.trace.recording import current
-
-PARTS: set[CodeType | None] = set()  # the code of bodies, branches and operands
 
 
 class StagedRaiseError(WendError):
@@ -57,7 +55,7 @@ def _without_end(error: RecursionError) -> RecursionError:
     calls = Counter(
         (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
         for tb in _entries(error.__traceback__)
-        if tb.tb_frame.f_code in plain.CAPTURED
+        if plain.is_captured(tb.tb_frame.f_code)
     )
     if not calls:
         return error
@@ -89,7 +87,9 @@ def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
     entries = [entry for entry in _entries(traceback) if not _is_own(entry)]
     following = [*(entry.tb_frame.f_code for entry in entries), None][1:]
     # A part of a function is called by the function itself, from a line further out.
-    kept = [entry for entry, next in zip(entries, following, strict=True) if next not in PARTS]
+    kept = [
+        entry for entry, next in zip(entries, following, strict=True) if not plain.is_part(next)
+    ]
     found: TracebackType | None = None
     for entry in reversed(kept):
         found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

@@ -15,6 +15,7 @@ from wend.capture.places import Log, Place, logged
 from wend.capture.staged_loop import StagedLoop
 from wend.capture.state import State, holds_staged
 from wend.eager.dispatch import Staged
+from wend.trace.origins import static_advice
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 
@@ -157,7 +158,19 @@ class _For:
                 f"the loop has {self.steps.count} trips; wend.unroll(...) around what it iterates "
                 "over runs it in Python"
             )
-        raise failure
+        raise self._advised(failure)
+
+    def _advised(self, failure: Exception) -> Exception:
+        """The failure, with how Python can come to know the number of trips."""
+        bounds = self.steps.numbers or (self.steps.count,)
+        advice = {
+            static_advice(bound.value, bound.recording)
+            for bound in bounds
+            if isinstance(bound, Tracer)
+        }
+        if isinstance(failure, ConcreteValueError) and None not in advice and len(advice) == 1:
+            failure.args = (f"{failure}\n  Or let Python run the loop: {advice.pop()}.",)
+        return failure
 
 
 class _Position(Place):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import os
+import weakref
 from types import CodeType
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.capture.calls import is_library
 
-CAPTURED: set[CodeType] = set()
+# What captured code has for its last constant, so that nothing has to list it: that of whole
+# functions, and that of bodies, branches and operands.
+WHOLE, PART = object(), object()
 # Code that is left alone, and why
-LEFT_ALONE: dict[CodeType, str] = {}
+LEFT_ALONE: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 MARKED = "is marked with @wend.do_not_capture"
 IN_LIBRARY = "is library code"
@@ -25,10 +28,21 @@ _CURES = {
 }
 
 
+def is_captured(code: CodeType) -> bool:
+    """Whether code was made by wend of a user's."""
+    mark = code.co_consts[-1] if code.co_consts else None
+    return mark is WHOLE or mark is PART
+
+
+def is_part(code: CodeType | None) -> bool:
+    """Whether it is the code of a body, a branch or an operand, within captured code."""
+    return code is not None and bool(code.co_consts) and code.co_consts[-1] is PART
+
+
 def explained(error: ConcreteValueError) -> ConcreteValueError | None:
     """The error with the reason why its code is not captured; None where it is."""
     code = error.code
-    if code is None or code in CAPTURED:
+    if code is None or is_captured(code):
         return None
     where = f"`{code.co_qualname}` at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     reason, cure = _reason(code)

@@ -11,6 +11,7 @@ from wend.capture.nodes import cloned
 FunctionNode = ast.FunctionDef | ast.Lambda
 
 # For each file: its lines, as linecache holds them, and its functions by where they start.
+_FILES = 64  # of so many: each cell of a notebook is one
 _indexes: dict[str, tuple[list[str], dict[int, list[FunctionNode]]]] = {}
 
 
@@ -78,6 +79,9 @@ def _functions_of(file: str) -> dict[int, list[FunctionNode]]:
     """The functions of a file by their first lines; read again where the file has changed."""
     lines = linecache.getlines(file)
     if file not in _indexes or _indexes[file][0] is not lines:
+        _indexes.pop(file, None)
+        if len(_indexes) >= _FILES:
+            del _indexes[next(iter(_indexes))]
         _indexes[file] = lines, _index("".join(lines), file)
     return _indexes[file][1]
 

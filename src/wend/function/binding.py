@@ -28,6 +28,32 @@ class Binding:
         self, name: str, signature: Signature, declared: tuple[Any, ...] | None = None
     ) -> None:
         self.name, self.signature, self.declared = name, signature, declared
+        if declared is not None:
+            self._check_declared(declared)
+
+    def _check_declared(self, declared: tuple[Any, ...]) -> None:
+        """Refuse a signature that no call fits.
+
+        Raises:
+            TypeError: it holds something else than `TensorSpec`s, or leaves out an argument that
+                has no default.
+        """
+        specs, tree = trees.flatten(declared)
+        for spec, path in zip(specs, trees.paths(tree, "input_signature"), strict=True):
+            if not isinstance(spec, TensorSpec):
+                what = f"{self.name}: {path} is {spec!r:.60}, no TensorSpec."
+                cure = "give a wend.TensorSpec(shape, dtype); a variable is found without one."
+                raise TypeError(explain(what, cure=cure))
+        most = self.signature.most_positional()
+        if most is not None and len(declared) > most:
+            given = f"its input_signature is for {len(declared)} arguments"
+            cure = "leave out the last ones."
+            raise TypeError(explain(f"{self.name}: {given}, it takes {most}.", cure=cure))
+        missing = self.signature.without_default(len(declared))
+        if missing:
+            what = f"{self.name}: its input_signature has nothing for {listed(missing)}."
+            cure = "give a wend.TensorSpec for each, or let them have defaults."
+            raise TypeError(explain(what, cure=cure))
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         """Take a call's arguments apart."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wend.base.errors import explain
+from wend.base.config import settings
 from wend.base.source import Source, user_source
+from wend.capture.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction
 from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
-from wend.function.keys import held_weakly
+from wend.function.keys import held_weakly, plain_key
 from wend.function.report import Given, given, nearest
+from wend.function.retraces import Retraces
 from wend.function.signature import Arguments
+from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -24,7 +26,6 @@ from wend.trace.tracer import Tracer
 TRACING = threading.RLock()
 
 _REMEMBERED = 1024  # which trace serves a call: of that many signatures
-_OFTEN, _RECENT = 5, 10  # so many traces in so many calls are worth a warning
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Trace:
         special: whether its unknown sizes may be 0 or 1: where the user asked for them.
         notes: what else there is to tell of it.
         held: weak references to objects without which it is of no use.
+        watch: looks whether the Python values that it read have changed.
     """
 
     concrete: ConcreteFunction
@@ -50,11 +52,15 @@ class Trace:
     special: bool = True
     notes: tuple[str, ...] = ()
     held: list[Any] = field(default_factory=list)
+    watch: Watch = field(default_factory=lambda: Watch(Reads()))
 
     def lines(self, number: int) -> list[str]:
         """The lines about it of `explain`."""
         at = f", at {self.where.short}" if self.where is not None else ""
-        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes)]
+        read, changes = self.watch.reads.texts(), self.watch.reads.changes()
+        more = [f"reads {', '.join(read)}"] if read else []
+        more += [f"goes on with what was: {change}" for change in changes]
+        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
 
 
 def _indented(*lines: str) -> list[str]:
@@ -69,6 +75,7 @@ class TraceCache:
         make: traces the function for arguments.
         policy: `reduce_retracing`: False: a trace for each shape; "auto": sizes that have differed
             become unknown; True: sizes are unknown from the first.
+        fun: the Python function, if it is the user's.
     """
 
     def __init__(
@@ -76,33 +83,88 @@ class TraceCache:
         name: str,
         make: Callable[[Arguments], ConcreteFunction],
         policy: bool | str = "auto",
+        fun: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.make, self.policy = name, make, policy
         self.traces: dict[Hashable, Trace] = {}
         self.gone = 0  # traces whose objects are gone
-        self.calls = 0
+        self.outdated = 0  # traces that read what has changed
+        self._changes: list[Change] = []  # what had changed of the last of those
+        self._told = Told(name)
+        self.retraces = Retraces(name, fun)
+        self._calls = self.retraces.calls
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
+        self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
-        # At which calls the last traces were made, and why.
-        self._recent: deque[tuple[int, str]] = deque(maxlen=_OFTEN)
         self._last_gone: Given | None = None
         self._depth = 0  # how many traces are under way
-        self._has_warned = False
 
     def count(self) -> int:
         """How many traces have been made."""
-        return len(self.traces) + self.gone
+        return len(self.traces) + self.gone + self.outdated
 
     def find(self, key: Hashable) -> Trace | None:
         """The trace that is known to serve a key."""
-        self.calls += 1
+        self._calls.count += 1
         found = self.traces.get(key) or self._serving.get(key)
         return found if found is not None and _is_alive(found.concrete) else None
+
+    def find_plain(self, arguments: Sequence[Any]) -> Trace | None:
+        """The trace that is known to serve arguments which are arrays and numbers, by position.
+
+        Outside of other traces only.
+        """
+        found = self._plain.get(plain_key(arguments))
+        if found is None or self.is_outdated(found):
+            return None
+        self._calls.count += 1
+        return found
+
+    def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
+        """Note which trace serves such arguments."""
+        key = plain_key(arguments)
+        if key is not None and trace.concrete.traced.is_closed():
+            if len(self._plain) >= _REMEMBERED:
+                self._plain.clear()
+            self._plain[key] = trace
+
+    def is_outdated(self, trace: Trace, *, look: bool = False) -> bool:
+        """Whether a trace was dropped, for Python values that it read have changed.
+
+        Without `config(watch_globals=True)` it is kept, and a warning tells of them.
+
+        Args:
+            trace: the trace.
+            look: whether to look at this call whatever happened at earlier ones.
+        """
+        drops = settings().watch_globals
+        if not (drops or look or trace.watch.is_due()):
+            return False
+        changes = trace.watch.reads.changes()
+        if not changes:
+            return False
+        if not drops:
+            self._told.tell(changes)
+            return False
+        with TRACING:
+            for key, found in self.traces.copy().items():
+                if found is trace:
+                    del self.traces[key]
+                    self.outdated += 1
+                    self._changes = changes
+            self._serving.clear()
+            self._plain.clear()
+        return True
+
+    def tell_of_changes(self) -> None:
+        """Look at all traces: a new one was made, so that looking costs nothing beside."""
+        for trace in self.traces.copy().values():
+            self.is_outdated(trace, look=True)
 
     def find_or_make(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
         """The trace that serves these arguments, and a warning if there are too many."""
         with TRACING:
-            self.calls -= 1  # counted already
+            self._calls.count -= 1  # counted already
             found = self.find(key) or self._more_general(arguments)
             if found is not None:
                 if key not in self.traces:
@@ -117,8 +179,7 @@ class TraceCache:
                 self._depth -= 1
             if self._depth:
                 return made, None  # it calls itself: that is one call of the user's
-            self._recent.append((self.calls, made.reason))
-            return made, self._warning()
+            return made, self.retraces.traced(made.reason)
 
     def _more_general(self, arguments: Arguments) -> Trace | None:
         """The trace with the fewest unknown sizes that takes the arguments."""
@@ -174,11 +235,13 @@ class TraceCache:
     ) -> Trace:
         """A new trace; `asked`: what was called with, where more than that is traced for."""
         where = user_source()
-        concrete = self.make(arguments)
+        with reading() as found:
+            concrete = self.make(arguments)
         own = given(arguments)
         reason = self._reason(own if asked is None else given(asked))
         special = asked is None and current() is None  # within a trace sizes are not the user's
         trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
+        trace.watch = Watch(found.finished())
         if asked is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
@@ -200,8 +263,12 @@ class TraceCache:
             self.gone += 1
             self._last_gone = found.given
         self._serving.clear()
+        self._plain.clear()
 
     def _reason(self, own: Given) -> str:
+        changes, self._changes = self._changes, []
+        if changes:
+            return f"what an earlier trace read has changed: {'; '.join(map(str, changes))}"
         earlier = [trace.given for trace in self.traces.copy().values()]
         gone = [] if self._last_gone is None else [self._last_gone]
         found = nearest(own, [*earlier, *gone])
@@ -213,23 +280,6 @@ class TraceCache:
         which = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
         return f"unlike {which}: {'; '.join(differences)}"
 
-    def _warning(self) -> str | None:
-        """What to warn of, once: many of the recent calls were traced."""
-        if self._has_warned or len(self._recent) < _OFTEN:
-            return None
-        calls = self.calls - self._recent[0][0] + 1
-        if calls > _RECENT:
-            return None
-        self._has_warned = True
-        return explain(
-            f"{self.name} was traced {_OFTEN} times in its last {calls} calls: each costs what "
-            "many calls do.",
-            *[reason for _, reason in self._recent],
-            cure="pass arrays in place of values that change, and the same functions and objects "
-            "each time; leave out static_argnums; declare unknown sizes by input_signature. "
-            "f.explain() tells of every trace.",
-        )
-
     def lines(self) -> list[str]:
         """What `explain` tells of the traces."""
         found = []
@@ -237,6 +287,8 @@ class TraceCache:
             found += trace.lines(number)
         if self.gone:
             found.append(f"and {self.gone} whose arguments are gone")
+        if self.outdated:
+            found.append(f"and {self.outdated} that read what has changed")
         return found
 
 

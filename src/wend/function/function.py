@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack, overload
@@ -12,14 +12,17 @@ from typing import Any, TypedDict, Unpack, overload
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
-from wend.base.source import is_own, user_source
+from wend.base.source import is_own
 from wend.capture.guard import user_traceback
+from wend.capture.reads import include
+from wend.eager.dispatch import recorder
 from wend.function.binding import Binding
 from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
 from wend.function.signature import Arguments, Signature
+from wend.function.stale import warn
 from wend.function.tracing import Tracing
 from wend.trace.arguments import is_array_leaf
 from wend.trace.recording import current
@@ -54,6 +57,7 @@ class Function:
         name: str | None = None,
         eagerly: Callable[..., Any] | None = None,
         is_method: bool = False,
+        is_users: bool = False,
     ) -> None:
         if not callable(python_function):
             raise TypeError(f"wend.function takes a function, not {python_function!r}")
@@ -79,12 +83,34 @@ class Function:
             python_function, self.name, capture, capture_by_value, self._binding, backend
         )
         policy = reduce_retracing if input_signature is None else False
-        self._cache = TraceCache(self.name, self._tracing, policy)
+        # Those that derivatives make for a call are not the user's to keep.
+        owner = python_function if is_users else None
+        self._cache = TraceCache(self.name, self._tracing, policy, owner)
         self._of_instances: dict[int, tuple[Any, Function]] = {}
+        self._options: dict[str, Any] = {
+            "input_signature": self.input_signature,
+            "static_argnames": sorted(self.signature.static),
+            "capture": capture,
+            "capture_by_value": capture_by_value,
+            "reduce_retracing": reduce_retracing,
+            "backend": backend,
+            "name": self.name,
+            "eagerly": eagerly,
+            "is_method": is_method,
+            "is_users": is_users,
+        }
         functools.update_wrapper(self, python_function, updated=())
 
     def __repr__(self) -> str:
         return f"<wend.function {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where it is what its name stands for; else anew, without traces."""
+        name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", "")
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (_remade, (self.python_function, self._options))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -105,18 +131,7 @@ class Function:
             reference = weakref.ref(instance, lambda _: made.pop(number, None))
         except TypeError:  # it cannot be held weakly: its traces are with those of all
             return self
-        own = Function(
-            self.python_function,
-            input_signature=self.input_signature,
-            static_argnames=sorted(self.signature.static),
-            capture=self.capture,
-            capture_by_value=self.capture_by_value,
-            reduce_retracing=self.reduce_retracing,
-            backend=self.backend,
-            name=self.name,
-            eagerly=self.eagerly,
-            is_method=True,
-        )
+        own = Function(self.python_function, **{**self._options, "is_method": True})
         return made.setdefault(number, (reference, own))[1]
 
     @property
@@ -175,6 +190,19 @@ class Function:
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own = 1 if self.signature.is_method else 0
+        if not kwargs and recorder.get() is None:
+            here = settings()
+            if not here.eager:
+                plain = args[own:]
+                known = self._cache.find_plain(plain)
+                if known is not None:
+                    try:
+                        return known.concrete.run(self.backend or here.backend, plain)
+                    except ValueError:
+                        if not known.special:
+                            self._check_sizes(self._bind(args, kwargs))
+                        raise
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
                 args, kwargs = self._binding.fit(args, kwargs)
@@ -187,6 +215,8 @@ class Function:
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
         concrete, recording = trace.concrete, current()
+        if recording is None and not kwargs and is_flat(arguments, args, own):
+            self._cache.remember_plain(args[own:], trace)
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
         try:
@@ -213,15 +243,24 @@ class Function:
 
     def _trace_for(self, arguments: Arguments) -> Trace:
         key = arguments.key if self.input_signature is None else None  # one signature, one trace
+        within = current() is not None
         found = self._cache.find(key)
-        if found is not None:
-            return found
-        made, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
-        if warning is not None:
-            where = user_source()
-            file, line = (where.file, where.line) if where is not None else (__file__, 1)
-            warnings.warn_explicit(warning, RetraceWarning, file, line)
-        return made
+        while found is None or self._cache.is_outdated(found, look=within):
+            found, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
+            if warning is not None:
+                warn(RetraceWarning, warning)
+            self._cache.tell_of_changes()
+        if within:
+            include(found.watch.reads)
+        return found
+
+
+def is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:
+    """Whether what is traced are just the arguments as they were given, from the first on."""
+    arrays = arguments.arrays
+    if len(arrays) != len(args) - first or len(arguments.leaves) != len(args):
+        return False
+    return all(mine is given for mine, given in zip(arrays, args[first:], strict=True))
 
 
 class BoundFunction:
@@ -239,6 +278,9 @@ class BoundFunction:
 
     def __repr__(self) -> str:
         return f"<wend.function {self.function.name} of {self.instance!r:.60}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.instance, self.function.python_function.__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.instance, *args, **kwargs)
@@ -270,6 +312,11 @@ def _name_of(fun: Callable[..., Any]) -> str:
     if isinstance(fun, functools.partial):
         return _name_of(fun.func)
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
+
+
+def _remade(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
+    """What a pickled function becomes that no name stands for."""
+    return Function(fun, **options)
 
 
 def _is_own(fun: Callable[..., Any]) -> bool:
@@ -342,6 +389,7 @@ def function(
         "reduce_retracing": reduce_retracing,
         "backend": backend,
         "name": name,
+        "is_users": True,
     }
     if fun is None:
         return lambda fun: Function(fun, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,23 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, _CHANGING):
         raise TypeError(f"unhashable type: {kind.__name__!r}")
     return kind, ByIdentity(value)
+
+
+_NUMBERS = frozenset({bool, float, complex, *(np.dtype(c).type for c in "?bBhHiIlLqQefdFD")})
+
+
+def plain_key(arguments: Sequence[Any]) -> Hashable:
+    """A key for arguments that are all arrays and numbers, in a microsecond; None for others."""
+    found: list[Any] = []
+    for argument in arguments:
+        kind = type(argument)
+        if kind is np.ndarray:
+            found.append((argument.dtype, argument.shape))
+        elif kind in _NUMBERS or (kind is int and -(2**63) <= argument < 2**63):
+            found.append(kind)
+        else:
+            return None
+    return tuple(found)
 
 
 def held_weakly(key: Any) -> Iterator[ByIdentity]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import StructureError, TypeMismatchError, explain, listed
+from wend.eager.dispatch import Staged
 from wend.function.keys import ByIdentity, key_of
 from wend.function.spec import TensorSpec
 from wend.ir.dtypes import is_supported
 from wend.trace.arguments import LeafType, is_array_leaf, leaf_type
+from wend.trace.traced import call_with
 from wend.trace.variable import Variable
 
 
@@ -61,6 +64,15 @@ class Arguments:
     def arrays(self) -> list[Any]:
         return [self.leaves[k] for k in self.places]
 
+    def objects(self) -> dict[str, Any]:
+        """The arguments that are objects, by name: neither traced nor made of other things."""
+        traced = {*self.places}
+        return {
+            name: leaf
+            for k, (name, leaf) in enumerate(zip(self.all_names(), self.leaves, strict=True))
+            if k not in traced and name.isidentifier()
+        }
+
     def names(self) -> list[str]:
         """How each traced leaf is reached from the arguments: `state['x']`."""
         found = self.all_names()
@@ -76,7 +88,34 @@ class Arguments:
         for k, array in zip(self.places, arrays, strict=True):
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
-        return fun(*args, **kwargs)
+        result = call_with(fun, args, kwargs)
+        self._check_unchanged(leaves, (args, kwargs))
+        return result
+
+    def _check_unchanged(self, leaves: Sequence[Any], given: Any) -> None:
+        """Refuse changes of lists and dicts: the function has copies, so the caller sees none.
+
+        Raises:
+            StructureError: the function has changed one, by name.
+        """
+        # Not the leaves themselves: a static argument may be None or a tuple.
+        mine = trees.unflatten(self.treedef, list(leaves))
+        (before, tree), (after, new_tree) = trees.flatten(mine), trees.flatten(given)
+        if tree != new_tree:
+            where = _first_changed(mine, given, self.parameters)
+        else:
+            pairs = enumerate(zip(before, after, strict=True))
+            changed = next((k for k, (old, new) in pairs if old is not new), None)
+            if changed is None:
+                return
+            where = argument_paths(tree, self.parameters)[changed]
+        name = re.split(r"\W", where)[0]
+        raise StructureError(
+            explain(
+                f"argument {name} is changed in place, at {where}: the caller would not see it.",
+                cure="change a copy of it, and return that.",
+            )
+        )
 
     def positional(self, found: Mapping[int, Any]) -> tuple[Any, ...]:
         """The positional arguments with other things for traced leaves; None for all the rest."""
@@ -108,6 +147,18 @@ def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[st
     return found
 
 
+def _first_changed(old: Any, new: Any, parameters: Sequence[str]) -> str:
+    """Where arguments differ in their structure, by name."""
+    names = [*parameters, *map(str, range(len(parameters), len(old[0])))]
+    before = {**dict(zip(names, old[0], strict=False)), **old[1]}
+    after = {**dict(zip(names, new[0], strict=False)), **new[1]}
+    for name, value in before.items():
+        difference = trees.first_difference(value, after[name], name)
+        if difference is not None:
+            return re.split(": | is ", difference)[0]
+    return listed(before)
+
+
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _PATH = re.compile(
     r"(\[0\]\[(?P<position>\d+)\]|\[1\]\['(?P<keyword>\w+)'\])(?P<rest>.*)", re.DOTALL
@@ -134,6 +185,22 @@ class Signature:
 
     def _parameters(self) -> Iterable[tuple[str, inspect.Parameter]]:
         return () if self.inspected is None else self.inspected.parameters.items()
+
+    def most_positional(self) -> int | None:
+        """How many arguments it takes by position, `self` of a method aside; None: any number."""
+        if self.inspected is None or any(p.kind is p.VAR_POSITIONAL for _, p in self._parameters()):
+            return None
+        return len(self.parameters) - self._has_self()
+
+    def _has_self(self) -> bool:
+        return self.is_method or _is_in_class(self.fun)
+
+    def without_default(self, count: int) -> list[str]:
+        """The arguments after so many that every call has to give; `self` of a method is none."""
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        found = [(name, p) for name, p in self._parameters() if p.kind not in kinds]
+        rest = found[count + self._has_self() :]
+        return [name for name, p in rest if p.default is p.empty]
 
     def _static_names(self, numbers: Sequence[int], names: Sequence[str]) -> set[str]:
         if not numbers and not names:
@@ -189,6 +256,10 @@ class Signature:
             return key_of(value)
         except TypeError:
             path = argument_paths(treedef, self.parameters)[place]
+            if isinstance(value, Staged):
+                what = f"argument {path} is static, given {value!r}."
+                cure = "give it a value that Python knows, or leave it out of static_argnames."
+                raise TypeError(explain(what, cure=cure)) from None
             what = f"argument {path} is {type(value).__name__}, which has no hash."
             cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
             raise TypeError(explain(what, cure=cure)) from None
@@ -239,6 +310,12 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
         return inspect.signature(fun)
     except (TypeError, ValueError):
         return None
+
+
+def _is_in_class(fun: Callable[..., Any]) -> bool:
+    """Whether a function was written in the body of a class."""
+    outer = getattr(fun, "__qualname__", "").rpartition(".")[0]
+    return isinstance(fun, types.FunctionType) and bool(outer) and not outer.endswith("<locals>")
 
 
 class _Static:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 
 from wend.base.errors import listed
 from wend.capture.convert import capture
+from wend.capture.reads import note
 from wend.function.binding import Binding
 from wend.function.concrete import ConcreteFunction
 from wend.function.keys import ByIdentity
@@ -78,6 +80,9 @@ class Tracing:
         return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
 
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
+        plain = inspect.unwrap(self.fun)
+        if isinstance(plain, FunctionType):
+            note(plain, **arguments.objects())
         try:
             return trace_function(
                 capture(self.fun) if self.capture else self.fun,

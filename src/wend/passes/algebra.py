@@ -1,7 +1,7 @@
 """Identities of arithmetic, of logic and of moves of elements, those that change no bit.
 
-x + 0.0 stays (it turns −0.0 to 0.0), so do x·0 and x − x (NaN, inf), and nothing is reassociated:
-what is computed here is what the graph said (D21).
+x + 0.0 stays (it turns −0.0 to 0.0), and so does a sum over no axes, which adds one; x·0 and x − x
+stay (NaN, inf); and nothing is reassociated: what is computed is what the graph said (D21).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_node
 from wend.ir.types import TensorType
-from wend.ops import contracting, creating, elementwise, reducing, shaping
+from wend.ops import contracting, creating, elementwise, shaping
 from wend.ops.build import Build
 
 # Is given a builder, a node and its operands; gives a value there is, or one of a node that it has
@@ -282,10 +282,6 @@ def _concat(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0] if len(operands) == 1 else None
 
 
-def _reduction(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
-    return None if node.attrs["axes"] else operands[0]
-
-
 RULES: Mapping[Op, Rule] = {
     elementwise.add: _add,
     elementwise.sub: _sub,
@@ -308,10 +304,4 @@ RULES: Mapping[Op, Rule] = {
     shaping.refine: _same_type,
     shaping.concat: _concat,
     contracting.dot_general: _dot_general,
-    reducing.reduce_sum: _reduction,
-    reducing.reduce_prod: _reduction,
-    reducing.reduce_max: _reduction,
-    reducing.reduce_min: _reduction,
-    reducing.reduce_any: _reduction,
-    reducing.reduce_all: _reduction,
 }

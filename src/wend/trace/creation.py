@@ -193,7 +193,7 @@ class _Behind:
         ends = [value for value in _all_behind(values) if value.node is None]
         if recording.is_region:
             assert recording.parent is not None
-            around = [recording.outer(value) for value in ends]
+            around = [recording.outer_value(value) for value in ends]
             known = [value for value in around if value is not None]
             if len(known) < len(ends):
                 raise VariableError(

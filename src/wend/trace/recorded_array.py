@@ -22,6 +22,7 @@ class Recorded(Tracer):
     """
 
     __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     value: RecordedValue
 
     @property
@@ -92,6 +93,9 @@ class Recorded(Tracer):
     def tolist(self) -> Any:
         """The numbers as lists, where no tape records them any more."""
         return self._taken_out(".tolist()").tolist()
+
+    def _static_advice(self) -> None:
+        """None: numbers are known here."""
 
     def _taken_out(self, wanted: str) -> Any:
         if self.is_followed():

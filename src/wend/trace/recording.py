@@ -204,9 +204,9 @@ class Recording(Recorder):
             self._entered[self.captured[outer]] = outer
         return self.captured[outer]
 
-    def outer(self, value: Value) -> Value | None:
-        """What a param of a region stands for outside; None of one that is its own."""
-        return self._entered.get(value)
+    def outer_value(self, param: Value) -> Value | None:
+        """The value around a region that one of its params stands for."""
+        return self._entered.get(param)
 
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
@@ -379,10 +379,10 @@ class Recording(Recorder):
         return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
 
     def let_go(self) -> None:
-        """Hold no arrays and variables any more: traced values that leak may hold this."""
-        self.variables.clear()
-        self.bindings.clear()
-        self._promoted.clear()
+        """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
+        self.bindings = []
+        for known in (self.variables, self._changed, self._boxes, self._promoted):
+            known.clear()
 
     def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
         """The nodes and results, with what stands for nodes that tapes ask more of."""

@@ -83,13 +83,15 @@ class Traced:
         else:
             results = execute(arguments)
         found = self.rebuild(owned(results, arguments))
-        changed = results[len(self.result_types) :]
-        for k, value in zip(self.written, changed, strict=False):
-            if isinstance(leaves[k], Variable):
-                _hold(leaves[k], value)
-            else:
-                np.copyto(leaves[k], value)
-        self.assign(results)
+        if self.written:
+            changed = results[len(self.result_types) :]
+            for k, value in zip(self.written, changed, strict=False):
+                if isinstance(leaves[k], Variable):
+                    _hold(leaves[k], value)
+                else:
+                    np.copyto(leaves[k], value)
+        if self.stored:
+            self.assign(results)
         return found
 
     def _passing(self, leaves: Sequence[Any]) -> AbstractContextManager[None]:
@@ -128,10 +130,12 @@ class Traced:
         """
         if self.pending:
             initialise(self.pending, leaves)
-        leaves, bindings = read_all(leaves), read_all(self.bindings)
-        for array in (*leaves, *bindings):
-            if isinstance(array, Staged):
-                raise array.leaked()
+        bindings: Sequence[Any] = self.bindings
+        if any(isinstance(array, Staged) for array in (*leaves, *bindings)):
+            leaves, bindings = read_all(leaves), read_all(bindings)
+            for array in (*leaves, *bindings):
+                if isinstance(array, Staged):
+                    raise array.leaked()
         world = [None] if self.has_world else []
         return [*map(to_run, leaves), *world, *map(to_run, bindings)]
 
@@ -250,6 +254,11 @@ def owned(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
 def copied(values: Sequence[Any]) -> list[Any]:
     """The values with every array copied, so that writes elsewhere do not reach them."""
     return [np.array(v) if isinstance(v, np.ndarray) and v.ndim else v for v in values]
+
+
+def call_with(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function that is being traced; its arguments can be found in this frame."""
+    return fun(*args, **kwargs)
 
 
 def trace_function(

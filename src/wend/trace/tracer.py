@@ -36,6 +36,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.methods import Methods
+from wend.trace.origins import static_advice
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
@@ -134,7 +135,6 @@ class Tracer(Methods):
     """
 
     __slots__ = ("__weakref__", "_base", "_stale", "_taken", "_views", "recording", "value", "weak")
-    __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
 
     def __init__(self, value: Value, recording: Recorder, *, weak: bool = False) -> None:
@@ -184,10 +184,17 @@ class Tracer(Methods):
             f"{wanted} of {self!r} is needed{at(user_source())}, "
             "but its number is not known while the function is recorded."
         )
+        advice = self._static_advice()
+        if advice is not None:
+            cure = f"{cure.removesuffix('.')}; or {advice}."
         error = ConcreteValueError(explain(what, reason, cure=cure))
         frame = user_frame()
         error.wanted, error.code = what, frame and frame.f_code
         return error
+
+    def _static_advice(self) -> str | None:
+        """How Python would know the number."""
+        return static_advice(self.value, self.recording)
 
     def __bool__(self) -> bool:
         raise self._no_number(
@@ -209,8 +216,16 @@ class Tracer(Methods):
     def __index__(self) -> int:
         raise self._no_number(
             "the integer",
-            "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range, "
-            "or make the argument static with static_argnums.",
+            "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range.",
+        )
+
+    def __hash__(self) -> int:
+        if getattr(self.value.type, "shape", None) != ():
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        raise self._no_number(
+            "the hash",
+            "look things up by what Python knows; put numbers in an array, and read it by "
+            "wnp.take(values, i).",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -371,7 +386,9 @@ class Tracer(Methods):
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
-            raise TypeError("iteration over a 0-d array")
+            advice = self._static_advice()
+            cure = advice and f"if a number is needed here, {advice}."
+            raise TypeError(explain("iteration over a 0-d array", f"it is {self!r}", cure=cure))
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:

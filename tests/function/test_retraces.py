@@ -1,0 +1,111 @@
+"""When it is worth a warning that a function is traced."""
+
+from __future__ import annotations
+
+import gc
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import wend
+from wend.function import retraces
+from wend.function.retraces import forget_made
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_made():
+    forget_made()
+
+
+def told(work):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        work()
+    assert {(w.category, w.filename) for w in found} <= {(wend.RetraceWarning, __file__)}
+    return [re.sub(r"test_retraces.py:\d+", "here", str(w.message)) for w in found]
+
+
+def test_functions_that_are_made_in_a_loop():
+    def work():
+        for k in range(20):
+            wend.function(lambda x, k=k: x * k)(1.0)
+
+    (text,) = told(work)
+    assert text == (
+        "<lambda> at here was made 5 times, and traced each time, for 5 calls: the traces go when "
+        "the function goes.\n  To fix it: make the wend.function once, outside of the loop or "
+        "function that calls it, and keep it; of a method keep the instance."
+    )
+    assert told(work) == []  # once for the code
+
+
+def test_functions_that_are_made_in_a_function():
+    def step(x):
+        @wend.function
+        def double(x):
+            return x * 2
+
+        return double(x) + double(x + 1)
+
+    (text,) = told(lambda: [step(1.0) for _ in range(9)])
+    assert text.startswith("double at here was made 5 times, and traced each time, for 9 calls")
+
+
+def test_functions_that_live_side_by_side():
+    def work():
+        kept = [wend.function(lambda x, k=k: x * k) for k in range(20)]
+        for fun in kept:
+            fun(1.0)
+
+    assert told(work) == []
+
+
+def test_functions_that_are_used_before_they_go():
+    def work():
+        for k in range(8):
+            fun = wend.function(lambda x, k=k: x * k)
+            for _ in range(4):
+                fun(1.0)
+
+    assert told(work) == []
+
+
+class Layer:
+    def __init__(self, k):
+        self.k = k
+
+    @wend.function
+    def __call__(self, x):
+        return self.k * x
+
+
+def test_methods_of_instances():
+    assert told(lambda: [layer(1.0) for layer in [Layer(k) for k in range(8)]]) == []
+    gc.collect()
+    (text,) = told(lambda: [Layer(k)(1.0) for k in range(12)])
+    assert text.startswith("__call__ at here was made 5 times")
+
+
+def test_derivatives_of_new_functions_are_the_way_they_are_used():
+    assert told(lambda: [wend.grad(lambda x, k=k: x * k)(1.0) for k in range(12)]) == []
+
+
+def test_functions_made_in_a_trace():
+    @wend.function
+    def outer(x):
+        return wend.function(lambda y: y * 2)(x)
+
+    shapes = [np.ones((2,) * k) for k in range(4)] + [np.float32(1), 1, 1.0]
+    texts = told(lambda: [outer(x) for x in shapes])
+    assert all(text.startswith("outer was traced 5 times") for text in texts)
+
+
+def test_how_much_is_known_of_code_is_bounded(monkeypatch):
+    monkeypatch.setattr(retraces, "_CODES", 3)
+    for k in range(8):
+        names = {}
+        exec("\n" * k + "def fun(x): return x", names)
+        wend.function(names["fun"])(1.0)
+    assert len(retraces._made) == 3

@@ -1,0 +1,64 @@
+"""What wend keeps for the whole process is bounded, or goes with what it belongs to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import wend
+
+SOURCES = Path(wend.__file__).parent
+
+# Everything that modules fill as they run, and why it does not grow without end.
+KNOWN = {
+    "backends/native/llvm.py:engine": "one",
+    "backends/native/llvm.py:c_function": "one for each function of the C library in use",
+    "backends/native/math.py:_text": "one",
+    "backends/native/math_trig.py:pi": "one for each precision",
+    "capture/calls.py:_packages": "one for each installed package",
+    "capture/convert.py:_converted": "weak: goes with the code",
+    "capture/mentioned.py:_known": "weak: goes with the code",
+    "capture/plain.py:LEFT_ALONE": "weak: goes with the code",
+    "capture/source.py:_indexes": "the last files",
+    "function/retraces.py:_made": "the last pieces of code",
+    "numpy/public.py:STAGED": "filled when wend is imported",
+    "trace/frozen.py:_holds": "arrays that a recording holds; each is released",
+    "trace/running.py:_runners": "weak: goes with the graph",
+}
+CONTAINERS = {"dict", "set", "list", "deque", "defaultdict", "OrderedDict", "Counter"}
+WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
+
+
+def kept() -> Iterator[str]:
+    """Empty containers at the top of a module, and functions that remember results."""
+    for file in sorted(SOURCES.rglob("*.py")):
+        name = file.relative_to(SOURCES).as_posix()
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and is_empty_container(node.value):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                yield f"{name}:{ast.unparse(target)}"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and any(map(remembers, node.decorator_list)):
+                yield f"{name}:{node.name}"
+
+
+def is_empty_container(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    if isinstance(value, (ast.List, ast.Set)):
+        return not value.elts
+    if not isinstance(value, ast.Call):
+        return False
+    function = ast.unparse(value.func).rpartition(".")[2]
+    return function in WEAK or (function in CONTAINERS and not value.args)
+
+
+def remembers(decorator: ast.expr) -> bool:
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(function).rpartition(".")[2] in ("cache", "lru_cache")
+
+
+def test_everything_that_is_kept_is_known() -> None:
+    assert {*kept()} == {*KNOWN}
