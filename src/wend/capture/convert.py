@@ -7,11 +7,13 @@ import contextlib
 import functools
 import gc
 import inspect
+import os
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from wend.base.errors import WendError, explain
+from wend.capture import passing
 from wend.capture.assignments import (
     current_array,
     get_item,
@@ -20,8 +22,10 @@ from wend.capture.assignments import (
     set_item_in_place,
 )
 from wend.capture.branches import if_, if_return
-from wend.capture.calls import is_library, is_plain_function, replaced, take_in
+from wend.capture.calls import is_plain_function, replaced, takes_functions
+from wend.capture.containers import changed_by, is_container
 from wend.capture.guard import PARTS, check_caught, check_raise, guarded
+from wend.capture.libraries import is_library, take_in
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
 from wend.capture.operators import (
@@ -47,6 +51,7 @@ from wend.capture.plain import (
     MARKED,
     WITHOUT_SOURCE,
 )
+from wend.capture.rewrite.exits import exit_of_finally
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
@@ -178,48 +183,97 @@ class _Context:
 
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
+    found = _called(fun)
+    if passing.region() is None or is_captured(found):
+        return found
+    return functools.partial(_in_region, found, fun)
+
+
+def _called(fun: Any) -> Any:
     exchanged = replaced(fun)
+    if takes_functions(fun):
+        return functools.partial(_with_functions, exchanged)
     if exchanged is not fun:
         return exchanged
-    return _telling(fun) if isinstance(fun, _IN_C) else captured(fun)
-
-
-_IN_C = (
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.MethodWrapperType,
-)
-# Modules whose functions change their first argument, a list
-_LIST_MODULES = ("_heapq", "_bisect", "_operator")
-
-
-def _telling(fun: Any) -> Any:
-    """A function written in C that tells what it changes."""
     if fun is setattr:
         return _setattr
-    if hasattr(fun, "__objclass__"):
-        return functools.partial(_telling_first, fun)
-    if getattr(fun, "__module__", None) in _LIST_MODULES:
-        return functools.partial(_telling_list, fun)
-    touch_changed_by(fun, ())
-    return fun
+    if fun is next:
+        return _next
+    if isinstance(fun, functools.partial):
+        return functools.partial(call(fun.func), *fun.args, **fun.keywords)
+    if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
+        return functools.partial(_sort, fun)
+    return captured(fun)
 
 
-def _telling_first(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    touch_changed_by(fun, args)
-    return fun(*args, **kwargs)
+_FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    functools.partial,
+    type,
+)
 
 
-def _telling_list(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    if args:
-        touch_contents(lambda: args[0], "a list.")
-    return fun(*args, **kwargs)
+def _with_functions(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what calls the functions it is given."""
+
+    def prepared(given: Any) -> Any:
+        return call(given) if isinstance(given, _FUNCTIONS) else given
+
+    return fun(*map(prepared, args), **{key: prepared(given) for key, given in kwargs.items()})
+
+
+def _sort(method: Any, **options: Any) -> None:
+    method.__self__[:] = call(sorted)(method.__self__, **options)
+
+
+def is_captured(fun: Any) -> bool:
+    """Whether a function is one whose control flow can be recorded."""
+    return getattr(getattr(fun, "__func__", fun), "__code__", None) in CAPTURED
+
+
+def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what is not captured, in a loop or branch that is being recorded.
+
+    It tells what it changes, as far as that can be seen.
+    """
+    passing.asked(written)
+    given = (*args, *kwargs.values())
+    touch_changed_by(written, args)
+    if written is next:
+        return fun(*args)
+    is_pure = fun is not written or isinstance(written, type)
+    for argument in given:
+        passing.taken_from(argument)
+        touch_changed_by(argument)
+        if not is_pure:
+            _touch_given(written, argument)
+    found = fun(*args, **kwargs)
+    if not any(found is argument for argument in given) and changed_by(written) is None:
+        passing.made(found)
+    return found
+
+
+def _touch_given(fun: Any, argument: Any) -> None:
+    """Say that a function may change a container or array that it is given."""
+    if is_container(argument) and getattr(fun, "__module__", None) != "builtins":
+        touch_contents(lambda: argument, f"a {type(argument).__name__}.")
 
 
 def _setattr(owner: Any, name: str, value: Any) -> None:
     touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next(iterator)`; what a user's own iterator does is captured, its changes seen."""
+    method = getattr(type(iterator), "__next__", None)
+    if not is_plain_function(method) or default:
+        return next(passing.taken_from(iterator), *default)
+    found = captured(method)
+    return found(iterator) if is_captured(found) else next(passing.taken_from(iterator))
 
 
 # What rewritten code calls.
@@ -237,6 +291,7 @@ _RUNTIME = types.SimpleNamespace(
     filtered=filtered,
     for_=for_,
     get_item=get_item,
+    gone_through=passing.taken_from,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
@@ -244,6 +299,7 @@ _RUNTIME = types.SimpleNamespace(
     is_perhaps=is_perhaps,
     is_unbound=is_unbound,
     known=known,
+    made=passing.made,
     not_=not_,
     or_=or_,
     returned=read,
@@ -290,6 +346,7 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     if node is None:
         LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
         return None
+    _check_finally(node, fun)
     rewritten = rewrite_function(_as_definition(node, fun))
     written_name, rewritten.name = rewritten.name, _FUNCTION
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
@@ -304,6 +361,22 @@ def _compile(fun: types.FunctionType) -> types.CodeType | None:
     rewritten.name = written_name
     _sources[_key(fun.__code__)] = rewritten
     return code
+
+
+def _check_finally(node: FunctionNode, fun: types.FunctionType) -> None:
+    """Refuse to leave a `finally`: that undoes the `return` or the error that came to it."""
+    exit_of = exit_of_finally(node)
+    if exit_of is None:
+        return
+    what = f"`{type(exit_of).__name__.lower()}`"
+    where = f"{os.path.basename(fun.__code__.co_filename)}:{exit_of.lineno}"
+    raise CaptureError(
+        explain(
+            f"`{fun.__name__}` leaves a `finally` by {what} at {where}, which would undo the "
+            "`return` or error before it.",
+            cure="let the `finally` end, and leave after the whole `try`.",
+        )
+    )
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
@@ -347,7 +420,8 @@ def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeTyp
 
 
 def _register(code: types.CodeType) -> None:
-    CAPTURED.add(code)
+    if not code.co_flags & _NOT_RUN_THROUGH:
+        CAPTURED.add(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _register(constant)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.nodes import Visitor, inner_statements, walk
+from wend.capture.nodes import Visitor, children, inner_statements, walk
 
 Places = dict[str, None]  # an ordered set
 
@@ -26,7 +26,10 @@ SETTLES = f"{PREFIX}settles"
 
 # Methods that change the list, dict or set they are called on.
 MUTATORS = frozenset(
-    {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
+    {
+        *("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"),
+        *("appendleft", "extendleft", "popleft"),
+    }
 )
 # What `x[k] = v` and its kin become: functions of the runtime that change their first argument.
 SETTERS = frozenset({"set_item", "set_item_in_place", "in_place"})
@@ -188,6 +191,18 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
             continue
         if contains(inner_statements(node), kinds, in_loops=in_loops):
             return True
+    return False
+
+
+def yields(function: ast.FunctionDef) -> bool:
+    """Whether a function is a generator function."""
+    rest: list[ast.AST] = list(function.body)
+    while rest:
+        node = rest.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _SCOPES):
+            rest += children(node)
     return False
 
 

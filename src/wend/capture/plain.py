@@ -7,7 +7,7 @@ import os
 from types import CodeType
 
 from wend.base.errors import ConcreteValueError, explain
-from wend.capture.calls import is_library
+from wend.capture.libraries import is_library
 
 CAPTURED: set[CodeType] = set()
 # Code that is left alone, and why

@@ -133,6 +133,8 @@ class StagedLoop:
 
     def _take_more(self) -> None:
         """Carry what has turned out to change."""
+        # It may be part of what is carried already: a list in a list.
+        self.state.restore(self.entry)
         more = self.state.get()[len(self.start) :]
         self.entry += more
         self.start += more

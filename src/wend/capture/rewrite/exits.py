@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wend.capture.names import RETURN_VALUE, RETURNED, contains
+from wend.capture.nodes import walk
 from wend.capture.rewrite.syntax import assign, name
+
+_EXITS = (ast.Return, ast.Break, ast.Continue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ def has_exit(stmt: ast.stmt) -> bool:
         stmt, (ast.For, ast.While)
     )
     return exits or contains([stmt], (ast.Return,))
+
+
+def exit_of_finally(node: ast.AST) -> ast.Return | ast.Break | ast.Continue | None:
+    """The statement by which a `finally` is left, if any is."""
+    for inner in walk(node):
+        if isinstance(inner, (ast.Try, ast.TryStar)):
+            for stmt in inner.finalbody:
+                if has_exit(stmt):
+                    return next(own for own in walk(stmt) if isinstance(own, _EXITS))
+    return None
 
 
 def _has_exit_in(stmts: Sequence[ast.stmt]) -> bool:
