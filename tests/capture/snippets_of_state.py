@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import io
 import itertools
 import operator
 import random
 from array import array
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -441,3 +443,97 @@ def append_by_its_name(x):
     if x > 1:
         operator.methodcaller("append", 1.0)(items)
     return len(items)
+
+
+# ---------------------------------------------------------------- parts that no name tells
+@on(*INTS)
+def an_attribute_of_an_item(n):
+    points = [SimpleNamespace(v=k, tags=[k]) for k in range(3)]
+    for i in range(n):
+        for point in points:
+            point.v += i
+        points[1].v += 1
+    if n > 1:
+        points[0].v = 50
+        points[0].tags[0] = 7
+        points[1].tags[0] += n
+    return [point.v for point in points], [point.tags[0] for point in points]
+
+
+@on(*INTS)
+def parts_of_what_a_call_gives(n):
+    point, items = SimpleNamespace(v=1), [1, 2]
+
+    def get():
+        return point
+
+    def get_items():
+        return items
+
+    if n > 1:
+        get().v = n
+        get_items()[0] = 5
+    for i in range(n):
+        get().v += i
+        get_items()[1] += i
+    return point.v, items
+
+
+# ---------------------------------------------------------------- leaving a `try`
+@on(*FLOATS)
+def the_else_of_a_try_that_is_left(x):
+    t = 0.0
+    for _ in range(3):
+        try:
+            t += x
+            if t > 3:
+                continue
+        except ValueError:
+            t = -1.0
+        else:
+            t += 0.5
+        finally:
+            t += 0.25
+    return t
+
+
+@on(*INTS, refused="bound only inside the for")
+def a_name_error_that_is_caught(n):
+    for i in range(n):
+        z = i
+    try:
+        return z
+    except NameError:
+        return -7
+
+
+# ---------------------------------------------------------------- methods of the user's own
+class _Everything:
+    def __contains__(self, item):
+        return True
+
+    def __iter__(self):
+        return iter([1.0, 2.0])
+
+
+@on(*FLOATS)
+def a_class_that_says_what_it_holds(x):
+    everything = _Everything()
+    return x in everything, x not in everything, sum(v * x for v in everything)
+
+
+@on(*FLOATS)
+def a_context_manager_by_a_generator(x):
+    log = [0.0]
+
+    @contextlib.contextmanager
+    def counted():
+        log[0] += 1
+        yield 2.0
+        log[0] += 10
+
+    t = 0.0
+    while t < x:
+        with counted() as k:
+            t += k
+    return t, log

@@ -15,11 +15,15 @@ from typing import Any
 from wend.base.errors import WendError, explain
 from wend.capture import passing
 from wend.capture.assignments import (
+    change_attribute,
+    change_item,
     current_array,
     get_item,
     in_place,
+    set_attribute,
     set_item,
     set_item_in_place,
+    set_item_of,
 )
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_plain_function, replaced, takes_functions
@@ -283,6 +287,8 @@ _RUNTIME = types.SimpleNamespace(
     assert_=assert_,
     attribute=attribute,
     call=call,
+    change_attribute=change_attribute,
+    change_item=change_item,
     check_caught=check_caught,
     check_raise=check_raise,
     compare=compare,
@@ -304,7 +310,9 @@ _RUNTIME = types.SimpleNamespace(
     or_=or_,
     returned=read,
     current_array=current_array,
+    set_attribute=set_attribute,
     set_item=set_item,
+    set_item_of=set_item_of,
     set_item_in_place=set_item_in_place,
     slice=slice,
     surely=surely,
@@ -420,7 +428,7 @@ def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeTyp
 
 
 def _register(code: types.CodeType) -> None:
-    if not code.co_flags & _NOT_RUN_THROUGH:
+    if not code.co_flags & _NOT_RUN_THROUGH:  # a generator decides as plain Python
         CAPTURED.add(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -47,7 +47,7 @@ def place_of(node: ast.expr) -> str | None:
     return None
 
 
-def _root(node: ast.expr) -> str | None:
+def root(node: ast.expr) -> str | None:
     """The place whose contents a store into `node` changes: `d` for `d["k"][0] = v`."""
     while isinstance(node, ast.Subscript):
         node = node.value
@@ -82,7 +82,7 @@ class Changes(Visitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.mutate(_root(node))
+            self.mutate(root(node))
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -98,9 +98,9 @@ class Changes(Visitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            self.mutate(_root(node.func.value))
+            self.mutate(root(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            self.mutate(_root(node.args[0]))
+            self.mutate(root(node.args[0]))
         for inner in getattr(node, REST, ()):
             self.visit(inner)
         self.generic_visit(node)
@@ -194,15 +194,17 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
     return False
 
 
-def yields(function: ast.FunctionDef) -> bool:
-    """Whether a function is a generator function."""
-    rest: list[ast.AST] = list(function.body)
-    while rest:
-        node = rest.pop()
+def yields_in_parts(function: ast.FunctionDef) -> bool:
+    """Whether a function has a `yield` in a part that would become a function of its own."""
+    parts: list[ast.AST] = [
+        stmt for stmt in walk(function) if isinstance(stmt, (ast.If, ast.For, ast.While, ast.Match))
+    ]
+    while parts:
+        node = parts.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, _SCOPES):
-            rest += children(node)
+            parts += children(node)
     return False
 
 

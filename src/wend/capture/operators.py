@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -35,18 +36,22 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+# What looks for an item by `==`
+_HOLDERS = (list, tuple, set, frozenset, dict, range, deque)
+
+
 def _in(item: Any, holder: Any) -> Any:
     """`item in holder`."""
     if isinstance(holder, TracedRange):
         return holder.holds(item)
     if isinstance(holder, Staged):
         return reducing.any(ew.equal(holder, item))
-    if not isinstance(item, Staged):
-        is_list = isinstance(holder, (list, tuple))
-        if not (is_list and any(isinstance(own, Staged) for own in holder)):
-            return item in holder
-    if isinstance(holder, np.ndarray):
+    if isinstance(item, Staged) and isinstance(holder, np.ndarray):
         return reducing.any(ew.equal(holder, item))
+    if not isinstance(holder, _HOLDERS) or not (
+        isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
+    ):
+        return item in holder
     found: Any = False
     for own in holder:
         is_own = own is item or own == item

@@ -15,7 +15,7 @@ import copy
 import functools
 from collections.abc import Sequence
 
-from wend.capture.names import SETTLES, live_after, read, yields
+from wend.capture.names import SETTLES, live_after, read, yields_in_parts
 from wend.capture.nodes import by_kind, cloned
 from wend.capture.rewrite.chains import without_binding_chains
 from wend.capture.rewrite.exits import Flags
@@ -104,7 +104,7 @@ class _Function(Returns):
                 return self.for_(stmt, after, flags)
             case ast.Match():
                 return self.match(stmt, after)
-            case ast.FunctionDef() if not yields(stmt):
+            case ast.FunctionDef() if not yields_in_parts(stmt):
                 return [self.nested(stmt)]
             case ast.ClassDef():
                 return [self.nested_class(stmt)]
@@ -167,7 +167,7 @@ class _Function(Returns):
         new = copy.copy(stmt)
         new.body = [
             self.nested(mangled(inner, stmt.name))
-            if isinstance(inner, ast.FunctionDef) and not yields(inner)
+            if isinstance(inner, ast.FunctionDef) and not yields_in_parts(inner)
             else inner
             for inner in stmt.body
         ]
