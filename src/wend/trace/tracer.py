@@ -189,6 +189,22 @@ class Tracer(Methods):
             return f", {self.value.name}" if self.value.name else ""
         return f", {node.op.name}{at(node.source)}"
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("assign", "assign_add", "assign_sub"):
+            raise AttributeError(
+                explain(
+                    f"{self!r} has no .{name}: a wend.Variable that is passed as an argument is "
+                    "its value in the function.",
+                    cure="use the Variable itself, as a global, a variable of the function around, "
+                    "or an attribute of self.",
+                ),
+                name=name,
+                obj=self,
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+
     # Where Python wants the numbers
     def leaked(self) -> LeakedValueError:
         return LeakedValueError(
