@@ -537,3 +537,83 @@ def a_context_manager_by_a_generator(x):
         with counted() as k:
             t += k
     return t, log
+
+
+# ---------------------------------------------------------------- changed by what is not captured
+class _Tally:
+    def __init__(self):
+        self.k = 0
+        self.sums = [0]
+
+    def __add__(self, other):
+        self.k += 1
+        self.sums[0] += other
+        return other
+
+    def __getitem__(self, i):
+        self.k += 1
+        return i
+
+    def __iter__(self):
+        self.k += 1
+        yield 1
+        yield 2
+
+
+@on(*INTS)
+def an_operator_that_changes_its_operand(n):
+    tally = _Tally()
+    t = 0
+    for i in range(n):
+        t = t + (tally + i) + tally[i]
+        for v in tally:
+            t = t + v
+    if n > 1:
+        t += tally[3]
+    return t, tally.k, tally.sums
+
+
+class _Holder:
+    def __init__(self):
+        self.tally = _Tally()
+
+
+@on(*INTS)
+def an_operator_of_an_attribute(n):
+    holder = _Holder()
+    t = 0
+    for i in range(n):
+        t = t + (holder.tally + i)
+    return t, holder.tally.k
+
+
+def _noted(log):
+    for i in range(3):
+        log[0] += i
+        yield i
+
+
+_LOG = [0]
+
+
+def _noted_in_a_global():
+    for i in range(3):
+        _LOG[0] += i
+        yield i
+
+
+@on(*INTS)
+def what_a_generator_changes(n):
+    log, given, count, _LOG[0] = [0], [0], 0, 0
+
+    def numbers():
+        nonlocal count
+        for i in range(3):
+            log[0] += i
+            count += 1
+            yield i
+
+    s = sum(numbers()) if n > 1 else 0
+    for _ in range(n):
+        s = s + sum(numbers()) + sum(_noted(given)) + sum(_noted_in_a_global())
+    return s, log, count, given, list(_LOG)

@@ -24,7 +24,7 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
     Raises:
         StructureError: with the name of the variable.
     """
-    for frame in _users_frames():
+    for frame in users_frames():
         for name, value in frame.f_locals.items():
             if _holds(value, old, _DEEPEST, set()):
                 same = "is the same list as" if value is old else "holds the list"
@@ -41,7 +41,7 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
                 )
 
 
-def _users_frames() -> Iterator[FrameType]:
+def users_frames() -> Iterator[FrameType]:
     """The frames of the user's code that the trace under way has called."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not trace_function.__code__:

@@ -47,6 +47,7 @@ from wend.capture.places import (
     touch_attribute,
     touch_changed_by,
     touch_contents,
+    touch_reached,
     touch_variable,
 )
 from wend.capture.plain import (
@@ -249,6 +250,8 @@ def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
     if written is next:
         return fun(*args)
     is_pure = fun is not written or isinstance(written, type)
+    if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
+        touch_reached(fun)
     for argument in given:
         passing.taken_from(argument)
         touch_changed_by(argument)

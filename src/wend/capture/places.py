@@ -230,6 +230,27 @@ def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
         touch(Contents(f"a {type(owner).__name__}", owner))
 
 
+def touch_reached(fun: FunctionType) -> None:
+    """Say that what a function reaches may change, which is run as plain Python."""
+    if not _logs.get():
+        return
+    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        place = Cell(name, cell)
+        touch(place)
+        touch_contents(place.read, f"{name}.")
+    for name in fun.__code__.co_names:
+        if name in fun.__globals__:
+            touch_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
+
+
+def touch_attributes(owner: Any, label: str) -> None:
+    """Say that the attributes of an object may change, and what containers among them hold."""
+    for name, value in list(vars(owner).items()):
+        touch(Attribute(f"{label}.{name}", owner, name))
+        if is_container(value):
+            touch(Contents(f"{label}.{name}", value))
+
+
 def touch_variable(reads: FunctionType, label: str) -> None:
     """Say that a variable of several functions, which `reads` reads, is about to change."""
     if _logs.get():
