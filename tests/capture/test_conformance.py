@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wend
+from tests.capture import snippets_of_builtins, snippets_of_state
 from tests.capture.snippets import SNIPPETS, Snippet
 from wend.base import trees
 from wend.capture.convert import capture
@@ -33,6 +34,8 @@ def _ways(snippet: Snippet, args: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
         for k in numbers if len(args) > 1 else ():
             yield f"static {k}", wend.function(snippet.fun, static_argnums=(k,))
 
+
+assert snippets_of_builtins, snippets_of_state  # they add to the table
 
 CASES = [
     pytest.param(snippet, args, id=f"{snippet.fun.__name__}-{number}")

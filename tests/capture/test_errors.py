@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import statistics
 import traceback
 
@@ -496,7 +497,7 @@ def left_alone(v):
             "call it there by name, as a function or method.",
         ),
         (
-            lambda x: sorted([x, x + 1], key=sign)[0],
+            lambda x: operator.call(sign, x),
             sign,
             "is called by an operator or by library code, not by a call in captured code",
             "call it there by name, as a function or method.",

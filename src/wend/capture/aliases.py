@@ -51,6 +51,11 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
                 )
 
 
+def users_frames() -> Iterator[FrameType]:
+    """The frames of the user's code that the trace under way has called."""
+    return (frame for frame in _frames() if not is_own(frame.f_code.co_filename))
+
+
 def _frames() -> Iterator[FrameType]:
     """The frames of the calls that the trace under way has made."""
     frame: FrameType | None = sys._getframe(1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.capture.places import touch_attribute, touch_contents
 from wend.eager.dispatch import Staged, any_staged
 from wend.trace.recording import current
 
@@ -91,3 +92,28 @@ def get_item(array: Any, key: Any) -> Any:
     if isinstance(array, np.ndarray):
         array = _traced_if(array, *(key if isinstance(key, tuple) else (key,)))
     return array[key]
+
+
+# Parts of what an expression gives: `items[0].x = v`, `of()[0] += v`
+def set_attribute(value: Any, owner: Any, name: str) -> None:
+    """`owner.name = value`, the value first."""
+    touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    setattr(owner, name, value)
+
+
+def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
+    """`owner.name += value`, and its kin."""
+    old = getattr(owner, name)
+    set_attribute(_IN_PLACE[operator](old, value()), owner, name)
+
+
+def set_item_of(value: Any, owner: Any, key: Any) -> None:
+    """`owner[key] = value`, the value first."""
+    touch_contents(lambda: owner, f"a {type(owner).__name__}.")
+    owner[key] = value
+
+
+def change_item(owner: Any, key: Any, operator: str, value: Callable[[], Any]) -> None:
+    """`owner[key] += value`, and its kin."""
+    old = owner[key]
+    set_item_of(_IN_PLACE[operator](old, value()), owner, key)

@@ -13,6 +13,7 @@ from wend.base.source import at, user_source
 from wend.capture import guard, unbound
 from wend.capture.growing import lists_have_grown
 from wend.capture.names import RETURN_VALUE
+from wend.capture.operands import touch_operands
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
 from wend.capture.truth import truth
@@ -86,6 +87,7 @@ class _Branch:
                 role = f"a branch of {self.where}"
                 region = Recording(f"branch{number}", self.outer, is_region=True, role=role)
                 with logged() as log:
+                    touch_operands()
                     try:
                         self.state.set(self.start)
                         with region.active(), guard.region(self.where):

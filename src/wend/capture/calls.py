@@ -4,57 +4,18 @@ from __future__ import annotations
 
 import builtins
 import functools
-import os
-import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base.source import PROGRAMS, is_own
-from wend.capture import mathematics
-from wend.capture.iterables import Together, TracedRange
+from wend.capture import mathematics, standard
+from wend.capture.iterables import Together, TracedRange, backwards
+from wend.capture.operators import filtered
 from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, indexing, ranges, rearranging, reducing, shaping
-from wend.numpy import elementwise as ew
-from wend.trace import effects
+from wend.numpy import creating, indexing, ranges, rearranging, shaping
 from wend.trace.tensor_list import TensorList
-from wend.trace.tracer import Tracer
-
-_LIBRARY = tuple(
-    {sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-
-
-# Installed packages that are captured all the same, for a function of theirs was given to wend.
-_packages: set[str] = set()
-_INSTALLED = "site-packages" + os.sep
-
-
-def is_library(file: str) -> bool:
-    """Whether code in this file is left alone: wend, the standard library, installed packages."""
-    if is_own(file):
-        return True
-    installed = file.startswith(_LIBRARY) or _INSTALLED in file
-    # The demo is installed with wend.
-    return installed and not file.startswith((PROGRAMS, *_packages))
-
-
-def take_in(file: str) -> None:
-    """Capture the package of this file, installed as it is: a function of it was given to wend."""
-    folder, found, rest = file.rpartition(_INSTALLED)
-    package = rest.partition(os.sep)[0]
-    if found and package not in ("numpy", "scipy") and not is_own(file):
-        _packages.add(folder + found + package)
-
-
-def _staged_len(x: Any) -> Any:
-    if isinstance(x, TensorList):
-        return x.length()
-    if not shaping.rank_of(x):
-        raise TypeError("len() of unsized object")
-    return shaping.shape(x)[0]
 
 
 def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,79 +31,9 @@ def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _weak(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a Python number, which takes the dtype of what it meets (D4)."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        found = function(*args, **kwargs)
-        if isinstance(found, Tracer) and found.type.shape == ():
-            return Tracer(found.value, found.recording, weak=True)
-        return found
-
-    return run
-
-
-def _staged_float(x: Any) -> Any:
-    return shaping.astype(x, np.float64)
-
-
-def _staged_int(x: Any) -> Any:
-    return shaping.astype(x, np.int64)
-
-
-def _staged_bool(x: Any) -> Any:
-    return shaping.astype(x, np.bool_)
-
-
-def _staged_round(x: Any, digits: int | None = None) -> Any:
-    if digits is None:
-        return shaping.astype(ew.rint(x), np.int64)
-    return ew.rint(x * 10**digits) / 10**digits
-
-
-def _extreme(pick: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*xs: Any) -> Any:
-        if len(xs) == 1:
-            if isinstance(xs[0], TensorList):
-                return reduce(xs[0].stack())
-            return reduce(xs[0]) if isinstance(xs[0], Staged) else functools.reduce(pick, xs[0])
-        return functools.reduce(pick, xs)
-
-    return run
-
-
-def _staged_sum(xs: Any, start: Any = 0) -> Any:
-    if isinstance(xs, TensorList):
-        return reducing.sum(xs.stack(), 0) + start
-    for x in xs:
-        start = start + x
-    return start
-
-
-def _staged_isinstance(x: Any, kinds: Any) -> bool:
-    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(x, Staged):
-        return isinstance(x, kinds)
-    kind = x.type.dtype.kind
-    like = {"f": float, "i": int, "u": int, "b": bool, "c": complex}[kind]
-    number = like if x.weak else x.type.dtype.type
-    return isinstance(x, kinds) or any(
-        issubclass(number, want) or (want is np.ndarray and not x.weak) for want in wanted
-    )
-
-
 # Builtins and functions that cannot take a traced array, and what they become if given one.
 EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
-    builtins.len: _staged_len,
-    builtins.float: _staged_float,
-    builtins.int: _staged_int,
-    builtins.bool: _staged_bool,
-    builtins.round: _staged_round,
-    builtins.min: _extreme(ew.minimum, reducing.min),
-    builtins.max: _extreme(ew.maximum, reducing.max),
-    builtins.sum: _staged_sum,
-    builtins.print: effects.print,
-    builtins.range: TracedRange,
+    **standard.STAGED,
     np.array: _stacked(creating.array),
     np.asarray: _stacked(creating.asarray),
     np.stack: _stacked(shaping.stack),
@@ -180,10 +71,47 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     return Together(iterable, numbered_from=start)
 
 
+def _is_stepped(part: Any) -> bool:
+    return isinstance(part, (Staged, np.ndarray, TracedRange, Together))
+
+
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    if any(isinstance(part, (Staged, np.ndarray)) for part in iterables):
-        return Together(*iterables)
+    if any(map(_is_stepped, iterables)):
+        return Together(*iterables, strict=strict)
     return builtins.zip(*iterables, strict=strict)
+
+
+def _map(function: Callable[..., Any], *iterables: Any) -> Any:
+    if any(isinstance(part, (Staged, TracedRange, Together)) for part in iterables):
+        return Together(*iterables, function=function)
+    return builtins.map(function, *iterables)
+
+
+def _filter(function: Callable[..., Any] | None, iterable: Any) -> Any:
+    def is_kept(item: Any) -> Any:
+        return filtered(function(item) if function is not None else item, "`filter`")
+
+    return builtins.filter(is_kept, iterable)
+
+
+def _reversed(sequence: Any) -> Any:
+    if isinstance(sequence, TracedRange):
+        return backwards(sequence)
+    if isinstance(sequence, Staged):
+        return sequence[::-1]  # type: ignore[index]  # a traced array
+    return builtins.reversed(sequence)
+
+
+def _any(xs: Any) -> Any:
+    return builtins.any(xs) if isinstance(xs, np.ndarray) else standard.some(xs)
+
+
+def _all(xs: Any) -> Any:
+    return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.every(xs)
+
+
+def _type(*args: Any) -> Any:
+    return standard.kind_of(*args) if len(args) == 1 else type(*args)
 
 
 # Of a list these are what Python makes of it, whatever it holds.
@@ -192,29 +120,57 @@ _OF_ONE = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.r
 
 def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        is_staged = bool(args) and isinstance(args[0], (Staged, TensorList))
+        is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
         return (staged if is_staged else original)(*args, **kwargs)
 
     return run
 
 
-# What gives Python numbers
-_GIVE_NUMBERS = {
-    builtins.len,
-    builtins.float,
-    builtins.int,
-    builtins.bool,
-    *(function for function in EXCHANGED if function.__module__ == "math"),
-}
+def _weak(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives a Python number."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return standard.weak(function(*args, **kwargs))
+
+    return run
+
+
 _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     original: (_exchange_one if original in _OF_ONE else _exchange)(
-        original, _weak(staged) if original in _GIVE_NUMBERS else staged
+        original, _weak(staged) if original.__module__ == "math" else staged
     )
     for original, staged in EXCHANGED.items()
 }
-_REPLACED[builtins.enumerate] = _enumerate
-_REPLACED[builtins.zip] = _zip
-_REPLACED[builtins.isinstance] = _staged_isinstance
+_REPLACED |= {
+    builtins.all: _all,
+    builtins.any: _any,
+    builtins.enumerate: _enumerate,
+    builtins.filter: _filter,
+    builtins.isinstance: standard.is_instance,
+    builtins.map: _map,
+    builtins.max: standard.STAGED[builtins.max],
+    builtins.min: standard.STAGED[builtins.min],
+    builtins.reversed: _reversed,
+    builtins.sorted: standard.in_order,
+    builtins.type: _type,
+    builtins.zip: _zip,
+}
+
+
+_TAKING_FUNCTIONS = (
+    builtins.filter,
+    builtins.map,
+    builtins.max,
+    builtins.min,
+    builtins.sorted,
+    functools.reduce,
+)
+
+
+def takes_functions(fun: Any) -> bool:
+    """Whether something written in C calls the functions that it is given."""
+    known = any(fun is one for one in _TAKING_FUNCTIONS)
+    return known or getattr(fun, "__module__", None) == "itertools"
 
 
 def replaced(fun: Any) -> Any:

@@ -7,22 +7,30 @@ import contextlib
 import functools
 import gc
 import inspect
+import os
 import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
+from wend.capture import passing
 from wend.capture.assignments import (
+    change_attribute,
+    change_item,
     current_array,
     get_item,
     in_place,
+    set_attribute,
     set_item,
     set_item_in_place,
+    set_item_of,
 )
 from wend.capture.branches import if_, if_return
-from wend.capture.calls import is_library, is_plain_function, replaced, take_in
+from wend.capture.calls import is_plain_function, replaced, takes_functions
+from wend.capture.containers import changed_by, is_container
 from wend.capture.guard import check_caught, check_raise, guarded
+from wend.capture.libraries import is_library, take_in
 from wend.capture.loops import for_, while_
 from wend.capture.names import PREFIX
 from wend.capture.operators import (
@@ -40,6 +48,7 @@ from wend.capture.places import (
     touch_attribute,
     touch_changed_by,
     touch_contents,
+    touch_reached,
     touch_variable,
 )
 from wend.capture.plain import (
@@ -51,6 +60,7 @@ from wend.capture.plain import (
     is_captured,
 )
 from wend.capture.reads import note, note_method
+from wend.capture.rewrite.exits import exit_of_finally
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
@@ -192,48 +202,100 @@ class _Context:
 
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
+    found = _called(fun)
+    if passing.region() is None or _is_converted(found):
+        return found
+    return functools.partial(_in_region, found, fun)
+
+
+def _called(fun: Any) -> Any:
     exchanged = replaced(fun)
+    if takes_functions(fun):
+        return functools.partial(_with_functions, exchanged)
     if exchanged is not fun:
         return exchanged
-    return _telling(fun) if isinstance(fun, _IN_C) else captured(fun)
-
-
-_IN_C = (
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.MethodWrapperType,
-)
-# Modules whose functions change their first argument, a list
-_LIST_MODULES = ("_heapq", "_bisect", "_operator")
-
-
-def _telling(fun: Any) -> Any:
-    """A function written in C that tells what it changes."""
     if fun is setattr:
         return _setattr
-    if hasattr(fun, "__objclass__"):
-        return functools.partial(_telling_first, fun)
-    if getattr(fun, "__module__", None) in _LIST_MODULES:
-        return functools.partial(_telling_list, fun)
-    touch_changed_by(fun, ())
-    return fun
+    if fun is next:
+        return _next
+    if isinstance(fun, functools.partial):
+        return functools.partial(call(fun.func), *fun.args, **fun.keywords)
+    if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
+        return functools.partial(_sort, fun)
+    return captured(fun)
 
 
-def _telling_first(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    touch_changed_by(fun, args)
-    return fun(*args, **kwargs)
+_FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    functools.partial,
+    type,
+)
 
 
-def _telling_list(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    if args:
-        touch_contents(lambda: args[0], "a list.")
-    return fun(*args, **kwargs)
+def _with_functions(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what calls the functions it is given."""
+
+    def prepared(given: Any) -> Any:
+        return call(given) if isinstance(given, _FUNCTIONS) else given
+
+    return fun(*map(prepared, args), **{key: prepared(given) for key, given in kwargs.items()})
+
+
+def _sort(method: Any, **options: Any) -> None:
+    method.__self__[:] = call(sorted)(method.__self__, **options)
+
+
+def _is_converted(fun: Any) -> bool:
+    """Whether a function is one whose control flow can be recorded."""
+    code = getattr(getattr(fun, "__func__", fun), "__code__", None)
+    return isinstance(code, types.CodeType) and is_captured(code)
+
+
+def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what is not captured, in a loop or branch that is being recorded.
+
+    It tells what it changes, as far as that can be seen.
+    """
+    passing.asked(written)
+    given = (*args, *kwargs.values())
+    touch_changed_by(written, args)
+    if written is next:
+        return fun(*args)
+    is_pure = fun is not written or isinstance(written, type)
+    if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
+        touch_reached(fun)
+    for argument in given:
+        passing.taken_from(argument)
+        touch_changed_by(argument)
+        if not is_pure:
+            _touch_given(written, argument)
+    found = fun(*args, **kwargs)
+    if not any(found is argument for argument in given) and changed_by(written) is None:
+        passing.made(found)
+    return found
+
+
+def _touch_given(fun: Any, argument: Any) -> None:
+    """Say that a function may change a container or array that it is given."""
+    if is_container(argument) and getattr(fun, "__module__", None) != "builtins":
+        touch_contents(lambda: argument, f"a {type(argument).__name__}.")
 
 
 def _setattr(owner: Any, name: str, value: Any) -> None:
     touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next(iterator)`; what a user's own iterator does is captured, its changes seen."""
+    method = getattr(type(iterator), "__next__", None)
+    if not is_plain_function(method) or default:
+        return next(passing.taken_from(iterator), *default)
+    found = captured(method)
+    return found(iterator) if _is_converted(found) else next(passing.taken_from(iterator))
 
 
 # What rewritten code calls.
@@ -243,6 +305,8 @@ _RUNTIME = types.SimpleNamespace(
     assert_=assert_,
     attribute=attribute,
     call=call,
+    change_attribute=change_attribute,
+    change_item=change_item,
     check_caught=check_caught,
     check_raise=check_raise,
     compare=compare,
@@ -251,6 +315,7 @@ _RUNTIME = types.SimpleNamespace(
     filtered=filtered,
     for_=for_,
     get_item=get_item,
+    gone_through=passing.taken_from,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
@@ -258,11 +323,14 @@ _RUNTIME = types.SimpleNamespace(
     is_perhaps=is_perhaps,
     is_unbound=is_unbound,
     known=known,
+    made=passing.made,
     not_=not_,
     or_=or_,
     returned=read,
     current_array=current_array,
+    set_attribute=set_attribute,
     set_item=set_item,
+    set_item_of=set_item_of,
     set_item_in_place=set_item_in_place,
     slice=slice,
     surely=surely,
@@ -301,6 +369,7 @@ def _compile(fun: types.FunctionType) -> _Converted | None:
     if node is None:
         LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
         return None
+    _check_finally(node, fun)
     rewritten = rewrite_function(_as_definition(node, fun))
     written_name, rewritten.name = rewritten.name, _FUNCTION
     given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
@@ -313,6 +382,22 @@ def _compile(fun: types.FunctionType) -> _Converted | None:
     code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__, WHOLE)
     rewritten.name = written_name
     return _Converted(code, rewritten)
+
+
+def _check_finally(node: FunctionNode, fun: types.FunctionType) -> None:
+    """Refuse to leave a `finally`: that undoes the `return` or the error that came to it."""
+    exit_of = exit_of_finally(node)
+    if exit_of is None:
+        return
+    what = f"`{type(exit_of).__name__.lower()}`"
+    where = f"{os.path.basename(fun.__code__.co_filename)}:{exit_of.lineno}"
+    raise CaptureError(
+        explain(
+            f"`{fun.__name__}` leaves a `finally` by {what} at {where}, which would undo the "
+            "`return` or error before it.",
+            cure="let the `finally` end, and leave after the whole `try`.",
+        )
+    )
 
 
 def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
@@ -343,8 +428,10 @@ def _named_as_written(
         _part_named(constant, original) if isinstance(constant, types.CodeType) else constant
         for constant in code.co_consts
     )
+    is_whole = not code.co_flags & _NOT_RUN_THROUGH  # a generator decides as plain Python
+    marks = (mark,) if is_whole else ()
     return code.replace(
-        co_consts=(*constants, mark), co_name=original.co_name, co_qualname=original.co_qualname
+        co_consts=(*constants, *marks), co_name=original.co_name, co_qualname=original.co_qualname
     )
 
 

@@ -33,7 +33,7 @@ def _grown(
     lists = {
         id(place.container): k
         for k, place in enumerate(state.places, first)
-        if isinstance(place, Contents) and isinstance(place.container, list)
+        if isinstance(place, Contents) and type(place.container) is list
     }
     for k in lists.values():
         options = [end[k] for end in ends if k < len(end)]

@@ -113,6 +113,10 @@ def check_raise() -> None:
 def check_caught() -> None:
     """Refuse to catch what only some runs would raise."""
     error = sys.exc_info()[1]
+    if isinstance(error, NameError):
+        unsure = unbound.explained(error)
+        if unsure is not None:
+            raise unsure from None
     where = getattr(error, "__wend_region__", None)
     if where is not None:
         raise StagedRaiseError(

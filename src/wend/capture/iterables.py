@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import builtins
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
+from wend.numpy.shaping import stack
 from wend.ops import lists, shaping
+from wend.trace.arguments import is_array_leaf
 from wend.trace.tracer import Tracer
 
 
@@ -85,8 +87,31 @@ class TracedRange:
 
     def __iter__(self) -> Any:
         """Not possible: how often is not known."""
-        operator.index(self.count())  # raises, and says why
-        raise AssertionError
+        raise ConcreteValueError(
+            explain(
+                f"how many numbers a range has is needed{at(user_source())}, but its bounds are "
+                "traced: they are only known when it runs.",
+                cure="go through it by a `for` statement, which is recorded as one loop; "
+                "or make its bounds static with static_argnums.",
+            )
+        )
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            if (key.start, key.stop, key.step) == (None, None, -1):
+                return backwards(self)
+            return self.__iter__()
+        count = self.count()
+        return self.start + self.step * ew.where(key < 0, key + count, key)
+
+    def __contains__(self, item: Any) -> Any:
+        return self.__iter__()
+
+    def holds(self, item: Any) -> Any:
+        """Whether a number is among them, traced."""
+        steps = (item - self.start) // self.step
+        is_one = ew.equal(self.start + steps * self.step, item)
+        return is_one & (steps >= 0) & (steps < self.count())
 
     def count(self) -> Any:
         """How many numbers there are."""
@@ -95,16 +120,60 @@ class TracedRange:
         return ew.maximum(whole, 0)
 
 
-class Together:
-    """`enumerate` or `zip` of things that may be arrays."""
+def backwards(numbers: TracedRange) -> TracedRange:
+    """The same numbers from the last to the first."""
+    last = numbers.start + (numbers.count() - 1) * numbers.step
+    return TracedRange(last, numbers.start - numbers.step, -numbers.step)
 
-    def __init__(self, *parts: Any, numbered_from: Any = None) -> None:
+
+class Together:
+    """`enumerate`, `zip` or `map` of things that may be arrays.
+
+    Args:
+        *parts: the things.
+        numbered_from: the first number of `enumerate`.
+        strict: whether `zip` wants them equally long.
+        function: what `map` makes of the items.
+    """
+
+    def __init__(
+        self,
+        *parts: Any,
+        numbered_from: Any = None,
+        strict: bool = False,
+        function: Callable[..., Any] | None = None,
+    ) -> None:
         self.parts, self.numbered_from = parts, numbered_from
+        self.strict, self.function = strict, function
 
     def __iter__(self) -> Any:
-        if self.numbered_from is not None:
-            return iter(builtins.enumerate(self.parts[0], self.numbered_from))
-        return iter(builtins.zip(*self.parts, strict=False))
+        first = self.numbered_from
+        if isinstance(first, Staged):
+            start: Any = first
+            return ((start + k, item) for k, item in enumerate(self.parts[0]))
+        if first is not None:
+            return iter(enumerate(self.parts[0], first))
+        if self.function is not None:
+            return map(self.function, *self.parts)
+        return iter(zip(*self.parts, strict=self.strict))
+
+    def check_lengths(self, counts: Sequence[Any]) -> None:
+        """Refuse `zip(…, strict=True)` of things that are not known to be equally long."""
+        if not self.strict:
+            return
+        for number, count in enumerate(counts[1:], 2):
+            if not isinstance(count, int) or not isinstance(counts[0], int):
+                raise ConcreteValueError(
+                    explain(
+                        f"zip(…, strict=True){at(user_source())} compares lengths that are only "
+                        "known when it runs.",
+                        cure="leave out strict=True, and assert that the lengths are equal.",
+                    )
+                )
+            if count != counts[0]:
+                how = "longer" if count > counts[0] else "shorter"
+                others = "argument 1" if number == 2 else f"arguments 1-{number - 1}"
+                raise ValueError(f"zip() argument {number} is {how} than {others}")
 
 
 def stepped(iterable: Any) -> Stepped | None:
@@ -143,12 +212,19 @@ def _rows(array: Any) -> Stepped:
     return Stepped(count, row, is_staged=isinstance(array, Staged), arrays=arrays)
 
 
+def _listed(part: Any) -> Stepped | None:
+    """A list beside a range with traced bounds: the rows of an array of its items."""
+    is_list = isinstance(part, (list, tuple)) and len(part) > 0
+    return _rows(stack(part)) if is_list and all(map(is_array_leaf, part)) else None
+
+
 def _position(k: Any) -> Any:
     return k if isinstance(k, Staged) else np.int64(k)
 
 
 def _together(iterable: Together) -> Stepped | None:
-    parts = [stepped(part) for part in iterable.parts]
+    is_open = any(isinstance(part, TracedRange) for part in iterable.parts)
+    parts = [stepped(part) or (_listed(part) if is_open else None) for part in iterable.parts]
     if any(part is None for part in parts):
         return None
     found: Sequence[Stepped] = [part for part in parts if part is not None]
@@ -158,12 +234,14 @@ def _together(iterable: Together) -> Stepped | None:
     for one in counts:
         if not isinstance(one, int):
             count = one if count is None else ew.minimum(count, one)
-    first = iterable.numbered_from
+    iterable.check_lengths(counts)
+    first, function = iterable.numbered_from, iterable.function
 
-    def items(k: Any) -> tuple[Any, ...]:
+    def items(k: Any) -> Any:
         if first is not None:
             return first + k, found[0].item(k)
-        return tuple(part.item(k) for part in found)
+        own = tuple(part.item(k) for part in found)
+        return own if function is None else function(*own)
 
     is_staged = any(part.is_staged for part in found)
     arrays = [array for part in found for array in part.arrays]

@@ -8,6 +8,7 @@ from typing import Any
 
 from wend.base.errors import ConcreteValueError, WendError
 from wend.base.source import at, user_source
+from wend.capture import passing
 from wend.capture.branches import if_
 from wend.capture.iterables import Stepped, stepped
 from wend.capture.operators import and_, not_
@@ -196,7 +197,7 @@ def _python_for(
     broken: Thunk | None,
     is_done: Thunk = lambda: False,
 ) -> None:
-    for item in iterable:
+    for item in passing.taken_from(iterable):
         stop = broken() if broken is not None else False
         if isinstance(stop, Staged):
             # Whether an item is still taken is only known when it runs.

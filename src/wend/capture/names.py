@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.nodes import Visitor, inner_statements, walk
+from wend.capture.nodes import Visitor, children, inner_statements, walk
 
 Places = dict[str, None]  # an ordered set
 
@@ -26,7 +26,10 @@ SETTLES = f"{PREFIX}settles"
 
 # Methods that change the list, dict or set they are called on.
 MUTATORS = frozenset(
-    {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
+    {
+        *("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"),
+        *("appendleft", "extendleft", "popleft"),
+    }
 )
 # What `x[k] = v` and its kin become: functions of the runtime that change their first argument.
 SETTERS = frozenset({"set_item", "set_item_in_place", "in_place"})
@@ -44,7 +47,7 @@ def place_of(node: ast.expr) -> str | None:
     return None
 
 
-def _root(node: ast.expr) -> str | None:
+def root(node: ast.expr) -> str | None:
     """The place whose contents a store into `node` changes: `d` for `d["k"][0] = v`."""
     while isinstance(node, ast.Subscript):
         node = node.value
@@ -79,7 +82,7 @@ class Changes(Visitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.mutate(_root(node))
+            self.mutate(root(node))
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -95,9 +98,9 @@ class Changes(Visitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            self.mutate(_root(node.func.value))
+            self.mutate(root(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            self.mutate(_root(node.args[0]))
+            self.mutate(root(node.args[0]))
         for inner in getattr(node, REST, ()):
             self.visit(inner)
         self.generic_visit(node)
@@ -188,6 +191,20 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
             continue
         if contains(inner_statements(node), kinds, in_loops=in_loops):
             return True
+    return False
+
+
+def yields_in_parts(function: ast.FunctionDef) -> bool:
+    """Whether a function has a `yield` in a part that would become a function of its own."""
+    parts: list[ast.AST] = [
+        stmt for stmt in walk(function) if isinstance(stmt, (ast.If, ast.For, ast.While, ast.Match))
+    ]
+    while parts:
+        node = parts.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _SCOPES):
+            parts += children(node)
     return False
 
 

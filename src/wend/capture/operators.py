@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.branches import if_value
+from wend.capture.iterables import TracedRange
 from wend.capture.state import State
 from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
+from wend.numpy import reducing
 from wend.trace import effects
 
 Thunk = Callable[[], Any]
@@ -26,9 +31,35 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "NotEq": operator.ne,
     "Is": operator.is_,
     "IsNot": operator.is_not,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "In": lambda a, b: _in(a, b),
+    "NotIn": lambda a, b: not_(_in(a, b)),
 }
+
+
+# What looks for an item by `==`
+_HOLDERS = (list, tuple, set, frozenset, dict, range, deque)
+
+
+def _in(item: Any, holder: Any) -> Any:
+    """`item in holder`."""
+    if isinstance(holder, TracedRange):
+        return holder.holds(item)
+    if isinstance(holder, Staged):
+        return reducing.any(ew.equal(holder, item))
+    if isinstance(item, Staged) and isinstance(holder, np.ndarray):
+        return reducing.any(ew.equal(holder, item))
+    if not isinstance(holder, _HOLDERS) or not (
+        isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
+    ):
+        return item in holder
+    found: Any = False
+    for own in holder:
+        is_own = own is item or own == item
+        if isinstance(is_own, Staged):
+            found = is_own if found is False else ew.logical_or(found, is_own)
+        elif is_own:
+            return True
+    return found
 
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
@@ -75,8 +106,8 @@ def decided(left: Any) -> Any:
     return left
 
 
-def filtered(test: Any) -> Any:
-    """The filter of a comprehension, which Python goes by.
+def filtered(test: Any, what: str = "the filter of a comprehension") -> Any:
+    """What a filter says of an item, which Python goes by.
 
     Raises:
         ConcreteValueError: it is traced.
@@ -84,8 +115,8 @@ def filtered(test: Any) -> Any:
     if isinstance(test, Staged):
         raise ConcreteValueError(
             explain(
-                f"the filter of a comprehension{at(user_source())} is {test!r}: how many items "
-                "it lets through is only known when it runs.",
+                f"{what}{at(user_source())} is {test!r}: how many items it lets through is only "
+                "known when it runs.",
                 cure="write it as a `for` loop that appends to a list.",
             )
         )

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.trace.tensor_list import TensorList
+from wend.capture.containers import changed_by, contents, fill, is_changing, is_container
 
 
 class Unbound:
@@ -84,7 +84,7 @@ class Contents(Place):
         self.binding = binding  # the variable that it was reached by
 
     def read(self) -> Any:
-        return copied(self.container)
+        return contents(self.container)
 
     def write(self, value: Any) -> None:
         fill(self.container, value)
@@ -149,58 +149,6 @@ def read(thunk: Callable[[], Any]) -> Any:
         return UNBOUND
 
 
-# Containers
-def is_container(value: Any) -> bool:
-    """Whether a value can change in place, and is part of pytrees."""
-    return type(value) in (list, dict, set, TensorList)
-
-
-def copied(value: Any) -> Any:
-    """A pytree's containers anew, its leaves the same."""
-    if isinstance(value, set):
-        return set(value)
-    if isinstance(value, (list, dict, tuple, TensorList)):
-        return trees.tree_map(lambda leaf: leaf, value)
-    return value
-
-
-def fill(container: Any, value: Any) -> None:
-    """Give a container other contents; containers in it stay the objects they are."""
-    if isinstance(container, TensorList):
-        container.become(value)
-    elif isinstance(container, set):
-        container.clear()
-        container.update(value)
-    elif isinstance(container, dict):
-        merged = {key: _merged(container.get(key), item) for key, item in value.items()}
-        if list(merged) != list(container):
-            # The order of keys as it was, new ones last.
-            merged = {key: merged[key] for key in (*container, *merged) if key in merged}
-        container.clear()
-        container.update(merged)
-    else:
-        old = [*container, *[None] * (len(value) - len(container))]
-        container[:] = [_merged(mine, item) for mine, item in zip(old, value, strict=False)]
-
-
-def _merged(mine: Any, item: Any) -> Any:
-    if is_container(mine) and type(mine) is type(item):
-        fill(mine, item)
-        return mine
-    return copied(item)
-
-
-# Methods that change what they are called on
-_CHANGING = frozenset(
-    name
-    for kind in (list, dict, set)
-    for name in dir(kind)
-    if name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
-    or name in ("add", "discard", "popitem", "setdefault", "update")
-    or name.endswith("_update")
-    or name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__")
-)
-
 # The log
 Log = dict[Hashable, tuple[Place, Any]]  # what was changed, and what it held before
 
@@ -256,6 +204,9 @@ def touch_contents(container: Callable[[], Any], label: str) -> None:
         found = read(container)
         if is_container(found):
             touch(Contents(label, found, bound_by(container, label)))
+            for inner in trees.flatten(found)[0]:
+                if is_container(inner):
+                    touch(Contents(label, inner))
         touch_arrays(found, label)
 
 
@@ -268,15 +219,36 @@ def touch_arrays(value: Any, label: str) -> None:
                 touch(Elements(label, array))
 
 
-def touch_changed_by(method: Any, arguments: Sequence[Any]) -> None:
-    """Say that the list, dict or set is about to change whose method is called."""
+def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
+    """Say that the container is about to change whose method is called."""
     if not _logs.get():
         return
-    owner = getattr(method, "__self__", None)
-    if owner is None and getattr(method, "__objclass__", None) in (list, dict, set) and arguments:
+    owner = changed_by(method)
+    if owner is None and arguments and is_changing(method):
         owner = arguments[0]
-    if is_container(owner) and getattr(method, "__name__", "") in _CHANGING:
-        touch(Contents("a list, dict or set", owner))
+    if is_container(owner):
+        touch(Contents(f"a {type(owner).__name__}", owner))
+
+
+def touch_reached(fun: FunctionType) -> None:
+    """Say that what a function reaches may change, which is run as plain Python."""
+    if not _logs.get():
+        return
+    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        place = Cell(name, cell)
+        touch(place)
+        touch_contents(place.read, f"{name}.")
+    for name in fun.__code__.co_names:
+        if name in fun.__globals__:
+            touch_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
+
+
+def touch_attributes(owner: Any, label: str) -> None:
+    """Say that the attributes of an object may change, and what containers among them hold."""
+    for name, value in list(vars(owner).items()):
+        touch(Attribute(f"{label}.{name}", owner, name))
+        if is_container(value):
+            touch(Contents(f"{label}.{name}", value))
 
 
 def touch_variable(reads: FunctionType, label: str) -> None:

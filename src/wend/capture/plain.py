@@ -8,7 +8,7 @@ import weakref
 from types import CodeType
 
 from wend.base.errors import ConcreteValueError, explain
-from wend.capture.calls import is_library
+from wend.capture.libraries import is_library
 
 # What captured code has for its last constant, so that nothing has to list it: that of whole
 # functions, and that of bodies, branches and operands.

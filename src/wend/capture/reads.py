@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from wend.capture.calls import is_library
+from wend.capture.libraries import is_library
 from wend.capture.marks import MISSING, Mark, mark, short
 from wend.capture.mentioned import Path, mentioned
 from wend.capture.plain import is_captured

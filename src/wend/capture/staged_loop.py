@@ -13,6 +13,7 @@ from wend.capture import guard, unbound
 from wend.capture.branches import as_type, labelled, placeholder
 from wend.capture.growing import lists_have_grown
 from wend.capture.names import RETURN_VALUE
+from wend.capture.operands import touch_operands
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.truth import truth
@@ -113,6 +114,7 @@ class StagedLoop:
         discovery = Discovery(self.state)
         while True:
             with logged() as log:
+                touch_operands()
                 try:
                     with guard.region(self.where):
                         predicate = self._trace_before(test)
@@ -133,6 +135,8 @@ class StagedLoop:
 
     def _take_more(self) -> None:
         """Carry what has turned out to change."""
+        # It may be part of what is carried already: a list in a list.
+        self.state.restore(self.entry)
         more = self.state.get()[len(self.start) :]
         self.entry += more
         self.start += more

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from wend.base import trees
+from wend.capture.containers import copied, is_container
 from wend.capture.places import (
     UNBOUND,
     Attribute,
@@ -13,8 +14,6 @@ from wend.capture.places import (
     Log,
     Place,
     bound_by,
-    copied,
-    is_container,
     is_set_by_code,
     read,
     touch,
@@ -128,11 +127,11 @@ class State:
         self.restore([copied(value) for value in values])
 
     def restore(self, values: Sequence[Any]) -> None:
-        """Give every place its value, the very objects."""
+        """Give every place its value, the very objects; places taken in since keep theirs."""
         found = [v.container if isinstance(v, Reference) else v for v in values]
         count = len(self.variables)
         self.setter(found[:count])
-        for place, value in zip(self.places, found[count:], strict=True):
+        for place, value in zip(self.places, found[count:], strict=False):
             place.write(value)
 
 

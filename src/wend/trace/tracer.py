@@ -26,6 +26,7 @@ from wend.numpy import (
     contracting,
     creating,
     indexing,
+    numbers,
     orders,
     reducing,
     shaping,
@@ -48,22 +49,47 @@ def _is_scalar(x: Any) -> bool:
     return type(x) in PYTHON_SCALARS or (isinstance(x, Tracer) and x.weak)
 
 
-def _binary(function: Callable[..., Any], *, weak: bool = True) -> tuple[Any, Any]:
-    """The operator and its reflection. Two Python scalars give a Python scalar (D4)."""
+def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[Any, Any]:
+    """The operator and its reflection. Two Python scalars give a Python scalar (D4).
+
+    Python counts with its bools as integers; `of_bools`: this operator is one of bools too.
+    """
+
+    def run(x: Any, y: Any) -> Any:
+        weak = _is_scalar(x) and _is_scalar(y)
+        if weak and not of_bools:
+            x, y = _number(x), _number(y)
+        return _kept_weak(function(x, y), weak)
 
     def forward(self: Tracer, other: Any) -> Any:
-        if not _is_operand(other):
-            return NotImplemented
-        other = _joined(other)
-        return _kept_weak(function(self, other), weak and _is_scalar(self) and _is_scalar(other))
+        if isinstance(other, list):
+            _check_list(self, other)
+        return run(self, _joined(other)) if _is_operand(other) else NotImplemented
 
     def reflected(self: Tracer, other: Any) -> Any:
-        if not _is_operand(other):
-            return NotImplemented
-        other = _joined(other)
-        return _kept_weak(function(other, self), weak and _is_scalar(self) and _is_scalar(other))
+        if isinstance(other, list):
+            _check_list(self, other)
+        return run(_joined(other), self) if _is_operand(other) else NotImplemented
 
     return forward, reflected
+
+
+def _check_list(x: Tracer, other: list[Any]) -> None:
+    """Refuse a list beside a number of Python: it repeats the list, or is an error there."""
+    if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
+        raise TypeError(
+            explain(
+                f"a list of {len(other)} items meets {x!r}, which Python would take for how often "
+                "to repeat it.",
+                cure="make the list an array: wnp.array(items) * n; or np.full(n, value).",
+            )
+        )
+
+
+def _number(x: Any) -> Any:
+    """A Python scalar as a number: True is 1."""
+    is_bool = isinstance(x, Tracer) and x.weak and x.type.dtype.kind == "b"
+    return _kept_weak(shaping.astype(x, np.int64), True) if is_bool else x
 
 
 def _is_operand(x: Any) -> bool:
@@ -76,7 +102,9 @@ def _joined(x: Any) -> Any:
 
 
 def _kept_weak(result: Any, weak: bool) -> Any:
-    if weak and isinstance(result, Tracer) and result.type.dtype.kind != "b":
+    if weak and isinstance(result, tuple):
+        return tuple(_kept_weak(part, weak) for part in result)
+    if weak and isinstance(result, Tracer):
         return type(result)(result.value, result.recording, weak=True)
     return result
 
@@ -152,13 +180,30 @@ class Tracer(Methods):
         return self.value.type
 
     def __repr__(self) -> str:
-        return f"<traced {self.value.type}{' (weak)' if self.weak else ''}{self._born()}>"
+        is_number = self.weak and self.type.dtype.kind != "b"
+        return f"<traced {self.value.type}{' (weak)' if is_number else ''}{self._born()}>"
 
     def _born(self) -> str:
         node = self.value.node
         if node is None:
             return f", {self.value.name}" if self.value.name else ""
         return f", {node.op.name}{at(node.source)}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("assign", "assign_add", "assign_sub"):
+            raise AttributeError(
+                explain(
+                    f"{self!r} has no .{name}: a wend.Variable that is passed as an argument is "
+                    "its value in the function.",
+                    cure="use the Variable itself, as a global, a variable of the function around, "
+                    "or an attribute of self.",
+                ),
+                name=name,
+                obj=self,
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
 
     # Where Python wants the numbers
     def leaked(self) -> LeakedValueError:
@@ -328,6 +373,28 @@ class Tracer(Methods):
             raise unknown(function)
         return staged(*args, **kwargs)
 
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Any:
+        """The array itself, for there is one device.
+
+        Raises:
+            ValueError: it is another device, or a stream is given.
+        """
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"arrays are on the device 'cpu', not on {device!r}")
+        return self
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise self._no_number(
+            "the memory", "use functions of wend.numpy, which take traced arrays as well."
+        )
+
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         import wend.numpy
 
@@ -407,32 +474,41 @@ class Tracer(Methods):
     __truediv__, __rtruediv__ = _binary(ew.divide)
     __floordiv__, __rfloordiv__ = _binary(ew.floor_divide)
     __mod__, __rmod__ = _binary(ew.remainder)
+    __divmod__, __rdivmod__ = _binary(numbers.divmod)
     __pow__, __rpow__ = _binary(ew.power)
-    __and__, __rand__ = _binary(ew.bitwise_and)
-    __or__, __ror__ = _binary(ew.bitwise_or)
-    __xor__, __rxor__ = _binary(ew.bitwise_xor)
+    __and__, __rand__ = _binary(ew.bitwise_and, of_bools=True)
+    __or__, __ror__ = _binary(ew.bitwise_or, of_bools=True)
+    __xor__, __rxor__ = _binary(ew.bitwise_xor, of_bools=True)
     __lshift__, __rlshift__ = _binary(ew.left_shift)
     __rshift__, __rrshift__ = _binary(ew.right_shift)
     __matmul__, __rmatmul__ = _binary(contracting.matmul)
-    __lt__, _ = _binary(ew.less)
-    __le__, _ = _binary(ew.less_equal)
-    __gt__, _ = _binary(ew.greater)
-    __ge__, _ = _binary(ew.greater_equal)
-    __eq__, _ = _binary(ew.equal)
-    __ne__, _ = _binary(ew.not_equal)
+    __lt__, _ = _binary(ew.less, of_bools=True)
+    __le__, _ = _binary(ew.less_equal, of_bools=True)
+    __gt__, _ = _binary(ew.greater, of_bools=True)
+    __ge__, _ = _binary(ew.greater_equal, of_bools=True)
+    __eq__, _ = _binary(ew.equal, of_bools=True)
+    __ne__, _ = _binary(ew.not_equal, of_bools=True)
 
     def __neg__(self) -> Any:
-        return _kept_weak(ew.negative(self), self.weak)
+        return _kept_weak(ew.negative(_number(self)), self.weak)
 
     def __pos__(self) -> Any:
-        result = ew.positive(self)
+        result = ew.positive(_number(self))
         return self.copy() if result is self else _kept_weak(result, self.weak)
 
     def __abs__(self) -> Any:
-        return _kept_weak(ew.absolute(self), self.weak)
+        return _kept_weak(ew.absolute(_number(self)), self.weak)
 
     def __invert__(self) -> Any:
-        return ew.invert(self)
+        is_carry = self.value.node is None and getattr(self.recording, "is_region", False)
+        if self.weak and self.type.dtype.kind == "b" and not is_carry:
+            raise TypeError(
+                explain(
+                    f"~ of {self!r}, a bool of Python, is an integer: ~True is -2, which is true.",
+                    cure="write `not b`; or np.logical_not(b), which takes arrays as well.",
+                )
+            )
+        return _kept_weak(ew.invert(self), self.weak)
 
     # Methods that change it
     def sort(

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wend.capture.names import RETURN_VALUE, RETURNED, contains
+from wend.capture.nodes import walk
 from wend.capture.rewrite.syntax import assign, name
+
+_EXITS = (ast.Return, ast.Break, ast.Continue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,15 @@ def lower_body(stmts: Sequence[ast.stmt], flags: Flags) -> list[ast.stmt]:
             return [*lowered, ast.copy_location(both, stmt)]
         lowered.append(_lower_inside(stmt, flags))
         if rest:
-            left = ast.BoolOp(ast.Or(), [name(flags.broken), name(flags.skipped)])
-            guard = ast.If(ast.UnaryOp(ast.Not(), left), lower_body(rest, flags), [])
+            guard = _unless_left(lower_body(rest, flags), flags)
             lowered.append(ast.copy_location(guard, rest[0]))
         return lowered
     return lowered
+
+
+def _unless_left(stmts: list[ast.stmt], flags: Flags) -> ast.If:
+    left = ast.BoolOp(ast.Or(), [name(flags.broken), name(flags.skipped)])
+    return ast.If(ast.UnaryOp(ast.Not(), left), stmts, [])
 
 
 def _exit(stmt: ast.stmt, flags: Flags) -> Iterator[ast.stmt]:
@@ -84,6 +91,16 @@ def has_exit(stmt: ast.stmt) -> bool:
         stmt, (ast.For, ast.While)
     )
     return exits or contains([stmt], (ast.Return,))
+
+
+def exit_of_finally(node: ast.AST) -> ast.Return | ast.Break | ast.Continue | None:
+    """The statement by which a `finally` is left, if any is."""
+    for inner in walk(node):
+        if isinstance(inner, (ast.Try, ast.TryStar)):
+            for stmt in inner.finalbody:
+                if has_exit(stmt):
+                    return next(own for own in walk(stmt) if isinstance(own, _EXITS))
+    return None
 
 
 def _has_exit_in(stmts: Sequence[ast.stmt]) -> bool:
@@ -105,7 +122,11 @@ def _lower_inside(stmt: ast.stmt, flags: Flags) -> ast.stmt:
                 ast.copy_location(ast.ExceptHandler(h.type, h.name, lower_body(h.body, flags)), h)
                 for h in handlers
             ]
-            new = type(stmt)(lower_body(body, flags), caught, lower_body(orelse, flags), final)
+            otherwise = lower_body(orelse, flags)
+            if orelse and _has_exit_in(body):
+                # An exit from the `try` passes by its `else`.
+                otherwise = [ast.copy_location(_unless_left(otherwise, flags), orelse[0])]
+            new = type(stmt)(lower_body(body, flags), caught, otherwise, final)
         case ast.Match(subject=subject, cases=cases):
             new = ast.Match(
                 subject,

@@ -105,7 +105,7 @@ class Expressions(Transformer):
         return runtime("if_expression", test, thunk(body), thunk(orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) == 1:
+        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             self.generic_visit(node)
             return node
         self.generic_visit(node)
@@ -129,11 +129,15 @@ class Expressions(Transformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
+        if not node.is_async and not isinstance(node.iter, (ast.List, ast.Tuple, ast.Constant)):
+            node.iter = ast.copy_location(runtime("gone_through", node.iter), node.iter)
         node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
         return node
 
-    visit_Lambda = visit_ListComp = visit_SetComp = _visit_scope
-    visit_DictComp = visit_GeneratorExp = _visit_scope
+    visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = _visit_scope
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        return ast.copy_location(runtime("made", self._visit_scope(node)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)

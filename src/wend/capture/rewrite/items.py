@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import copy
 
-from wend.capture.names import changes
+from wend.capture.names import changes, place_of, root
 from wend.capture.nodes import Kinds, StatementTransformer, walk
-from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime
+from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime, thunk
 
 
 def with_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
     """`x[k] = v`, `x[k] += v` and `x += v` of the function's own names by way of the runtime.
 
-    So an array that Python knows becomes a traced one where it meets traced values.
+    Also `items[0].x = v` and `of()[k] = v`, which change what no name tells. So an array that
+    Python knows becomes a traced one where it meets traced values.
     """
-    stored = (part for part in kinds.get(ast.Subscript, ()) if isinstance(part.ctx, ast.Store))
+    parts = [*kinds.get(ast.Subscript, ()), *kinds.get(ast.Attribute, ())]
+    stored = (part for part in parts if isinstance(part.ctx, ast.Store))
     if ast.AugAssign not in kinds and not any(stored):
         return node
     own = {argument.arg for argument in all_arguments(node.args)}
@@ -37,6 +39,12 @@ class _Assignments(StatementTransformer):
             case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.own:
                 call = runtime("set_item", name(array), key_of(key), node.value)
                 return ast.copy_location(assign(array, call), node)
+            case [ast.Attribute() as target] if place_of(target) is None:
+                call = runtime("set_attribute", node.value, target.value, ast.Constant(target.attr))
+                return ast.copy_location(ast.Expr(call), node)
+            case [ast.Subscript() as target] if root(target) is None:
+                call = runtime("set_item_of", node.value, target.value, key_of(target.slice))
+                return ast.copy_location(ast.Expr(call), node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -47,6 +55,13 @@ class _Assignments(StatementTransformer):
                 call = runtime("set_item_in_place", *arguments)
             case ast.Name(id=array) if array in self.own:
                 call = runtime("in_place", name(array), operator, node.value)
+            case ast.Attribute(value=owner, attr=attribute) if place_of(node.target) is None:
+                change = operator, thunk(node.value)
+                call = runtime("change_attribute", owner, ast.Constant(attribute), *change)
+                return ast.copy_location(ast.Expr(call), node)
+            case ast.Subscript(value=owner, slice=key) if root(node.target) is None:
+                call = runtime("change_item", owner, key_of(key), operator, thunk(node.value))
+                return ast.copy_location(ast.Expr(call), node)
             case _:
                 return node
         return ast.copy_location(assign(array, call), node)

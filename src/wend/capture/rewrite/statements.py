@@ -15,7 +15,7 @@ import copy
 import functools
 from collections.abc import Sequence
 
-from wend.capture.names import SETTLES, live_after, read
+from wend.capture.names import SETTLES, live_after, read, yields_in_parts
 from wend.capture.nodes import by_kind, cloned
 from wend.capture.rewrite.chains import without_binding_chains
 from wend.capture.rewrite.exits import Flags
@@ -104,12 +104,12 @@ class _Function(Returns):
                 return self.for_(stmt, after, flags)
             case ast.Match():
                 return self.match(stmt, after)
-            case ast.FunctionDef():
+            case ast.FunctionDef() if not yields_in_parts(stmt):
                 return [self.nested(stmt)]
             case ast.ClassDef():
                 return [self.nested_class(stmt)]
-            case ast.AsyncFunctionDef():
-                return [stmt]
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return [stmt]  # it is run piece by piece
             case ast.Raise():
                 check = ast.Expr(runtime("check_raise"))
                 return [*located([check], stmt), self.expressions.visit(cloned(stmt))]
@@ -166,7 +166,9 @@ class _Function(Returns):
         """A class with its methods rewritten."""
         new = copy.copy(stmt)
         new.body = [
-            self.nested(mangled(inner, stmt.name)) if isinstance(inner, ast.FunctionDef) else inner
+            self.nested(mangled(inner, stmt.name))
+            if isinstance(inner, ast.FunctionDef) and not yields_in_parts(inner)
+            else inner
             for inner in stmt.body
         ]
         return new

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import wend
-from wend.capture.calls import is_library
+from wend.capture.libraries import is_library
 
 SOLVER = """
 import wend
