@@ -13,7 +13,6 @@ from typing import Any
 
 from wend.base.errors import WendError, explain
 from wend.capture.assignments import (
-    current_array,
     get_item,
     in_place,
     set_item,
@@ -52,7 +51,9 @@ from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
-from wend.capture.unbound import is_perhaps, known, surely
+from wend.capture.unbound import is_perhaps, surely
+from wend.capture.unbound import known as known_bound
+from wend.trace.known_array import known
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -203,7 +204,11 @@ def _telling(fun: Any) -> Any:
     if getattr(fun, "__module__", None) in _LIST_MODULES:
         return functools.partial(_telling_list, fun)
     touch_changed_by(fun, ())
-    return fun
+    return functools.partial(_made_by, fun) if isinstance(fun, types.BuiltinFunctionType) else fun
+
+
+def _made_by(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    return known(fun(*args, **kwargs))
 
 
 def _telling_first(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -243,11 +248,10 @@ _RUNTIME = types.SimpleNamespace(
     in_place=in_place,
     is_perhaps=is_perhaps,
     is_unbound=is_unbound,
-    known=known,
+    known=known_bound,
     not_=not_,
     or_=or_,
     returned=read,
-    current_array=current_array,
     set_item=set_item,
     set_item_in_place=set_item_in_place,
     slice=slice,

@@ -21,6 +21,7 @@ from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.loop_types import LoopTypes
+from wend.trace.known_array import box_of
 from wend.trace.recording import Recording
 from wend.trace.regions import boxes_to_open, join_loop
 from wend.trace.tensor_list import TensorList, is_list
@@ -105,7 +106,10 @@ class StagedLoop:
         self.entry = state.get()
         self.start = list(self.entry)
         self.carried = state.carried_in(self.start)
-        self.boxes: list[Tracer] = []  # outer arrays that the loop changes in place
+        # Outer arrays that the loop changes in place; those that it may, by what is written, first
+        held = (value.container for value in self.start if isinstance(value, Reference))
+        self.expected = list({id(box): box for box in map(box_of, held) if box is not None}.values())
+        self.boxes = list(self.expected)
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types are settled."""
@@ -124,6 +128,8 @@ class StagedLoop:
                 continue
             if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
+                continue
+            if self._stays_put(ends) or self._is_expected_in_vain():
                 continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
                 continue
@@ -183,6 +189,28 @@ class StagedLoop:
         ends = self.state.snapshot()
         self._check_plain(ends)
         return ends
+
+    def _stays_put(self, ends: Sequence[Any]) -> bool:
+        """Let variables that always hold one array, which changes, be that array."""
+        self.ends = ends
+        found = {self.state.names[k] for k in range(len(self.start)) if self._is_in_place(k)}
+        found &= set(self.state.variables)
+        if found:
+            self.state.in_place |= found
+            self.entry = [
+                Reference(value) if name in found else value
+                for name, value in zip(self.state.names, self.entry, strict=True)
+            ]
+            self._restart()
+        return bool(found)
+
+    def _is_expected_in_vain(self) -> bool:
+        """Leave out arrays that do not change after all."""
+        regions = self.before, self.after
+        vain = [b for b in self.expected if all(not region.changes(b) for region in regions)]
+        self.expected = []
+        self.boxes = [box for box in self.boxes if all(box is not other for other in vain)]
+        return bool(vain)
 
     def _fill_unbound(self, ends: Sequence[Any]) -> bool:
         """Carry what is first bound in the loop and surely bound after it; say whether any was."""

@@ -22,6 +22,7 @@ from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
+from wend.trace.known_array import KnownArray
 from wend.trace.sizes import Number, Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -35,11 +36,13 @@ class Effects:
         world: the token of the last effect.
         held: what its own changed arrays hold, by id.
         boxes: the outer arrays it has changed, and what they hold here.
+        promotions: the arrays made in the trace that have become traced, with their boxes.
     """
 
     world: Value | None
     held: dict[int, Value]
     boxes: dict[int, tuple[Tracer, Value]]
+    promotions: tuple[tuple[KnownArray, Tracer], ...]
 
 
 class Recording(Recorder):
@@ -68,7 +71,9 @@ class Recording(Recorder):
         self._array_params: dict[int, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
-        self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
+        # Arrays made in the trace that have become traced, and those that the graph has read
+        self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
+        self._held: list[KnownArray] = []
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
@@ -157,15 +162,9 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_array(self, array: np.ndarray) -> Value:
-        traced = self.promoted(array)
-        return self._lift_plain(array) if traced is None else self.lift(traced)
-
-    # Arrays that Python knows, in which traced values were put
-    def promote(self, array: np.ndarray) -> Tracer:
-        """Make a traced array of a NumPy array, which stands for it from here on."""
-        found = self.wrap(self._lift_plain(array))
-        self._promoted[id(array)] = (array, found)
-        return found
+        if isinstance(array, KnownArray):
+            array.note_read()
+        return self._lift_plain(array)
 
     def has_read(self, array: np.ndarray) -> bool:
         """Whether the function under way has captured a NumPy array."""
@@ -173,15 +172,6 @@ class Recording(Recorder):
         while recording.is_region and recording.parent is not None:
             recording = recording.parent
         return id(array) in recording._array_params
-
-    def promoted(self, array: np.ndarray) -> Tracer | None:
-        """The traced array that a NumPy array has become, here or around."""
-        recording: Recording | None = self
-        while recording is not None:
-            if id(array) in recording._promoted:
-                return recording._promoted[id(array)][1]
-            recording = recording.parent
-        return None
 
     def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
@@ -200,6 +190,9 @@ class Recording(Recorder):
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
+            if isinstance(binding, KnownArray):
+                self._held.append(binding)
+                binding = np.array(binding)
             self._array_params[key] = Value(type)
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
@@ -242,6 +235,10 @@ class Recording(Recorder):
     def changed_boxes(self) -> list[Tracer]:
         """The outer arrays that this region changes, or was opened for."""
         return [box for box, _ in self._boxes.values()]
+
+    def changes(self, box: Tracer) -> bool:
+        """Whether this region changes an outer array that it was opened for."""
+        return self._boxes[id(box)][1] not in self.b.params
 
     def open_for(self, boxes: Sequence[Tracer]) -> None:
         """Make params for outer arrays that the region changes in place."""
@@ -294,7 +291,7 @@ class Recording(Recorder):
     def effects(self) -> Effects:
         """The effects so far, to go back to where a part is recorded again."""
         held = {key: box.value for key, (box, _) in self._changed.items()}
-        return Effects(self._world, held, dict(self._boxes))
+        return Effects(self._world, held, dict(self._boxes), tuple(self.promotions))
 
     def restore_effects(self, then: Effects) -> None:
         """Forget the effects since `then`: their nodes are read by nobody."""
@@ -302,6 +299,11 @@ class Recording(Recorder):
         for key, (box, first) in self._changed.items():
             box.value = then.held.get(key, first)
         self._boxes = dict(then.boxes)
+        for array, _ in self.promotions:
+            array.become(None)
+        for array, box in then.promotions:
+            array.become(box)
+        self.promotions[:] = then.promotions
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
         """Record a call of a graph; `backend` is for recordings that run it."""
@@ -312,6 +314,7 @@ class Recording(Recorder):
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
         self.is_open = False
+        self._held.clear()
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)

@@ -15,6 +15,7 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.known_array import KnownArray
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 
@@ -125,6 +126,9 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
     found: Any = outer.wrap(value)
     if outer.runs_now() and not isinstance(leaf, Staged):
         _write_now(leaf, found)
+        return
+    if isinstance(leaf, KnownArray):
+        leaf[...] = found
         return
     if not isinstance(leaf, Tracer):
         raise TypeMismatchError(

@@ -107,8 +107,13 @@ def _put(array: Tracer, result: Any) -> Tracer:
     return array
 
 
-def _into(out: Any, result: Any) -> Tracer:
-    if not isinstance(out, Tracer):
+def put_into(out: Any, result: Any) -> Any:
+    """Let an array take a result, as NumPy's `out=` does.
+
+    Raises:
+        TypeError: it is one that cannot become traced.
+    """
+    if not isinstance(out, Staged):
         raise TypeError(
             explain(
                 "out= is an array that Python knows, of a result that is traced.",
@@ -117,7 +122,8 @@ def _into(out: Any, result: Any) -> Tracer:
         )
     if out.type.shape != tensor_type(result).shape and out.type.is_static:
         result = shaping.broadcast_to(result, out.type.dims)
-    return _put(out, result)
+    _put(out.read(), result)
+    return out
 
 
 def _may_be_equal(a: TensorType, b: TensorType) -> bool:
@@ -274,6 +280,10 @@ class Tracer(Methods):
             self.look_at(whole)
         self._taken = whole, key
 
+    def whole(self) -> Tracer:
+        """The array of which this is a part, or itself."""
+        return self if self._taken is None else self._taken[0].whole()
+
     def check_current(self) -> None:
         """Refuse a view whose array has been changed since: NumPy's would show the change."""
         if self._stale is not None:
@@ -288,12 +298,14 @@ class Tracer(Methods):
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.pop("out", None)
+        if outs is not None and any(type(out) not in _SEEN_TO for out in outs):
+            return NotImplemented  # an array with a way of its own
         found = ufunc_methods.run(ufunc, method, *inputs, **options)
         if outs is None:
             return found
         results = found if isinstance(found, tuple) else (found,)
         kept = [
-            result if out is None else _into(out, result)
+            result if out is None else put_into(out, result)
             for out, result in zip(outs, results, strict=True)
         ]
         return kept[0] if len(kept) == 1 else tuple(kept)
@@ -440,3 +452,7 @@ class Tracer(Methods):
                 cure="make another: x = np.resize(x, shape).",
             )
         )
+
+
+# What `out=` may be for an operation on a traced array to put its result into it
+_SEEN_TO = (Tracer, np.ndarray, type(None))

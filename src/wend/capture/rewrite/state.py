@@ -62,6 +62,7 @@ def state_of(
         name(setter.name),
         ast.Tuple(heap, ast.Load()),
         strings(p for p in kept if live is not None and p not in live | scope.always_live),
+        strings(p for p in kept if p in found.mutated and p not in found.rebound),
     )
     return setter, state
 
