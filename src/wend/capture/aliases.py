@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 from wend.base.errors import StructureError, explain
-from wend.base.source import is_own
-from wend.trace.traced import trace_function
-from wend.trace.tracer import Tracer
-
-_DEEPEST = 3
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), Tracer)
+from wend.trace.holders import holders
 
 
 def refuse_others(old: list[Any], label: str, where: str) -> None:
@@ -24,44 +16,14 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
     Raises:
         StructureError: with the name of the variable.
     """
-    for frame in _users_frames():
-        for name, value in frame.f_locals.items():
-            if _holds(value, old, _DEEPEST, set()):
-                same = "is the same list as" if value is old else "holds the list"
-                function = frame.f_code.co_name
-                of = "" if function == "<module>" else f" of {function}"
-                cure = "append in the function that makes the list, and keep one name for it"
-                if value is old:
-                    cure += f"; or let {name} be a copy, list({label})"
-                raise StructureError(
-                    explain(
-                        f"{where}: `{name}`{of} {same} `{label}`, which grows there.",
-                        cure=f"{cure}.",
-                    )
-                )
-
-
-def _users_frames() -> Iterator[FrameType]:
-    """The frames of the user's code that the trace under way has called."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not trace_function.__code__:
-        if not is_own(frame.f_code.co_filename):
-            yield frame
-        frame = frame.f_back
-
-
-def _holds(value: Any, old: list[Any], depth: int, seen: set[int]) -> bool:
-    if value is old:
-        return True
-    if depth == 0 or isinstance(value, _PLAIN) or id(value) in seen:
-        return False
-    seen.add(id(value))
-    if type(value) in (list, tuple, set):
-        parts = value
-    elif type(value) is dict:
-        parts = value.values()
-    elif isinstance(value, type) or not hasattr(value, "__dict__"):
-        return False
-    else:
-        parts = [part for name, part in vars(value).items() if not name.startswith("__")]
-    return any(_holds(part, old, depth - 1, seen) for part in list(parts))
+    for name, of, value in holders(lambda value: value is old):
+        same = "is the same list as" if value is old else "holds the list"
+        cure = "append in the function that makes the list, and keep one name for it"
+        if value is old:
+            cure += f"; or let {name} be a copy, list({label})"
+        raise StructureError(
+            explain(
+                f"{where}: `{name}`{of} {same} `{label}`, which grows there.",
+                cure=f"{cure}.",
+            )
+        )

@@ -274,7 +274,9 @@ def touch_arrays(value: Any, label: str) -> None:
     if _logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
-            if isinstance(array, np.ndarray) and not isinstance(array, Staged) and array.flags.writeable:
+            if isinstance(array, Staged) or not isinstance(array, np.ndarray):
+                continue
+            if array.flags.writeable:
                 touch(Elements(label, array))
 
 

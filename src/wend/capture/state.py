@@ -56,8 +56,8 @@ class State:
         names: the variables.
         reads: how to read each.
         setter: takes their values, and sets them all.
-        heap: `("variable" | "attribute" | "contents", label, what reads the variable or the
-            object, the attribute's name)`.
+        heap: `("variable" | "attribute" | "holder" | "contents", label, what reads the variable or
+            the object, the attribute's name)`; of a holder the attribute is not bound anew.
         passing: variables that nobody reads later: they are there because what they hold changes.
         in_place: variables that are never bound to something else: an array that one holds stays
             that array, and changes.
@@ -86,7 +86,9 @@ class State:
                 self.extend([variable(thunk, label)])
                 continue
             owner = read(thunk)
-            if kind == "attribute" and owner is not UNBOUND:
+            if kind == "holder" and is_box(getattr(owner, attribute or "", None)):
+                continue  # an array that changes itself
+            if kind in ("attribute", "holder") and owner is not UNBOUND:
                 if not is_set_by_code(owner, attribute or ""):
                     self.extend([Attribute(label, owner, attribute or "")])
             elif is_container(owner):
@@ -258,6 +260,8 @@ def is_same(a: Any, b: Any) -> bool:
 def _same_leaf(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if is_box(a) or is_box(b):
+        return False  # a copy is another array
     if isinstance(a, Staged) or isinstance(b, Staged):
         return bool(getattr(a, "value", None) is getattr(b, "value", b))
     if is_array_leaf(a) or type(a) is not type(b):

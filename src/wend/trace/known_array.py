@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError, explain
+from wend.base.errors import AliasError, TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, read_all, recorder
 from wend.ir.dtypes import is_supported
@@ -36,7 +36,8 @@ class KnownArray(np.ndarray):
     _made_in: Callable[[], Any]  # the recording, if it lives
     _box: Tracer | None = None  # what it is when it is traced
     _is_read = False  # whether the graph has its numbers as they are
-    _derive: Callable[[Any], Any] | None = None  # how a view is made of the array it looks at
+    _derive: Callable[[Any], Any] | None = None  # how a view is made
+    _parent: KnownArray | None = None  # of which array
 
     def __array_finalize__(self, source: Any) -> None:
         recording: Any = recorder.get()
@@ -73,10 +74,15 @@ class KnownArray(np.ndarray):
         """Let it be traced from here on, for everyone who holds it."""
         root = self._root()
         recording = root._made_in()
-        if recording is None or not recording.is_open:
+        if not self.can_promote():
             raise made_elsewhere(self)
         root.become(recording.wrap(recording.lift(root)))
         recording.promotions.append((root, root._box))
+
+    def can_promote(self) -> bool:
+        """Whether the recording that it was made in goes on."""
+        recording = self._root()._made_in()
+        return recording is not None and recording.is_open
 
     def become(self, box: Tracer | None) -> None:
         """Stand for a box, or be known again; so do its views."""
@@ -96,7 +102,7 @@ class KnownArray(np.ndarray):
             return recording.wrap(recording.lift(self))[key]
         found = super().__getitem__(key)
         if isinstance(found, KnownArray) and found.base is not None and indexing.is_basic(key):
-            found._derive = lambda array: array[key]
+            found._parent, found._derive = self, lambda array: array[key]
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -105,6 +111,19 @@ class KnownArray(np.ndarray):
             self[key] = value
         else:
             super().__setitem__(key, value)
+
+    @property
+    def shape(self) -> Any:
+        return np.ndarray.shape.__get__(self)  # type: ignore[attr-defined]
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
+        derive, new = self._derive, np.ndarray.shape.__get__(self)  # type: ignore[attr-defined]
+        self._derive = None if derive is None else lambda array: derive(array).reshape(new)
+        for view in (view() for view in self._root()._views):
+            if view is not None and view._parent is self:
+                view._derive = None  # it is no longer the same part of this
 
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy
@@ -173,6 +192,7 @@ def _view(name: str) -> Any:
     def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
         found = method(self, *args, **kwargs)
         if isinstance(found, KnownArray) and found is not self and found.base is not None:
+            found._parent = self
             found._derive = lambda array: getattr(array, name)(*args, **kwargs)
         return found
 
@@ -208,16 +228,16 @@ class PromotedArray(Staged, KnownArray):
         root = self._root()
         if self is root:
             return root._box
-        derive, base = self._derive, np.ndarray.base.__get__(self)  # type: ignore[attr-defined]
-        if derive is None or not isinstance(base, PromotedArray):
-            raise TypeError(
+        derive, parent = self._derive, self._parent
+        if derive is None or not isinstance(parent, PromotedArray):
+            raise AliasError(
                 explain(
                     "a view that NumPy made of an array that has become traced is used"
                     f"{at(user_source())}.",
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        return derive(base.read())
+        return derive(parent.read())
 
     def leaked(self) -> Exception:
         box = self._root()._box
@@ -310,5 +330,3 @@ def _references(found: Any) -> int:
 
 # What a function sees of an array that it is given, and that nobody else holds.
 _SOLE = _references(np.zeros(1))
-
-

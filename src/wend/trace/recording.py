@@ -79,6 +79,7 @@ class Recording(Recorder):
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
+        self.arguments: list[Tracer] = []  # a function's, which its caller holds
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -143,7 +144,10 @@ class Recording(Recorder):
         return tracer.recording is self or self._encloses(tracer.recording)
 
     def _lift_tracer(self, tracer: Tracer) -> Value:
-        tracer.check_current()
+        with self.active():
+            found = tracer.current()
+        if found is not tracer:
+            return self.lift(found)
         if id(tracer) in self._boxes:
             return self._boxes[id(tracer)][1]
         if tracer.recording is self:
@@ -154,6 +158,10 @@ class Recording(Recorder):
             return self._capture(id(tracer.value), tracer, tracer.value.type)
         assert self.parent is not None
         return self._enter(self.parent.lift(tracer))
+
+    def is_in(self, other: object) -> bool:
+        """Whether this is another recording, or inside it."""
+        return other is self or self._encloses(other)
 
     def _encloses(self, other: object) -> bool:
         outer = self.parent
@@ -243,6 +251,7 @@ class Recording(Recorder):
     def open_for(self, boxes: Sequence[Tracer]) -> None:
         """Make params for outer arrays that the region changes in place."""
         for box in boxes:
+            box.mark_views()
             self._boxes[id(box)] = (box, self.b.param(box.value.type))
 
     # Variables: boxes of the function, which change when it does

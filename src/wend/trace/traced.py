@@ -15,6 +15,7 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.holders import OUTERMOST
 from wend.trace.known_array import KnownArray
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -198,6 +199,7 @@ def trace_function(
         recording.param(type.type, weak=type.weak, name=label)
         for type, label in zip(types, labels, strict=True)
     ]
+    recording.arguments = leaves
     with recording.active():
         try:
             result = call(fun, leaves)
@@ -236,6 +238,9 @@ def trace_function(
         variables,
         tuple(recording.notes),
     )
+
+
+OUTERMOST.add(trace_function.__code__)
 
 
 def _tensor(value: Value) -> TensorType:

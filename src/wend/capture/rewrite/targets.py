@@ -11,6 +11,7 @@ from wend.capture.names import PREFIX
 from wend.capture.nodes import Kinds, StatementTransformer, walk
 from wend.capture.rewrite.syntax import name
 
+
 def prepared(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
     """The function with one target in each assignment that has parts of arrays among others.
 
