@@ -35,7 +35,7 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _changeable(array: Any, *met: Any) -> Any:
+def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
     """An array that is about to change in place, as one that can: others become known ones.
 
     Raises:
@@ -44,7 +44,8 @@ def _changeable(array: Any, *met: Any) -> Any:
     recording = current()
     if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
-    if not recording.is_region and not any_staged(met) and not recording.has_read(array):
+    depends = any_staged(met) or any(map(indexing.is_staged_key, met))
+    if not (depends or recording.is_region or recording.has_read(array)):
         return array
     if array.base is not None or sys.getrefcount(array) > _SOLE:
         raise made_elsewhere(array)
@@ -70,23 +71,21 @@ _SOLE = _of_a_variable()
 
 def set_item(target: Any, key: Any, value: Any) -> Any:
     """`target[key] = value`; gives what the target's name should hold after it."""
-    entries = key if isinstance(key, tuple) else (key,)
-    target = _changeable(target, value, *entries)
+    target = _changeable(target, (value, key))
     target[key] = value
     return target
 
 
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """`target[key] += value`, and its kin."""
-    entries = key if isinstance(key, tuple) else (key,)
-    target = _changeable(target, value, *entries)
+    target = _changeable(target, (value, key))
     target[key] = _IN_PLACE[name](target[key], value)
     return target
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """`target += value`, and its kin."""
-    return _IN_PLACE[name](_changeable(target, value), value)
+    return _IN_PLACE[name](_changeable(target, (value,)), value)
 
 
 def get_item(array: Any, key: Any) -> Any:

@@ -194,7 +194,7 @@ class StagedLoop:
 
     def _stays_put(self, ends: Sequence[Any]) -> bool:
         """Let variables that always hold one array, which changes, be that array."""
-        self.ends = ends
+        self.ends = list(ends)
         found = {self.state.names[k] for k in range(len(self.start)) if self._is_in_place(k)}
         found &= set(self.state.variables)
         if found:
@@ -321,7 +321,8 @@ class StagedLoop:
     def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
         """Refuse what would show in NumPy: an array that another name may hold too changes."""
         found = trees.unflatten(self.forward_tree, results)
-        labels, rows = [], []
+        labels: list[str] = []
+        rows: list[Any] = []
         for j, k in enumerate(self.forwarded):
             if k in unchanged:
                 continue

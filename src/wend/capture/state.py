@@ -99,8 +99,8 @@ class State:
     def _adopt(self) -> None:
         """Let arrays that operators made of known ones be such as can become traced."""
         found: dict[int, Any] = {}
-        for k, name in enumerate(self.variables):
-            if name in self.in_place and (array := made_here(self.reads[k])) is not None:
+        for k, reads in enumerate(self.reads):
+            if (array := made_here(reads)) is not None:
                 found[k] = array
         if found:
             now = [found.get(k, read(reads)) for k, reads in enumerate(self.reads)]

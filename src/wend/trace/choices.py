@@ -120,7 +120,8 @@ def _held(meant: dict[int, Any]) -> set[int]:
 
 def _is_callers(root: Any) -> bool:
     if isinstance(root, Tracer):
-        return any(root is argument for argument in root.recording.arguments)
+        recording: Any = root.recording
+        return any(root is argument for argument in recording.arguments)
     return not isinstance(root, KnownArray)
 
 

@@ -50,11 +50,11 @@ class KnownArray(np.ndarray):
     def _root(self) -> KnownArray:
         """The array whose memory this shares."""
         found: Any = self
-        base = np.ndarray.base.__get__(self)  # type: ignore[attr-defined]
+        base = np.ndarray.base.__get__(self)
         while isinstance(base, np.ndarray):
             if isinstance(base, KnownArray):
                 found = base
-            base = np.ndarray.base.__get__(base)  # type: ignore[attr-defined]
+            base = np.ndarray.base.__get__(base)
         return found  # type: ignore[no-any-return]
 
     # Becoming traced
@@ -114,12 +114,12 @@ class KnownArray(np.ndarray):
 
     @property
     def shape(self) -> Any:
-        return np.ndarray.shape.__get__(self)  # type: ignore[attr-defined]
+        return np.ndarray.shape.__get__(self)
 
     @shape.setter
     def shape(self, shape: Any) -> None:
         np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
-        derive, new = self._derive, np.ndarray.shape.__get__(self)  # type: ignore[attr-defined]
+        derive, new = self._derive, np.ndarray.shape.__get__(self)
         self._derive = None if derive is None else lambda array: derive(array).reshape(new)
         for view in (view() for view in self._root()._views):
             if view is not None and view._parent is self:

@@ -73,7 +73,7 @@ class Recording(Recorder):
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         # Arrays made in the trace that have become traced, and those that the graph has read
         self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
-        self._held: list[KnownArray] = []
+        self._read_arrays: list[KnownArray] = []
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
@@ -199,7 +199,7 @@ class Recording(Recorder):
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
             if isinstance(binding, KnownArray):
-                self._held.append(binding)
+                self._read_arrays.append(binding)
                 binding = np.array(binding)
             self._array_params[key] = Value(type)
             self.captures.append(self._array_params[key])
@@ -323,7 +323,7 @@ class Recording(Recorder):
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
         self.is_open = False
-        self._held.clear()
+        self._read_arrays.clear()
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
