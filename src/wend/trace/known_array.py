@@ -50,12 +50,14 @@ class KnownArray(np.ndarray):
     def _root(self) -> KnownArray:
         """The array whose memory this shares."""
         found: Any = self
-        base = np.ndarray.base.__get__(self)
-        while isinstance(base, np.ndarray):
+        base: Any = np.ndarray.base.__get__(self)
+        while base is not None:
             if isinstance(base, KnownArray):
                 found = base
-            base = np.ndarray.base.__get__(base)
-        return found  # type: ignore[no-any-return]
+            is_array = isinstance(base, np.ndarray)
+            base = np.ndarray.base.__get__(base) if is_array else getattr(base, "base", None)
+        root: KnownArray = found
+        return root
 
     # Becoming traced
     def depends(self, *met: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
+from wend.base.errors import TypeMismatchError, explain
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
@@ -187,7 +187,16 @@ class Recording(Recorder):
             return self._enter(self.parent._lift_plain(array))
         if not is_supported(array.dtype):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
-        return self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        value = self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        if isinstance(value.type, TensorType) and value.type.shape != array.shape:
+            raise TypeMismatchError(
+                explain(
+                    "the shape of an array that Python knows was changed in place after the graph "
+                    f"had read it as {value.type}.",
+                    cure="make another: x = x.reshape(shape).",
+                )
+            )
+        return value
 
     def _enter(self, outer: Value) -> Value:
         if outer not in self.captured:
