@@ -16,14 +16,17 @@ KNOWN = {
     "backends/native/llvm.py:c_function": "one for each function of the C library in use",
     "backends/native/math.py:_text": "one",
     "backends/native/math_trig.py:pi": "one for each precision",
-    "capture/calls.py:_packages": "one for each installed package",
     "capture/convert.py:_converted": "weak: goes with the code",
+    "capture/libraries.py:_packages": "one for each installed package",
     "capture/mentioned.py:_known": "weak: goes with the code",
+    "capture/operands.py:_known": "weak: goes with the class",
+    "capture/passing.py:_made": "weak: goes with the recording",
     "capture/plain.py:LEFT_ALONE": "weak: goes with the code",
     "capture/source.py:_indexes": "the last files",
     "function/retraces.py:_made": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",
     "trace/frozen.py:_holds": "arrays that a recording holds; each is released",
+    "trace/holders.py:OUTERMOST": "filled when wend is imported",
     "trace/running.py:_runners": "weak: goes with the graph",
 }
 CONTAINERS = {"dict", "set", "list", "deque", "defaultdict", "OrderedDict", "Counter"}

@@ -246,14 +246,31 @@ def test_an_array_keeps_its_size():
         wend.function(lambda x: x.astype(int, casting="safe"))(X)
 
 
-def test_a_part_is_not_used_after_its_array_has_changed():
+def test_a_part_shows_what_its_array_has_become():
     def fun(x, n):
-        row = x[n]
+        row, part = x[n], x[:, 1:]
         x[n, 0] = 5.0
-        return row * 2
+        x[0, 2] = 7.0
+        for _ in range(n):
+            row[1] += part[0, 1]
+            x[n] *= 2.0
+        return row * 2, part + 1.0
 
-    with pytest.raises(TypeError, match="view of an array that was changed"):
-        wend.function(fun)(X.copy(), 1)
+    for n in (0, 1):
+        mine, theirs = X.copy(), X.copy()
+        for a, b in zip(wend.function(fun)(mine, n), fun(theirs, n), strict=True):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_another_view_is_not_used_after_its_array_has_changed():
+    def fun(x):
+        turned = x.T
+        x[0, 0] = 5.0
+        return turned * 2
+
+    with pytest.raises(wend.WendError, match="view of an array that was changed"):
+        wend.function(fun)(X.copy())
 
 
 def test_a_first_trip_that_is_taken_back():

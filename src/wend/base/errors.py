@@ -44,6 +44,10 @@ class LeakedValueError(WendError, TypeError):
     """A traced value was used outside the trace that made it."""
 
 
+class AliasError(WendError, TypeError):
+    """An array changes, and another may be the same or a view of it: only the run would tell."""
+
+
 class ConcreteValueError(WendError, TypeError):
     """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
 

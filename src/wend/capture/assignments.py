@@ -1,19 +1,22 @@
 """Assignments into arrays that Python knows, of values that are traced.
 
-`out = np.zeros(3); out[0] = x` with a traced x: the array becomes a traced one first. A traced
-array changes itself (D7).
+Arrays made by calls in captured code see to it themselves (`trace/known_array.py`), and so do
+traced ones (D7). What is left are those that operators made, and those of outside.
 """
 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from wend.capture.places import touch_attribute, touch_contents
-from wend.eager.dispatch import Staged, any_staged
+from wend.eager.dispatch import any_staged
+from wend.numpy import indexing
+from wend.trace.known_array import as_known, made_elsewhere
 from wend.trace.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -33,65 +36,67 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _traced_if(array: Any, *met: Any) -> Any:
-    """A NumPy array as a traced one, if it meets traced things or has become one."""
-    if not isinstance(array, np.ndarray) or not array.ndim:
-        return array
-    array = current_array(array)
-    if isinstance(array, Staged) or not any_staged(met):
-        return array
+def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
+    """An array that is about to change in place, as one that can: others become known ones.
+
+    Raises:
+        TypeMismatchError: only the run knows how it changes, and it is an array of outside.
+    """
     recording = current()
-    assert recording is not None
-    return recording.promote(array)
-
-
-def _changing(array: Any, *met: Any) -> Any:
-    """What stands for an array that is about to change in place."""
-    array = _traced_if(array, *met)
-    if not isinstance(array, np.ndarray) or not array.ndim:
+    if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
-    recording = current()
-    if recording is not None and (recording.is_region or recording.has_read(array)):
-        # Only some runs change it; or what was computed from it has its old elements.
-        return recording.promote(array)
-    return array
-
-
-def current_array(array: Any) -> Any:
-    """The traced array that a NumPy array has become, for everyone who holds it; else itself."""
-    recording = current()
-    if recording is None or not isinstance(array, np.ndarray):
+    depends = any_staged(met) or any(map(indexing.is_staged_key, met))
+    if not (depends or recording.is_region or recording.has_read(array)):
         return array
-    found = recording.promoted(array)
-    return array if found is None else found
+    if array.base is not None or sys.getrefcount(array) > _SOLE:
+        raise made_elsewhere(array)
+    return as_known(array)
+
+
+def _references(array: Any) -> int:
+    return sys.getrefcount(array)
+
+
+def _references_of(target: Any) -> int:
+    return _references(target)
+
+
+def _of_a_variable() -> int:
+    array = np.zeros(1)
+    return _references_of(array)
+
+
+# How often an array is referred to in `_changeable` that one variable holds, and nobody else.
+_SOLE = _of_a_variable()
 
 
 def set_item(target: Any, key: Any, value: Any) -> Any:
     """`target[key] = value`; gives what the target's name should hold after it."""
-    entries = key if isinstance(key, tuple) else (key,)
-    target = _changing(target, value, *entries)
+    target = _changeable(target, (value, key))
     target[key] = value
     return target
 
 
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
     """`target[key] += value`, and its kin."""
-    entries = key if isinstance(key, tuple) else (key,)
-    target = _changing(target, value, *entries)
+    target = _changeable(target, (value, key))
     target[key] = _IN_PLACE[name](target[key], value)
     return target
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """`target += value`, and its kin."""
-    return _IN_PLACE[name](_changing(target, value), value)
+    return _IN_PLACE[name](_changeable(target, (value,)), value)
 
 
 def get_item(array: Any, key: Any) -> Any:
     """`array[key]`, also of an array that Python knows at a traced position."""
-    if isinstance(array, np.ndarray):
-        array = _traced_if(array, *(key if isinstance(key, tuple) else (key,)))
-    return array[key]
+    recording = current()
+    if recording is None or type(array) is not np.ndarray or not indexing.is_staged_key(key):
+        return array[key]
+    traced = recording.wrap(recording.lift(array))
+    traced.look_at(array)  # in NumPy, changing a part would change the array
+    return traced[key]
 
 
 # Parts of what an expression gives: `items[0].x = v`, `of()[0] += v`

@@ -21,6 +21,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.branches import agree
+from wend.trace.choices import is_array, settle
 from wend.trace.recording import Recording, current
 from wend.trace.regions import join_branches
 from wend.trace.tensor_list import is_list
@@ -146,6 +147,7 @@ class _Branch:
         for k, value in zip(places, values, strict=False):
             after[k] = value
         self.state.restore(after)
+        settle(*self.joined, self.outer)
         return values[-1]
 
     def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
@@ -233,6 +235,8 @@ class _Branch:
             self.outer.wrap(value, weak=t.weak)
             for value, t in zip(node.results, types, strict=False)
         ]
+        tracers = _one_for_one(tracers, flat)
+        self.joined = tracers, flat
         result: list[Any] = trees.unflatten(treedefs[0], tracers)
         return result
 
@@ -264,6 +268,16 @@ class _Branch:
                 cure="give it the same structure on both paths: the same keys and lengths.",
             )
         )
+
+
+def _one_for_one(results: list[Any], options: Sequence[Sequence[Any]]) -> list[Any]:
+    """The results, where one array is in two places on every path: one array in both."""
+    found: dict[tuple[int, ...], Any] = {}
+    rows = zip(*options, strict=True)
+    return [
+        found.setdefault(tuple(map(id, row)), result) if all(map(is_array, row)) else result
+        for result, row in zip(results, rows, strict=True)
+    ]
 
 
 def as_type(leaf: Any, type: LeafType) -> Any:

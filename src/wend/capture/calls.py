@@ -15,6 +15,7 @@ from wend.capture.iterables import Together, TracedRange, backwards
 from wend.capture.operators import filtered
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
+from wend.trace.known_array import known
 from wend.trace.tensor_list import TensorList
 
 
@@ -62,7 +63,7 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
 def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
-        return (staged if is_staged else original)(*args, **kwargs)
+        return staged(*args, **kwargs) if is_staged else known(original(*args, **kwargs))
 
     return run
 
@@ -197,7 +198,7 @@ def _is_array_function(fun: Any) -> bool:
 def _of_arrays(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """An array function, for which a traced list is the array of its items."""
     args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
-    return fun(*args, **kwargs)
+    return known(fun(*args, **kwargs))
 
 
 def is_plain_function(fun: Any) -> bool:

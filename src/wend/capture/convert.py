@@ -18,7 +18,6 @@ from wend.capture import passing
 from wend.capture.assignments import (
     change_attribute,
     change_item,
-    current_array,
     get_item,
     in_place,
     set_attribute,
@@ -66,7 +65,9 @@ from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.state import State, is_unbound
-from wend.capture.unbound import is_perhaps, known, surely
+from wend.capture.unbound import is_perhaps, surely
+from wend.capture.unbound import known as known_bound
+from wend.trace.known_array import known
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -203,9 +204,10 @@ class _Context:
 def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     found = _called(fun)
-    if passing.region() is None or _is_converted(found):
-        return found
-    return functools.partial(_in_region, found, fun)
+    makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
+    if passing.region() is not None and not _is_converted(found):
+        found = functools.partial(_in_region, found, fun)
+    return functools.partial(_made_by, found) if makes_arrays else found
 
 
 def _called(fun: Any) -> Any:
@@ -223,6 +225,10 @@ def _called(fun: Any) -> Any:
     if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
         return functools.partial(_sort, fun)
     return captured(fun)
+
+
+def _made_by(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    return known(fun(*args, **kwargs))
 
 
 _FUNCTIONS = (
@@ -322,12 +328,11 @@ _RUNTIME = types.SimpleNamespace(
     in_place=in_place,
     is_perhaps=is_perhaps,
     is_unbound=is_unbound,
-    known=known,
+    known=known_bound,
     made=passing.made,
     not_=not_,
     or_=or_,
     returned=read,
-    current_array=current_array,
     set_attribute=set_attribute,
     set_item=set_item,
     set_item_of=set_item_of,

@@ -230,12 +230,12 @@ class _Attempt:
 
     def back_to_start(self) -> None:
         """Let everything be as it was before the loop."""
+        self.outer.restore_effects(self.effects)
         more = self.state.get()[len(self.start) :]
         self.state.restore([*self.start, *more])
-        for place, old in self.log.values():
+        for place, old in reversed(self.log.values()):
             if place.key not in self.state.keys:
                 place.write(old)
-        self.outer.restore_effects(self.effects)
 
     def is_needed_now(self) -> bool:
         """Whether a loop that runs in Python has come to hold traced values."""

@@ -10,9 +10,9 @@ import types
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from wend.capture.aliases import users_frames
 from wend.capture.libraries import is_library
 from wend.capture.places import touch_attributes
+from wend.trace.holders import users_frames
 
 _NO_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__repr__", "__post_init__"}

@@ -26,6 +26,8 @@ import numpy as np
 
 from wend.base import trees
 from wend.capture.containers import changed_by, contents, fill, is_changing, is_container
+from wend.eager.dispatch import Staged
+from wend.trace.known_array import KnownArray
 
 
 class Unbound:
@@ -53,6 +55,10 @@ class Place(ABC):
     @abstractmethod
     def write(self, value: Any) -> None:
         """Let it hold a value, or nothing."""
+
+    def belongs_to_the_trace(self) -> bool:
+        """Whether it was made in the trace that changes it, or knows how to change there."""
+        return False
 
 
 class Attribute(Place):
@@ -98,10 +104,14 @@ class Elements(Place):
         self.array = array
 
     def read(self) -> Any:
-        return self.array.copy()
+        return np.array(np.ndarray.view(self.array, np.ndarray))
 
     def write(self, value: Any) -> None:
-        self.array[...] = value
+        np.ndarray.view(self.array, np.ndarray)[...] = value
+
+    def belongs_to_the_trace(self) -> bool:
+        # One of outside a region does not change there: it becomes traced.
+        return isinstance(self.array, KnownArray)
 
 
 class Cell(Place):
@@ -215,7 +225,9 @@ def touch_arrays(value: Any, label: str) -> None:
     if _logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
-            if isinstance(array, np.ndarray) and array.flags.writeable:
+            if isinstance(array, Staged) or not isinstance(array, np.ndarray):
+                continue
+            if array.flags.writeable:
                 touch(Elements(label, array))
 
 

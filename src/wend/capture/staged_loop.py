@@ -21,6 +21,8 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.trace.arguments import LeafType, leaf_type
+from wend.trace.choices import is_array, refusal, roots, settle
+from wend.trace.known_array import box_of
 from wend.trace.loop_types import LoopTypes
 from wend.trace.recording import Recording
 from wend.trace.regions import boxes_to_open, join_loop
@@ -106,7 +108,11 @@ class StagedLoop:
         self.entry = state.get()
         self.start = list(self.entry)
         self.carried = state.carried_in(self.start)
-        self.boxes: list[Tracer] = []  # outer arrays that the loop changes in place
+        # Outer arrays that the loop changes in place; those that it may, by what is written, first
+        held = (value.container for value in self.start if isinstance(value, Reference))
+        boxes = [box for box in map(box_of, held) if box is not None]
+        self.expected = list({id(box): box for box in boxes}.values())
+        self.boxes = list(self.expected)
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types are settled."""
@@ -126,6 +132,8 @@ class StagedLoop:
                 continue
             if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
+                continue
+            if self._stays_put(ends) or self._is_expected_in_vain():
                 continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
                 continue
@@ -192,6 +200,28 @@ class StagedLoop:
         ends = self.state.snapshot()
         self._check_plain(ends)
         return ends
+
+    def _stays_put(self, ends: Sequence[Any]) -> bool:
+        """Let variables that always hold one array, which changes, be that array."""
+        self.ends = list(ends)
+        found = {self.state.names[k] for k in range(len(self.start)) if self._is_in_place(k)}
+        found &= set(self.state.variables)
+        if found:
+            self.state.in_place |= found
+            self.entry = [
+                Reference(value) if name in found else value
+                for name, value in zip(self.state.names, self.entry, strict=True)
+            ]
+            self._restart()
+        return bool(found)
+
+    def _is_expected_in_vain(self) -> bool:
+        """Leave out arrays that do not change after all."""
+        regions = self.before, self.after
+        vain = [b for b in self.expected if all(not region.changes(b) for region in regions)]
+        self.expected = []
+        self.boxes = [box for box in self.boxes if all(box is not other for other in vain)]
+        return bool(vain)
 
     def _fill_unbound(self, ends: Sequence[Any]) -> bool:
         """Carry what is first bound in the loop and surely bound after it; say whether any was."""
@@ -295,6 +325,60 @@ class StagedLoop:
             elif k not in unchanged:
                 values[k] = value
         self.state.restore(values)
+        self._check_aliases(tracers, unchanged)
+
+    def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
+        """Refuse what would show in NumPy: an array that another name may hold too changes."""
+        found = trees.unflatten(self.forward_tree, results)
+        labels: list[str] = []
+        rows: list[Any] = []
+        for j, k in enumerate(self.forwarded):
+            if k in unchanged:
+                continue
+            if k in self.carried:
+                entered = self.entered[self.carried.index(k)]
+                parts = self.start[k], self.ends[k], entered, self.params[j], found[j]
+            else:  # bound by the test
+                parts = self.known[k], self.known[k], self.params[j], self.params[j], found[j]
+            leaves = [trees.flatten(part)[0] for part in parts]
+            labels += [self.state.names[k]] * len(leaves[0])
+            rows += zip(*leaves, strict=True)
+        if not rows:
+            return
+        starts, ends, entered, params, found = zip(*rows, strict=True)
+        shared = settle(found, [starts, ends], self.outer, params)
+        changed = {id(box) for box in self.boxes}
+        written = {
+            id(result)
+            for result, *inside in zip(found, entered, params, strict=True)
+            if any(map(_is_written, inside))
+        }
+        entries = {
+            id(root)
+            for start, result in zip(starts, found, strict=True)
+            if id(result) in written and not is_list(result)
+            for root in roots(start)
+        }
+        for label, result, others in zip(labels, found, shared, strict=True):
+            if id(result) in written:
+                result.mark_origins()
+            if is_list(result):
+                if (changed | entries) & {id(origin) for origin in result.origins}:
+                    raise refusal(
+                        f"{self.where}: `{label}` holds an array that changes in the loop: in "
+                        "NumPy its items would change too.",
+                        "append a copy: out.append(x.copy()).",
+                    )
+            elif others and written & {id(result), *others}:
+                raise refusal(
+                    f"{self.where}: `{label}` may be another array, depending on the trip, and "
+                    "one of them changes there: in NumPy both would."
+                )
+            elif is_array(result) and changed & {id(origin) for origin in result.origins}:
+                raise refusal(
+                    f"{self.where}: `{label}` may be an array that changes there: it would change "
+                    "too."
+                )
 
     def _is_unchanged(self, k: int) -> bool:
         """Whether every iteration hands a variable on as it is."""
@@ -317,4 +401,6 @@ class StagedLoop:
 
 def _is_written(leaf: Any) -> bool:
     """Whether a param of a region has been changed in place."""
-    return isinstance(leaf, Tracer) and leaf.value.node is not None
+    if not isinstance(leaf, Tracer):
+        return False
+    return leaf.value.node is not None or leaf.is_changed_as_another

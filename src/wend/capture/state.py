@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
+
+import numpy as np
 
 from wend.base import trees
 from wend.capture.containers import copied, is_container
@@ -11,6 +14,7 @@ from wend.capture.places import (
     UNBOUND,
     Attribute,
     Contents,
+    Elements,
     Log,
     Place,
     bound_by,
@@ -19,8 +23,12 @@ from wend.capture.places import (
     touch,
     variable,
 )
-from wend.eager.dispatch import Staged
+from wend.eager.dispatch import Staged, recorder
+from wend.ir.dtypes import is_supported
 from wend.trace.arguments import is_array_leaf
+from wend.trace.known_array import KnownArray, as_known, made_elsewhere
+from wend.trace.tensor_list import is_list
+from wend.trace.tracer import Tracer
 
 Read = Callable[[], Any]
 
@@ -31,7 +39,7 @@ def is_unbound(value: object) -> bool:
 
 
 class Reference:
-    """Stands for a container whose contents are a place of their own: which one, not what in it."""
+    """Stands for a container or an array that changes in place: which one, not what is in it."""
 
     def __init__(self, container: Any) -> None:
         self.container = container
@@ -47,9 +55,11 @@ class State:
         names: the variables.
         reads: how to read each.
         setter: takes their values, and sets them all.
-        heap: `("variable" | "attribute" | "contents", label, what reads the variable or the
-            object, the attribute's name)`.
+        heap: `("variable" | "attribute" | "holder" | "contents", label, what reads the variable or
+            the object, the attribute's name)`; of a holder the attribute is not bound anew.
         passing: variables that nobody reads later: they are there because what they hold changes.
+        in_place: variables that are never bound to something else: an array that one holds stays
+            that array, and changes.
     """
 
     def __init__(
@@ -59,8 +69,9 @@ class State:
         setter: Callable[[Sequence[Any]], None] = lambda values: None,
         heap: Sequence[tuple[str, str, Any, str | None]] = (),
         passing: Sequence[str] = (),
+        in_place: Sequence[str] = (),
     ) -> None:
-        self.passing = frozenset(passing)
+        self.passing, self.in_place = frozenset(passing), set(in_place)
         self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
         self.places: list[Place] = []
         self.keys: set[Hashable] = set()
@@ -68,18 +79,31 @@ class State:
 
     def opened(self) -> State:
         """This state, with the objects that its attributes and containers belong to now."""
+        self._adopt()
         for kind, label, thunk, attribute in self.heap:
             if kind == "variable":
                 self.extend([variable(thunk, label)])
                 continue
             owner = read(thunk)
-            if kind == "attribute" and owner is not UNBOUND:
+            if kind == "holder" and is_box(getattr(owner, attribute or "", None)):
+                continue  # an array that changes itself
+            if kind in ("attribute", "holder") and owner is not UNBOUND:
                 if not is_set_by_code(owner, attribute or ""):
                     self.extend([Attribute(label, owner, attribute or "")])
             elif is_container(owner):
                 own = label in self.variables
                 self.extend([Contents(label, owner, None if own else bound_by(thunk, label))])
         return self
+
+    def _adopt(self) -> None:
+        """Let arrays that operators made of known ones be such as can become traced."""
+        found: dict[int, Any] = {}
+        for k, reads in enumerate(self.reads):
+            if (array := made_here(reads)) is not None:
+                found[k] = array
+        if found:
+            now = [found.get(k, read(reads)) for k, reads in enumerate(self.reads)]
+            self.setter(now)
 
     def extend(self, places: Sequence[Place], *, quietly: bool = False) -> None:
         """Take more places in; `quietly`: they belong to nobody else."""
@@ -112,11 +136,14 @@ class State:
     def get(self) -> list[Any]:
         """The values now; `UNBOUND` for what is not bound."""
         found = [*map(read, self.reads), *(place.read() for place in self.places)]
-        return [self._referred(value) for value in found]
+        return [self._referred(k, value) for k, value in enumerate(found)]
 
-    def _referred(self, value: Any) -> Any:
-        own = is_container(value) and ("contents", id(value)) in self.keys
-        return Reference(value) if own else value
+    def _referred(self, k: int, value: Any) -> Any:
+        if is_container(value):
+            return Reference(value) if ("contents", id(value)) in self.keys else value
+        if k < len(self.variables) and self.variables[k] in self.in_place and is_box(value):
+            return Reference(value)
+        return value
 
     def snapshot(self) -> list[Any]:
         """The values now, which later changes in place leave as they are."""
@@ -135,6 +162,39 @@ class State:
             place.write(value)
 
 
+def is_box(value: Any) -> bool:
+    """Whether a value is an array that changes in place for everyone who holds it."""
+    if isinstance(value, np.ndarray):
+        return True
+    return isinstance(value, Tracer) and not is_list(value) and value.type.shape != ()
+
+
+def made_here(reads: Read) -> KnownArray | None:
+    """A plain array that one variable holds and nobody else, as one that can become traced."""
+    if recorder.get() is None:
+        return None
+    array = read(reads)
+    is_sole = type(array) is np.ndarray and array.base is None and _references(array) <= _SOLE
+    return as_known(array) if is_sole and array.ndim and is_supported(array.dtype) else None
+
+
+def _references(array: Any) -> int:
+    return sys.getrefcount(array)
+
+
+def _references_of_one() -> int:
+    held = np.zeros(1)
+
+    def measured(reads: Read) -> int:
+        array = read(reads)
+        return _references(array)
+
+    return measured(lambda: held)
+
+
+_SOLE = _references_of_one()
+
+
 class Discovery:
     """Finds what a body changes beyond its state, by tracing it again until nothing new shows.
 
@@ -150,8 +210,8 @@ class Discovery:
     def undone(self, log: Log) -> list[Place]:
         """Undo what a trace changed beyond the state, and say which places it was."""
         found = []
-        for place, old in log.values():
-            if place.key in self.state.keys:
+        for place, old in reversed(log.values()):
+            if place.key in self.state.keys or place.belongs_to_the_trace():
                 continue
             new = place.read()
             place.write(old)
@@ -162,6 +222,9 @@ class Discovery:
     def found_more(self, places: Sequence[Place]) -> bool:
         """Take in places that traces changed beyond the state; say whether to trace again."""
         confirmed = [place for place in places if place.key in self.seen]
+        for place in confirmed:
+            if isinstance(place, Elements):
+                raise made_elsewhere(place.array)
         fresh = [place for place in places if place.key not in self.seen]
         for place in fresh:
             self.seen[place.key] = place
@@ -196,6 +259,8 @@ def is_same(a: Any, b: Any) -> bool:
 def _same_leaf(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if is_box(a) or is_box(b):
+        return False  # a copy is another array
     if isinstance(a, Staged) or isinstance(b, Staged):
         return bool(getattr(a, "value", None) is getattr(b, "value", b))
     if is_array_leaf(a) or type(a) is not type(b):
@@ -209,5 +274,7 @@ def _same_leaf(a: Any, b: Any) -> bool:
 
 
 def holds_staged(value: Any) -> bool:
-    """Whether a traced array is among the leaves."""
+    """Whether a traced array is among the leaves, or changes there."""
+    if isinstance(value, Reference):
+        return isinstance(value.container, Staged)
     return value is not UNBOUND and any(isinstance(x, Staged) for x in trees.flatten(value)[0])

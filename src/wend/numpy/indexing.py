@@ -140,6 +140,12 @@ def has_staged_bounds(entry: Any) -> bool:
     return isinstance(entry, slice) and any_staged([entry.start, entry.stop, entry.step])
 
 
+def is_staged_key(key: Any) -> bool:
+    """Whether a staged array is in a key."""
+    entries = key if isinstance(key, tuple) else (key,)
+    return any_staged(entries) or any(map(has_staged_bounds, entries))
+
+
 def is_basic(key: Any) -> bool:
     """Whether NumPy takes a view for it: integers, slices, None and an ellipsis, no arrays."""
     return all(

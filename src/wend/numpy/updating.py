@@ -79,18 +79,13 @@ def _places(x: Any, key: Any) -> tuple[Any, Any]:
         )
     else:
         numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
-    is_plain = isinstance(numbers, np.ndarray) and not _is_staged_key(key)
+    is_plain = isinstance(numbers, np.ndarray) and not indexing.is_staged_key(key)
     found = numbers[key] if is_plain else indexing.getitem(numbers, key)
     return _flat(found), found
 
 
 def _flat(x: Any) -> Any:
     return shaping.reshape(x, (-1,)) if isinstance(x, Staged) else np.ravel(x)
-
-
-def _is_staged_key(key: Any) -> bool:
-    entries = key if isinstance(key, tuple) else (key,)
-    return any(isinstance(entry, Staged) or indexing.has_staged_bounds(entry) for entry in entries)
 
 
 def _fitted(value: Any, x: Any, like: Any) -> Any:

@@ -19,6 +19,7 @@ from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.checks import check_functions, check_integer, check_leaves, check_predicate
+from wend.trace.choices import settle
 from wend.trace.immediate import run_now
 from wend.trace.recording import Recording, current
 from wend.trace.regions import join_branches
@@ -111,6 +112,7 @@ def _branch(
     tracers = [
         outer.wrap(value, weak=type.weak) for value, type in zip(node.results, types, strict=False)
     ]
+    settle(tracers, leaves, outer)
     return trees.unflatten(treedef, tracers)
 
 

@@ -196,8 +196,8 @@ class EagerRecording(Recording):
     def lift(self, x: Any) -> Value:
         if isinstance(x, Recorded):
             if x.value.owner is self:
-                x.check_current()
-                return x.value
+                found = x.current()
+                return x.value if found is x else self.lift(found)
             return self.constant(x.concrete)
         if isinstance(x, Tracer):
             if x.recording is self:

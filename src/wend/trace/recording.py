@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
+from wend.base.errors import TypeMismatchError, explain
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
@@ -23,6 +23,7 @@ from wend.ir.types import TOKEN, Symbol, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.frozen_captures import FrozenCaptures
+from wend.trace.known_array import KnownArray
 from wend.trace.sizes import Number, Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -36,11 +37,13 @@ class Effects:
         world: the token of the last effect.
         held: what its own changed arrays hold, by id.
         boxes: the outer arrays it has changed, and what they hold here.
+        promotions: the arrays made in the trace that have become traced, with their boxes.
     """
 
     world: Value | None
     held: dict[int, Value]
     boxes: dict[int, tuple[Tracer, Value]]
+    promotions: tuple[tuple[KnownArray, Tracer], ...]
 
 
 class Recording(Recorder):
@@ -72,13 +75,16 @@ class Recording(Recorder):
         self._array_params: dict[int, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
-        self._promoted: dict[int, tuple[np.ndarray, Tracer]] = {}  # arrays that became traced
+        # Arrays made in the trace that have become traced, and those that the graph has read
+        self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
+        self._read_arrays: list[KnownArray] = []
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
         self.creation: Any = None  # what a function may make of variables
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
+        self.arguments: list[Tracer] = []  # a function's, which its caller holds
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -143,7 +149,10 @@ class Recording(Recorder):
         return tracer.recording is self or self._encloses(tracer.recording)
 
     def _lift_tracer(self, tracer: Tracer) -> Value:
-        tracer.check_current()
+        with self.active():
+            found = tracer.current()
+        if found is not tracer:
+            return self.lift(found)
         if id(tracer) in self._boxes:
             return self._boxes[id(tracer)][1]
         if tracer.recording is self:
@@ -158,6 +167,10 @@ class Recording(Recorder):
         assert self.parent is not None
         return self._enter(self.parent.lift(tracer))
 
+    def is_in(self, other: object) -> bool:
+        """Whether this is another recording, or inside it."""
+        return other is self or self._encloses(other)
+
     def _encloses(self, other: object) -> bool:
         outer = self.parent
         while outer is not None and outer is not other:
@@ -165,28 +178,13 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_array(self, array: np.ndarray) -> Value:
-        traced = self.promoted(array)
-        return self._lift_plain(array) if traced is None else self.lift(traced)
-
-    # Arrays that Python knows, in which traced values were put
-    def promote(self, array: np.ndarray) -> Tracer:
-        """Make a traced array of a NumPy array, which stands for it from here on."""
-        found = self.wrap(self._lift_plain(array))
-        self._promoted[id(array)] = (array, found)
-        return found
+        if isinstance(array, KnownArray):
+            array.note_read()
+        return self._lift_plain(array)
 
     def has_read(self, array: np.ndarray) -> bool:
         """Whether the function under way has captured a NumPy array."""
         return id(array) in self._function()._array_params
-
-    def promoted(self, array: np.ndarray) -> Tracer | None:
-        """The traced array that a NumPy array has become, here or around."""
-        recording: Recording | None = self
-        while recording is not None:
-            if id(array) in recording._promoted:
-                return recording._promoted[id(array)][1]
-            recording = recording.parent
-        return None
 
     def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
@@ -196,7 +194,16 @@ class Recording(Recorder):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         if self.frozen is not None:
             return self.frozen.array(array)
-        return self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        value = self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        if isinstance(value.type, TensorType) and value.type.shape != array.shape:
+            raise TypeMismatchError(
+                explain(
+                    "the shape of an array that Python knows was changed in place after the graph "
+                    f"had read it as {value.type}.",
+                    cure="make another: x = x.reshape(shape).",
+                )
+            )
+        return value
 
     def _enter(self, outer: Value) -> Value:
         if outer not in self.captured:
@@ -211,6 +218,9 @@ class Recording(Recorder):
     def _capture(self, key: int, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
+            if isinstance(binding, KnownArray):
+                self._read_arrays.append(binding)
+                binding = np.array(binding)
             self._array_params[key] = Value(type)
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
@@ -254,9 +264,14 @@ class Recording(Recorder):
         """The outer arrays that this region changes, or was opened for."""
         return [box for box, _ in self._boxes.values()]
 
+    def changes(self, box: Tracer) -> bool:
+        """Whether this region changes an outer array that it was opened for."""
+        return self._boxes[id(box)][1] not in self.b.params
+
     def open_for(self, boxes: Sequence[Tracer]) -> None:
         """Make params for outer arrays that the region changes in place."""
         for box in boxes:
+            box.mark_views()
             self._boxes[id(box)] = (box, self.b.param(box.value.type))
 
     # Variables: boxes of the function, which change when it does
@@ -354,7 +369,7 @@ class Recording(Recorder):
     def effects(self) -> Effects:
         """The effects so far, to go back to where a part is recorded again."""
         held = {key: box.value for key, (box, _) in self._changed.items()}
-        return Effects(self._world, held, dict(self._boxes))
+        return Effects(self._world, held, dict(self._boxes), tuple(self.promotions))
 
     def restore_effects(self, then: Effects) -> None:
         """Forget the effects since `then`: their nodes are read by nobody."""
@@ -362,6 +377,11 @@ class Recording(Recorder):
         for key, (box, first) in self._changed.items():
             box.value = then.held.get(key, first)
         self._boxes = dict(then.boxes)
+        for array, _ in self.promotions:
+            array.become(None)
+        for array, box in then.promotions:
+            array.become(box)
+        self.promotions[:] = then.promotions
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
         """Record a call of a graph; `backend` is for recordings that run it."""
@@ -372,6 +392,7 @@ class Recording(Recorder):
     def finish_function(self, results: Sequence[Value]) -> Graph:
         """The graph of a function: params, the world if it has effects, captures."""
         self.is_open = False
+        self._read_arrays.clear()
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
@@ -380,8 +401,9 @@ class Recording(Recorder):
 
     def let_go(self) -> None:
         """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
-        self.bindings = []
-        for known in (self.variables, self._changed, self._boxes, self._promoted):
+        self.bindings, self.arguments, self.promotions, self._read_arrays = [], [], [], []
+        self.frozen = None
+        for known in (self.variables, self._changed, self._boxes):
             known.clear()
 
     def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:

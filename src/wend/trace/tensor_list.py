@@ -27,6 +27,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.ops import lists as list_ops
 from wend.trace.arguments import LeafType, leaf_type
+from wend.trace.choices import is_array, may_be, roots
 from wend.trace.lengths import items_shape, known_length
 from wend.trace.recording import current
 from wend.trace.tracer import Tracer
@@ -81,7 +82,11 @@ class TensorList:
     def append(self, item: Any) -> None:
         """Add an item at the end; it must be like the others."""
         pairs = zip(self.lists, self._fitted(item, "appended to"), strict=True)
-        self.lists = [_emit(list_ops.list_push, list, leaf) for list, leaf in pairs]
+        leaves = trees.flatten(item)[0]
+        self.lists = [
+            _looking(_emit(list_ops.list_push, list, leaf), list, own)
+            for (list, leaf), own in zip(pairs, leaves, strict=True)
+        ]
 
     def _fitted(self, item: Any, verb: str) -> list[Any]:
         """The arrays of an item, as the list holds them."""
@@ -114,9 +119,15 @@ class TensorList:
 
     def pop(self) -> Any:
         """Take the last item out."""
-        pairs = [_emit_all(list_ops.list_pop, list) for list in self.lists]
+        old = self.lists
+        pairs = [_emit_all(list_ops.list_pop, list) for list in old]
         self.lists = [rest for rest, _ in pairs]
-        return trees.unflatten(self.treedef, [item for _, item in pairs])
+        items = [item for _, item in pairs]
+        for item, rest, list in zip(items, self.lists, old, strict=True):
+            may_be(rest, list.choices)
+            if item.type.shape != ():
+                may_be(item, list.choices)
+        return trees.unflatten(self.treedef, items)
 
     def length(self) -> Any:
         """How many items there are, as a traced integer."""
@@ -149,6 +160,9 @@ class TensorList:
             raise self._cannot("be sliced", "slice wnp.stack(...) of it.")
         place = self._place(index)
         items = [_emit(list_ops.list_get, list, place) for list in self.lists]
+        for item, list in zip(items, self.lists, strict=True):
+            if item.type.shape != ():
+                item.look_at(list)  # changing it would change the list's
         return trees.unflatten(self.treedef, items)
 
     def __contains__(self, item: Any) -> bool:
@@ -162,7 +176,11 @@ class TensorList:
             raise self._cannot("be assigned to by slices", "assign item by item.")
         place = self._place(index)
         pairs = zip(self.lists, self._fitted(item, "put into"), strict=True)
-        self.lists = [_emit(list_ops.list_set, list, place, leaf) for list, leaf in pairs]
+        leaves = trees.flatten(item)[0]
+        self.lists = [
+            _looking(_emit(list_ops.list_set, list, place, leaf), list, own)
+            for (list, leaf), own in zip(pairs, leaves, strict=True)
+        ]
 
     def __add__(self, other: Any) -> Any:
         raise self._cannot("be added to or repeated", "extend it: out.extend(more).")
@@ -213,6 +231,12 @@ class TensorList:
 
 
 _nowhere: Any = None  # the recording of what stands for a type only
+
+
+def _looking(list: Any, before: Any, item: Any) -> Any:
+    """A list with one more item, which is another name for an array of the user's."""
+    may_be(list, [*before.choices, *(roots(item) if is_array(item) else ())])
+    return list
 
 
 def _emit(op: Any, *operands: Any, **attrs: Any) -> Any:

@@ -19,6 +19,8 @@ from wend.passes.stores import with_places
 from wend.runtime.place import Place, passing
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
 from wend.trace.creation import Creation, Initialiser, described, initialise, initialise_in
+from wend.trace.holders import OUTERMOST
+from wend.trace.known_array import KnownArray
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 from wend.trace.variable import Variable
@@ -213,6 +215,9 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
     if outer.runs_now() and not isinstance(leaf, Staged):
         _write_now(leaf, found)
         return
+    if isinstance(leaf, KnownArray):
+        leaf[...] = found
+        return
     if not isinstance(leaf, Tracer):
         raise TypeMismatchError(
             explain(
@@ -292,6 +297,7 @@ def trace_function(
         recording.param(type.type, weak=type.weak, name=label)
         for type, label in zip(types, labels, strict=True)
     ]
+    recording.arguments = leaves
     given, passed = _with_variables(recording, types, leaves)
     with recording.active():
         try:
@@ -352,6 +358,9 @@ def _with_variables(
             passed.append((variable.place, k))
         given[k] = made[type.variable]
     return given, tuple(passed)
+
+
+OUTERMOST.add(trace_function.__code__)
 
 
 def _tensor(value: Value) -> TensorType:

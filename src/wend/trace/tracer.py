@@ -11,6 +11,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from wend.base.errors import (
+    AliasError,
     ConcreteValueError,
     LeakedValueError,
     ShapeError,
@@ -43,6 +44,9 @@ _CAST = (
     "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
     "counterpart in wend.numpy."
 )
+
+
+OWN = "let it be an array of its own: y = np.where(test, x, z), or y = y.copy() before."
 
 
 def _is_scalar(x: Any) -> bool:
@@ -136,8 +140,13 @@ def _put(array: Tracer, result: Any) -> Tracer:
     return array
 
 
-def _into(out: Any, result: Any) -> Tracer:
-    if not isinstance(out, Tracer):
+def put_into(out: Any, result: Any) -> Any:
+    """Let an array take a result, as NumPy's `out=` does.
+
+    Raises:
+        TypeError: it is one that cannot become traced.
+    """
+    if not isinstance(out, Staged):
         raise TypeError(
             explain(
                 "out= is an array that Python knows, of a result that is traced.",
@@ -146,7 +155,8 @@ def _into(out: Any, result: Any) -> Tracer:
         )
     if out.type.shape != tensor_type(result).shape and out.type.is_static:
         result = shaping.broadcast_to(result, out.type.dims)
-    return _put(out, result)
+    _put(out.read(), result)
+    return out
 
 
 def _may_be_equal(a: TensorType, b: TensorType) -> bool:
@@ -162,7 +172,10 @@ class Tracer(Methods):
     graph.
     """
 
-    __slots__ = ("__weakref__", "_base", "_stale", "_taken", "_views", "recording", "value", "weak")
+    __slots__ = (
+        *("__weakref__", "_base", "_stale", "_taken", "_views", "choices", "is_changed_as_another"),
+        *("origins", "recording", "value", "weak"),
+    )
     __array_priority__ = 1000
 
     def __init__(self, value: Value, recording: Recorder, *, weak: bool = False) -> None:
@@ -173,6 +186,10 @@ class Tracer(Methods):
         self._taken: tuple[Tracer, Any] | None = None  # of which array it is a part, by which key
         self._views: list[weakref.ref[Tracer]] = []
         self._stale: Source | None = None  # where the base was changed after this was taken
+        # Of what a branch or loop gives: the arrays that it may be, those that somebody else holds
+        self.origins: tuple[Any, ...] = ()
+        self.choices: tuple[Any, ...] = ()
+        self.is_changed_as_another = False
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
@@ -188,22 +205,6 @@ class Tracer(Methods):
         if node is None:
             return f", {self.value.name}" if self.value.name else ""
         return f", {node.op.name}{at(node.source)}"
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("assign", "assign_add", "assign_sub"):
-            raise AttributeError(
-                explain(
-                    f"{self!r} has no .{name}: a wend.Variable that is passed as an argument is "
-                    "its value in the function.",
-                    cure="use the Variable itself, as a global, a variable of the function around, "
-                    "or an attribute of self.",
-                ),
-                name=name,
-                obj=self,
-            )
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-        )
 
     # Where Python wants the numbers
     def leaked(self) -> LeakedValueError:
@@ -307,18 +308,23 @@ class Tracer(Methods):
             assert isinstance(self._base, Tracer)
             self._base._views.append(weakref.ref(self))
         elif self._base is not None:
-            raise TypeError(
+            raise AliasError(
                 explain(
                     f"{self!r} is a view: changing it would change {self._base!r:.60} in NumPy.",
                     cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
                 )
             )
+        if self.choices:
+            raise AliasError(
+                explain(
+                    f"{self!r} is changed{at(user_source())}, and may be {self.choices[0]!r:.80}, "
+                    "which only the run tells; in NumPy both would change.",
+                    cure=OWN,
+                )
+            )
+        self.mark_origins()
         recording.assign(self, recording.lift(new))
-        where = user_source()
-        for view in (ref() for ref in self._views):
-            if view is not None:
-                view._stale = where
-        self._views = []
+        self.mark_views()
 
     __iadd__: Any = _in_place(ew.add)
     __isub__: Any = _in_place(ew.subtract)
@@ -343,26 +349,73 @@ class Tracer(Methods):
             self.look_at(whole)
         self._taken = whole, key
 
-    def check_current(self) -> None:
-        """Refuse a view whose array has been changed since: NumPy's would show the change."""
-        if self._stale is not None:
-            raise TypeError(
+    def mark_origins(self) -> None:
+        """Note that what this may be changes with it."""
+        for origin in self.origins:
+            if isinstance(origin, Tracer) and not origin.is_changed_as_another:
+                origin.is_changed_as_another = True
+                origin.mark_origins()
+
+    def mark_views(self) -> None:
+        """Note that this array changes here: what looks at it must be taken again."""
+        where = user_source()
+        for view in (ref() for ref in self._views):
+            if view is not None:
+                view._stale = where
+        self._views = []
+
+    def watch(self, other: Tracer) -> None:
+        """Note that another array may be this one: it must not be read when this has changed."""
+        self._views.append(weakref.ref(other))
+
+    def base(self) -> Any:
+        """The array that this looks at, or itself."""
+        whole = self.whole()
+        return whole if whole._base is None else whole._base
+
+    def whole(self) -> Tracer:
+        """The array of which this is a part, or itself."""
+        return self if self._taken is None else self._taken[0].whole()
+
+    def current(self) -> Tracer:
+        """This array as it is here: a part whose array has changed since is taken again.
+
+        Raises:
+            AliasError: it is another view of such an array, or may be one.
+        """
+        if self._stale is None:
+            return self
+        if self._taken is not None:
+            whole, key = self._taken
+            found: Tracer = indexing.getitem(whole, key)
+            return found
+        if self.choices:
+            raise AliasError(
                 explain(
-                    f"{self!r} is a view of an array that was changed{at(self._stale)}, "
+                    f"{self!r} may be, or hold, an array that was changed{at(self._stale)}, "
                     "so it would have changed too.",
-                    cure="take a .copy() of the part before, or take the part again after.",
+                    cure="let it have a .copy(): y = np.where(test, x, z), out.append(x.copy()).",
                 )
             )
+        raise AliasError(
+            explain(
+                f"{self!r} is a view of an array that was changed{at(self._stale)}, "
+                "so it would have changed too.",
+                cure="take a .copy() of the part before, or take the part again after.",
+            )
+        )
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.pop("out", None)
+        if outs is not None and any(type(out) not in _SEEN_TO for out in outs):
+            return NotImplemented  # an array with a way of its own
         found = ufunc_methods.run(ufunc, method, *inputs, **options)
         if outs is None:
             return found
         results = found if isinstance(found, tuple) else (found,)
         kept = [
-            result if out is None else _into(out, result)
+            result if out is None else put_into(out, result)
             for out, result in zip(outs, results, strict=True)
         ]
         return kept[0] if len(kept) == 1 else tuple(kept)
@@ -542,3 +595,7 @@ class Tracer(Methods):
                 cure="make another: x = np.resize(x, shape).",
             )
         )
+
+
+# What `out=` may be for an operation on a traced array to put its result into it
+_SEEN_TO = (Tracer, np.ndarray, type(None))

@@ -50,7 +50,8 @@ def state_of(
     for place in found.places:
         base, _, attribute = place.rpartition(".")
         if base:
-            heap.append(_heap_entry("attribute", place, base, attribute))
+            kind = "attribute" if place in found.bound else "holder"
+            heap.append(_heap_entry(kind, place, base, attribute))
         elif place in scope.shared:
             heap.append(_heap_entry("variable", place, place))
         if place in found.mutated and place not in found.rebound:
@@ -62,6 +63,7 @@ def state_of(
         name(setter.name),
         ast.Tuple(heap, ast.Load()),
         strings(p for p in kept if live is not None and p not in live | scope.always_live),
+        strings(p for p in kept if p in found.mutated and p not in found.rebound),
     )
     return setter, state
 

@@ -25,7 +25,6 @@ from wend.capture.rewrite.loop_else import without_exits_in_else
 from wend.capture.rewrite.mangle import mangled
 from wend.capture.rewrite.returns import Returns, may_return
 from wend.capture.rewrite.syntax import (
-    RUNTIME,
     assign,
     at_head,
     binding,
@@ -49,7 +48,7 @@ def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
 
 def _rewritten(node: ast.FunctionDef, numbers: list[int]) -> ast.FunctionDef:
     kinds = by_kind(node)
-    node = prepared(without_binding_chains(node, numbers, kinds), kinds, RUNTIME)
+    node = prepared(without_binding_chains(node, numbers, kinds), kinds)
     return _Function(with_assignments(node, kinds), kinds, numbers).rewritten()
 
 

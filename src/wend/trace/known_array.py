@@ -1,0 +1,334 @@
+"""Arrays that a function makes of Python's numbers while it is recorded.
+
+Such an array is NumPy's, and Python knows its numbers, until a traced value is put into it, or
+code that only some runs come to changes it. From then on it is traced, for everyone who holds it
+or a view of it: the object stays and changes its class.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import AliasError, TypeMismatchError, explain
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged, any_staged, read_all, recorder
+from wend.ir.dtypes import is_supported
+from wend.ir.types import TensorType
+from wend.numpy import indexing, ufunc_methods
+from wend.numpy.public import STAGED
+from wend.numpy.unknown import unknown
+from wend.trace.reading import call_function
+from wend.trace.tracer import Tracer, put_into
+
+_CHANGE_THE_FIRST = frozenset(
+    {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
+)
+
+
+class KnownArray(np.ndarray):
+    """An array made in a trace, of which Python knows the numbers so far."""
+
+    _made_in: Callable[[], Any]  # the recording, if it lives
+    _box: Tracer | None = None  # what it is when it is traced
+    _is_read = False  # whether the graph has its numbers as they are
+    _derive: Callable[[Any], Any] | None = None  # how a view is made
+    _parent: KnownArray | None = None  # of which array
+
+    def __array_finalize__(self, source: Any) -> None:
+        recording: Any = recorder.get()
+        self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
+        self._views: list[weakref.ref[KnownArray]] = []
+        root = self._root()
+        if root is not self:
+            root._views.append(weakref.ref(self))
+
+    def _root(self) -> KnownArray:
+        """The array whose memory this shares."""
+        found: Any = self
+        base: Any = np.ndarray.base.__get__(self)
+        while base is not None:
+            if isinstance(base, KnownArray):
+                found = base
+            is_array = isinstance(base, np.ndarray)
+            base = np.ndarray.base.__get__(base) if is_array else getattr(base, "base", None)
+        root: KnownArray = found
+        return root
+
+    # Becoming traced
+    def depends(self, *met: Any) -> bool:
+        """Whether its numbers depend on the run if it changes here and meets these things."""
+        recording: Any = recorder.get()
+        if recording is None or recording.runs_now():
+            return False
+        root = self._root()
+        return any_staged(met) or root._is_read or root._made_in() is not recording
+
+    def note_read(self) -> None:
+        """Remember that the graph has its numbers: they stay what they are."""
+        self._root()._is_read = True
+
+    def promote(self) -> None:
+        """Let it be traced from here on, for everyone who holds it."""
+        root = self._root()
+        recording = root._made_in()
+        if not self.can_promote():
+            raise made_elsewhere(self)
+        root.become(recording.wrap(recording.lift(root)))
+        recording.promotions.append((root, root._box))
+
+    def can_promote(self) -> bool:
+        """Whether the recording that it was made in goes on."""
+        recording = self._root()._made_in()
+        return recording is not None and recording.is_open
+
+    def become(self, box: Tracer | None) -> None:
+        """Stand for a box, or be known again; so do its views."""
+        self._box = box
+        kind = KnownArray if box is None else PromotedArray
+        for array in (self, *(view() for view in self._views)):
+            if array is not None:
+                array.__class__ = kind
+
+    # Parts
+    def __getitem__(self, key: Any) -> Any:
+        if indexing.is_staged_key(key):
+            recording: Any = recorder.get()
+            if recording is not None and self.ndim > 1:
+                self.promote()  # the part may be a view
+                return self[key]
+            return recording.wrap(recording.lift(self))[key]
+        found = super().__getitem__(key)
+        if isinstance(found, KnownArray) and found.base is not None and indexing.is_basic(key):
+            found._parent, found._derive = self, lambda array: array[key]
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.depends(value, key) or indexing.is_staged_key(key):
+            self.promote()
+            self[key] = value
+        else:
+            super().__setitem__(key, value)
+
+    @property
+    def shape(self) -> Any:
+        return np.ndarray.shape.__get__(self)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
+        derive, new = self._derive, np.ndarray.shape.__get__(self)
+        self._derive = None if derive is None else lambda array: derive(array).reshape(new)
+        for view in (view() for view in self._root()._views):
+            if view is not None and view._parent is self:
+                view._derive = None  # it is no longer the same part of this
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - its name in NumPy
+        return self.transpose()
+
+    @property
+    def flat(self) -> Any:
+        """`ndarray.flat`; what is written to it would not be noticed."""
+        plain = np.ndarray.view(self, np.ndarray)
+        plain.flags.writeable = False
+        return plain.flat
+
+    # NumPy's protocols
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        outs = tuple(options.pop("out", None) or ())
+        changed = [*outs, *(inputs[:1] if method == "at" else ())]
+        for array in changed:
+            if type(array) is KnownArray and array.depends(inputs):
+                array.promote()
+        if any_staged(inputs) or any_staged(outs):
+            found = _run(ufunc, method, inputs, options)
+        else:
+            if outs:
+                options["out"] = tuple(map(_plain, outs))
+            found = getattr(ufunc, method)(*map(_plain, inputs), **options)
+            if outs:
+                return outs if len(outs) > 1 else outs[0]
+        results = found if isinstance(found, tuple) else (found,)
+        if outs:
+            pairs = zip(outs, results, strict=True)
+            results = tuple(r if out is None else put_into(out, r) for out, r in pairs)
+        else:
+            results = tuple(map(_fresh, results))
+        return results if isinstance(found, tuple) else results[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        outs = kwargs.get("out")
+        changed = [*(outs if isinstance(outs, tuple) else (outs,))]
+        changed += args[:1] if function in _CHANGE_THE_FIRST else []
+        given = (*args, *kwargs.values())
+        for array in changed:
+            if type(array) is KnownArray and array.depends(given):
+                array.promote()
+        if any_staged(given):
+            if function not in STAGED:
+                raise unknown(function)
+            return STAGED[function](*args, **kwargs)
+        return super().__array_function__(function, types, args, kwargs)
+
+
+def _plain(x: Any) -> Any:
+    return np.ndarray.view(x, np.ndarray) if isinstance(x, KnownArray) else x
+
+
+def _run(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    found = read_all(inputs)
+    if any_staged(found):
+        return ufunc_methods.run(ufunc, method, *found, **options)
+    return getattr(ufunc, method)(*map(_plain, found), **options)
+
+
+def _view(name: str) -> Any:
+    """A method that may give a view."""
+    method = getattr(np.ndarray, name)
+
+    def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
+        found = method(self, *args, **kwargs)
+        if isinstance(found, KnownArray) and found is not self and found.base is not None:
+            found._parent = self
+            found._derive = lambda array: getattr(array, name)(*args, **kwargs)
+        return found
+
+    return run
+
+
+def _changing(name: str) -> Any:
+    """A method that changes the array."""
+    method = getattr(np.ndarray, name)
+
+    def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
+        if not self.depends(args):
+            return method(self, *args, **kwargs)
+        self.promote()
+        return getattr(self, name)(*args, **kwargs)
+
+    return run
+
+
+for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"):
+    setattr(KnownArray, _name, _view(_name))
+for _name in ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield"):
+    setattr(KnownArray, _name, _changing(_name))
+
+
+class PromotedArray(Staged, KnownArray):
+    """An array made in a trace that has become traced."""
+
+    weak = False
+    __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
+
+    def read(self) -> Any:
+        root = self._root()
+        if self is root:
+            return root._box
+        derive, parent = self._derive, self._parent
+        if derive is None or not isinstance(parent, PromotedArray):
+            raise AliasError(
+                explain(
+                    "a view that NumPy made of an array that has become traced is used"
+                    f"{at(user_source())}.",
+                    cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
+                )
+            )
+        return derive(parent.read())
+
+    def leaked(self) -> Exception:
+        box = self._root()._box
+        assert box is not None
+        return box.leaked()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_") or name in _OWN:
+            return object.__getattribute__(self, name)
+        return getattr(self.read(), name)
+
+    @property
+    def type(self) -> TensorType:  # type: ignore[override]
+        plain = _plain(self)
+        return TensorType(plain.dtype, plain.shape)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.read()[key] = value
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return call_function(function, args, kwargs)
+
+
+_OWN = frozenset({"read", "leaked", "type", "weak", "become", "promote", "depends", "note_read"})
+
+
+def _of_box(name: str) -> Any:
+    return lambda self, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
+
+
+for _name in (
+    *("__getitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__"),
+    *("__complex__", "__index__", "__repr__", "__copy__", "__deepcopy__"),
+):
+    setattr(PromotedArray, _name, _of_box(_name))
+
+
+def known(found: Any) -> Any:
+    """What a call gave, as an array that can become traced, if it is one that it has made."""
+    recording: Any = recorder.get()
+    if type(found) is not np.ndarray or recording is None or recording.runs_now():
+        return found
+    if not found.ndim or not found.flags.writeable or not is_supported(found.dtype):
+        return found
+    base = found.base
+    if isinstance(base, KnownArray):
+        return base if _is_same_place(base, found) else found.view(KnownArray)
+    if base is not None or sys.getrefcount(found) > _SOLE:
+        return found
+    return found.view(KnownArray)
+
+
+def _fresh(found: Any) -> Any:
+    is_array = type(found) is np.ndarray and found.ndim and is_supported(found.dtype)
+    return found.view(KnownArray) if is_array else found
+
+
+def as_known(array: np.ndarray) -> KnownArray:
+    """An array that nobody else holds, as one that can become traced."""
+    return array.view(KnownArray)
+
+
+def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:
+    mine, theirs = (np.ndarray.view(x, np.ndarray).__array_interface__ for x in (a, b))
+    return mine == theirs and a.strides == b.strides
+
+
+def box_of(array: Any) -> Tracer | None:
+    """The traced array that holds the elements of a traced array or of a part of one."""
+    if isinstance(array, PromotedArray):
+        return array._root()._box
+    return array.whole() if isinstance(array, Tracer) else None
+
+
+def made_elsewhere(array: Any) -> TypeMismatchError:
+    """The error where an array of outside would change when the function runs."""
+    kind = TensorType(_plain(array).dtype, _plain(array).shape)
+    return TypeMismatchError(
+        explain(
+            f"an array that Python knows, {kind}, is changed{at(user_source())} by what only the "
+            "run knows, and it is held elsewhere, or was made outside the function.",
+            cure="pass it as an argument, or change a copy: x = x.copy() before.",
+        )
+    )
+
+
+def _references(found: Any) -> int:
+    return sys.getrefcount(found)
+
+
+# What a function sees of an array that it is given, and that nobody else holds.
+_SOLE = _references(np.zeros(1))

@@ -1,0 +1,353 @@
+"""Arrays that have several names: what NumPy shows, or a refusal with a cure."""
+
+from __future__ import annotations
+
+import copy
+import types
+
+import numpy as np
+import pytest
+
+import wend
+from wend.base import trees
+
+V, W = np.array([1.0, 2.0, 3.0]), np.array([4.0, -1.0, 0.5])
+
+
+# Arrays made in the function out of Python's numbers
+def changed_on_each_path(v, w, x):
+    a = np.zeros(3)
+    b = a
+    if x > 1:
+        a[0] = 1.0
+    else:
+        a[1:] += 2.0
+    return a, b
+
+
+def two_names_in_a_loop(v, w, x):
+    a = np.zeros(3)
+    b, i = a, 0
+    while i < x:
+        a[0] += 1
+        b[1] += 2
+        i += 1
+    return a, b
+
+
+def a_view_before(v, w, x):
+    a = np.zeros((2, 3))
+    row, turned, flat = a[0], a.T, a.reshape(-1)
+    a[0, 1] = x
+    return row, turned * 1, flat + 0, row[1:].sum()
+
+
+def rows_written_through(v, w, x):
+    a = np.zeros((4, 2))
+    for row in a:
+        row[0] = x
+        row += 1
+    return a
+
+
+def in_a_tuple(v, w, x):
+    a = np.zeros(3)
+    held = (a, 1)
+    a[0] = x
+    return held[0] + 0
+
+
+def filled_by_a_helper(v, w, x):
+    def fill(q):
+        for k in range(3):
+            if x > k:
+                q[k] = k
+
+    a = np.ones(3)
+    c, lists = a, [[a]]
+    fill(a)
+    return c.sum(), lists[0][0], np.cumsum(c)
+
+
+def in_an_object(v, w, x):
+    a = np.zeros(3)
+    held = types.SimpleNamespace(a=a)
+    i = 0.0
+    while i < x:
+        held.a[0] += 1.0
+        i += 1
+    return a * 2
+
+
+def by_methods_and_functions(v, w, x):
+    a = np.array([3.0, 1.0, 2.0])
+    b = a
+    if x > 1:
+        a.sort()
+    else:
+        a.fill(x)
+    np.add(b, v, out=b)
+    np.add.at(b, [0, 0], x)
+    return a, b
+
+
+def read_before_it_changes(v, w, x):
+    a = np.arange(3.0)
+    y = v + a
+    a[0] = 5.0
+    return y, v + a
+
+
+def nested(v, w, x):
+    a, i = np.zeros(3), 0
+    while i < x:
+        t = np.zeros(2)
+        if i > 1:
+            a[1], t[0] = 5.0, 1.0
+        else:
+            a[2] += 1.0
+        t[1] += 1
+        a[0] += t[0] + t[1]
+        i += 1
+    return a, a.sum()
+
+
+def of_an_operator(v, w, x):
+    table = TABLE * 2
+    table[0] = x
+    if x > 1:
+        table[1] += 1.0
+    return table, table.sum()
+
+
+TABLE = np.ones(3)
+
+
+# Traced ones
+def swapped_buffers(v, w, x):
+    u, t, i = v * 1, np.zeros(3), 0
+    while i < x:
+        t[:] = u * 2
+        u, t = t, u
+        i += 1
+    u[0] = 7.0
+    return u, t
+
+
+def swapped_on_one_path(v, w, x):
+    u, t = v * 1, w * 2
+    if x > 1:
+        u, t = t, u
+    u[0] = 1.0
+    return u, t
+
+
+def made_anew_on_one_path(v, w, x):
+    a = v * 1
+    if x > 1:
+        a = a * 2
+    a[0] = 5.0
+    i = 0
+    while i < x:
+        a[1] += 1
+        if i > 0:
+            a = a * 2
+        a[0] -= 1
+        i += 1
+    return a
+
+
+def one_array_on_every_path(v, w, x):
+    if x > 1:
+        a = b = v * 2
+    else:
+        a = b = v * 3
+    a[0] = 5.0
+    return a, b
+
+
+def rows_swapped(v, w, x):
+    """NumPy's trap: a[1] is a view, so both rows become the second."""
+    m = np.stack([v, w])
+    m[0], m[1] = m[1], m[0]
+    n = np.stack([v, w])
+    n[[0, 1]] = n[[1, 0]]
+    return m, n
+
+
+def parts(v, w, x):
+    part = v[1:]
+    v[2] = x
+    i = 0
+    while i < x:
+        part[0] += v[0]
+        v *= 2
+        i += 1
+    return part.sum(), part
+
+
+def copies_in_a_list(v, w, x):
+    out, i = [v.copy()], 0
+    while i < x:
+        v[0] += 1
+        out.append(v.copy())
+        i += 1
+    return np.stack(out)
+
+
+EQUAL = [
+    *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through, in_a_tuple),
+    *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
+    *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
+    *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),
+]
+
+
+@pytest.mark.parametrize("fun", EQUAL, ids=lambda fun: fun.__name__)
+def test_aliases_are_numpys(fun) -> None:
+    captured = wend.function(fun)
+    for x in (0.0, 1.0, 3.5):
+        mine, theirs = copy.deepcopy((V, W, x)), copy.deepcopy((V, W, x))
+        expected, found = fun(*theirs), captured(*mine)
+        for a, b in zip(_leaves((found, mine)), _leaves((expected, theirs)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-13)
+    assert captured.trace_count == 1
+
+
+def _leaves(tree):
+    return trees.flatten(tree)[0]
+
+
+def _total(tree):
+    return sum(((k + 1.5) * leaf**2).sum() for k, leaf in enumerate(_leaves(tree)))
+
+
+@pytest.mark.parametrize("fun", [f for f in EQUAL if f is not parts], ids=lambda fun: fun.__name__)
+def test_gradients_through_them(fun) -> None:
+    def loss(v, x):
+        return _total(fun(v.copy(), W, x))
+
+    for x in (0.25, 1.5, 2.5):
+        for argument in (0, 1):
+            found = wend.grad(loss, argument)(V, x)
+            step = 1e-6
+            if argument == 1:
+                expected = (loss(V, x + step) - loss(V, x - step)) / (2 * step)
+            else:
+                units = step * np.eye(3)
+                expected = [(loss(V + u, x) - loss(V - u, x)) / (2 * step) for u in units]
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+# What only the run tells
+def chosen(v, w, x):
+    y = v if x > 1 else w
+    y[0] = 10.0
+    return y
+
+
+def rebound_on_one_path(v, w, x):
+    b = v
+    if x > 1:
+        v = v * 2
+    v[0] = 100.0
+    return b
+
+
+def buffers_of_the_caller(v, w, x):
+    i = 0
+    while i < x:
+        w[:] = v * 2
+        v, w = w, v
+        i += 1
+    return v
+
+
+def changed_after_a_choice(v, w, x):
+    a, b = v * 1, v * 2
+    y = a if x > 1 else b
+    a[0] = 5.0
+    return y * 1
+
+
+def one_of_two_names(v, w, x):
+    c = v * 1
+    if x > 1:
+        a = b = c * 2
+    else:
+        a, b = c * 3, c * 4
+    a[0] = 5.0
+    return a, b
+
+
+def another_name_in_the_loop(v, w, x):
+    u, t, i = v * 1, v * 2, 0
+    while i < x:
+        t = u
+        u[0] += 1
+        i += 1
+    return t
+
+
+def appended_and_changed(v, w, x):
+    out, i = [v * 1], 0
+    while i < x:
+        v[0] += 1
+        out.append(v)
+        i += 1
+    return len(out)
+
+
+def changed_after_appending(v, w, x):
+    out, i, a = [v * 1], 0, v * 1
+    while i < x:
+        out.append(a)
+        i += 1
+    a[0] = 5.0
+    return np.stack(out)
+
+
+def an_item_changed(v, w, x):
+    out, i = [v * 1], 0
+    while i < x:
+        out.append(v * i)
+        i += 1
+    out[0][0] = 5.0
+    return np.stack(out)
+
+
+def an_array_of_outside(v, w, x):
+    table = TABLE
+    table[0] = x
+    return table
+
+
+def an_array_of_outside_on_one_path(v, w, x):
+    table = TABLE
+    if x > 1:
+        table[0] = 7.0
+    return table
+
+
+REFUSED = {
+    chosen: "may be <traced f64[3], argument",
+    rebound_on_one_path: "may be <traced f64[3], argument v>",
+    buffers_of_the_caller: "may be another array, depending on the trip",
+    changed_after_a_choice: "may be, or hold, an array that was changed",
+    one_of_two_names: "may be <traced f64[3], if at",
+    another_name_in_the_loop: "may be an array that changes there",
+    appended_and_changed: "holds an array that changes in the loop",
+    changed_after_appending: "may be, or hold, an array that was changed",
+    an_item_changed: "is a view",
+    an_array_of_outside: "was made outside the function",
+    an_array_of_outside_on_one_path: "was made outside the function",
+}
+
+
+@pytest.mark.parametrize("fun", REFUSED, ids=lambda fun: fun.__name__)
+def test_what_only_the_run_tells_is_refused(fun) -> None:
+    with pytest.raises(wend.WendError) as caught:
+        wend.function(fun)(V.copy(), W.copy(), 2.0)
+    assert REFUSED[fun] in str(caught.value)
+    assert "To fix it: " in str(caught.value)
+    np.testing.assert_array_equal(TABLE, np.ones(3))
