@@ -13,6 +13,8 @@ import wend.numpy as wnp
 
 # Every expression stays within some bounds, so that no run overflows.
 _ATOMS = ["a", "b", "x", "u.value", "v.value", "u", "v", "w[0]", "0.5", "-1.25", "w[1]"]
+_BOUNDS = ["0.4", "0.8", "1.2"]
+_COUNTS = ["1.2", "1.8", "3.2"]
 _atom = st.sampled_from(_ATOMS)
 _expression = st.one_of(
     _atom,
@@ -30,7 +32,11 @@ _simple = st.one_of(
     st.builds("w.assign(wnp.stack([{}, w[0]]))".format, _expression),
     st.just("u.assign_add(1.0); a = u.value; u.assign(0.25)"),
     st.builds("wend.print({} + 0.0, u.value)".format, _atom),
-    st.builds("wend.assert_({} < 1.6, 'too large')".format, _expression),
+    st.builds("wend.assert_({} < {}, 'large')".format, _expression, st.sampled_from(_BOUNDS)),
+    # Counts how often it runs, so that it fails somewhere on the way.
+    st.builds(
+        "w.assign(w + 0.5); wend.assert_(w[0] < {}, 'often')".format, st.sampled_from(_COUNTS)
+    ),
 )
 
 
