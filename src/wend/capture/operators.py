@@ -10,8 +10,7 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.branches import if_value
 from wend.capture.state import State
-from wend.capture.truth import truth
-from wend.eager.dispatch import Staged
+from wend.capture.truth import is_traced, truth
 from wend.numpy import elementwise as ew
 from wend.trace import effects
 
@@ -33,26 +32,26 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left and right`; the right side runs only if the left one holds."""
-    if not isinstance(left, Staged):
+    if not is_traced(left):
         return left and right()
     return if_value(left, right, lambda: left, state, "and")
 
 
 def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left or right`."""
-    if not isinstance(left, Staged):
+    if not is_traced(left):
         return left or right()
     return if_value(left, lambda: left, right, state, "or")
 
 
 def not_(x: Any) -> Any:
     """`not x`."""
-    return ew.logical_not(truth(x)) if isinstance(x, Staged) else not x
+    return ew.logical_not(truth(x)) if is_traced(x) else not x
 
 
 def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:
     """`then if test else other`."""
-    if not isinstance(test, Staged):
+    if not is_traced(test):
         return then() if test else other()
     return if_value(test, then, other, state)
 
@@ -63,7 +62,7 @@ def decided(left: Any) -> Any:
     Raises:
         ConcreteValueError: it is traced.
     """
-    if isinstance(left, Staged):
+    if is_traced(left):
         raise ConcreteValueError(
             explain(
                 f"`:=`{at(user_source())} stands in a comprehension or lambda, where a traced "
@@ -81,7 +80,7 @@ def filtered(test: Any) -> Any:
     Raises:
         ConcreteValueError: it is traced.
     """
-    if isinstance(test, Staged):
+    if is_traced(test):
         raise ConcreteValueError(
             explain(
                 f"the filter of a comprehension{at(user_source())} is {test!r}: how many items "
@@ -103,7 +102,7 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
 
 def assert_(test: Any, message: Thunk) -> None:
     """`assert test, message`."""
-    if isinstance(test, Staged):
+    if is_traced(test):
         said = message()
         text = "" if said is None else str(said).replace("{", "{{").replace("}", "}}")
         effects.assert_(truth(test), text)

@@ -17,14 +17,18 @@ from wend.function.concrete import ConcreteFunction
 from wend.function.differentiated import differentiated_part
 from wend.function.fitting import fitted, subtrees
 from wend.function.function import Function
+from wend.function.host_function import HostRun
 from wend.function.signature import argument_paths
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, is_differentiable, without_maybe
 from wend.runtime.sequence import Sequence as Sequence_
 from wend.trace.arguments import to_run
+from wend.trace.in_use import in_use
 from wend.trace.recorded_value import RecordedValue
 from wend.trace.recording import current
 from wend.trace.traced import copied, owned
+
+_RECORDS = (Sequence_, HostRun)  # what a run keeps that is no array
 
 
 class Point:
@@ -80,7 +84,8 @@ class Point:
         else:
             execute = self.concrete.executable(self.backend(graph), graph)
             arguments = [*traced.arguments(self.primals.arrays), *map(to_run, given)]
-            results = execute(copied(arguments))
+            with in_use(traced.bindings if traced.has_world else ()):
+                results = execute(copied(arguments))
             traced.assign(results)
             own, rest = copied(results[:count]), results[count:]
         self.results = own
@@ -92,17 +97,17 @@ class Point:
         """Run a linear graph on what was kept of the run of the function, and more."""
         recording = current()
         if recording is not None:
-            if not recording.runs_now() and any(isinstance(x, Sequence_) for x in kept):
+            if not recording.runs_now() and any(isinstance(x, _RECORDS) for x in kept):
                 raise NotImplementedError(
                     explain(
                         f"what {self.what}, run outside a trace, has kept are the records of a "
-                        "loop, which cannot enter a trace.",
+                        "loop or of a host call, which cannot enter a trace.",
                         cure="differentiate inside the traced function.",
                     )
                 )
             values = [
                 RecordedValue(param.type, x, recording)
-                if isinstance(x, Sequence_)
+                if isinstance(x, _RECORDS)
                 else recording.lift(x)
                 for param, x in zip(graph.params, (*kept, *given), strict=True)
             ]

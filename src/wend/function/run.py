@@ -15,6 +15,7 @@ from wend.function.fitting import fitted, subtrees
 from wend.function.signature import Arguments
 from wend.ir.types import ListType, without_maybe
 from wend.trace.arguments import to_run
+from wend.trace.in_use import in_use
 from wend.trace.traced import copied, owned
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def start(concrete: ConcreteFunction, arguments: Arguments) -> tuple[Any, Run]:
         raise NotDifferentiableError(explain(what, cure="change a copy of it: x = x.copy()."))
     execute = concrete.executable(_backend(concrete), concrete.forms.forward)
     # Copies: what the caller writes into arguments and value must not reach what is kept.
-    results = execute(copied(traced.arguments(arguments.arrays)))
+    with in_use(traced.bindings if traced.has_world else ()):
+        results = execute(copied(traced.arguments(arguments.arrays)))
     count = len(concrete.graph.results)
     value = traced.rebuild(copied(results[:count]))
     return value, Run(concrete, arguments, results[count:])

@@ -15,6 +15,7 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.in_use import in_use
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
 
@@ -52,7 +53,11 @@ class Traced:
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
         arguments = self.arguments(leaves)
-        results = execute(arguments)
+        if self.has_world:
+            with in_use(self.bindings):
+                results = execute(arguments)
+        else:
+            results = execute(arguments)
         found = self.rebuild(owned(results, arguments))
         changed = results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
@@ -108,7 +113,8 @@ class Traced:
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
         more = [outer.lift(x) for x in given]
-        node = outer.call(graph, [*arguments, *world, *bindings, *more], backend)
+        with in_use(self.bindings if self.has_world and outer.runs_now() else ()):
+            node = outer.call(graph, [*arguments, *world, *bindings, *more], backend)
         changed = node.results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
             _write(outer, leaves[k], value)
