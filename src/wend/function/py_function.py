@@ -15,7 +15,7 @@ from wend.eager.promotion import as_array
 from wend.function.host_function import HostFunction
 from wend.ops import hosting
 from wend.trace.recording import current
-from wend.trace.tensor_list import TensorList
+from wend.trace.tensor_list import is_list
 
 
 def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
@@ -82,7 +82,8 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
 def _refuse_lists(args: Any, where: Source | None) -> None:
     leaves, tree = trees.flatten(args)
     for leaf, path in zip(leaves, trees.paths(tree, "args"), strict=True):
-        if isinstance(leaf, TensorList):
+        if is_list(leaf):
+            path = path.partition("[<")[0]
             raise TypeMismatchError(
                 explain(
                     f"py_function{at(where)}: {path} is a list that grows in a loop or branch.",
