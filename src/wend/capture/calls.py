@@ -19,6 +19,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.trace import effects
+from wend.trace.templates import holds_traced
 from wend.trace.tensor_list import TensorList
 from wend.trace.tracer import Tracer
 
@@ -141,7 +142,6 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.min: _extreme(ew.minimum, reducing.min),
     builtins.max: _extreme(ew.maximum, reducing.max),
     builtins.sum: _staged_sum,
-    builtins.print: effects.print,
     builtins.range: TracedRange,
     np.array: _stacked(creating.array),
     np.asarray: _stacked(creating.asarray),
@@ -174,6 +174,11 @@ def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Calla
         return (staged if is_staged else original)(*args, **kwargs)
 
     return run
+
+
+def _print(*values: Any, **options: Any) -> None:
+    is_staged = any(map(holds_traced, values)) or any_staged(values)
+    (effects.print if is_staged else builtins.print)(*values, **options)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
@@ -214,6 +219,7 @@ _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 _REPLACED[builtins.enumerate] = _enumerate
 _REPLACED[builtins.zip] = _zip
+_REPLACED[builtins.print] = _print
 _REPLACED[builtins.isinstance] = _staged_isinstance
 
 

@@ -13,6 +13,7 @@ from wend.capture.state import State
 from wend.capture.truth import is_traced, truth
 from wend.numpy import elementwise as ew
 from wend.trace import effects
+from wend.trace.templates import Text
 
 Thunk = Callable[[], Any]
 
@@ -100,12 +101,19 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     return and_(found, lambda: compare(right, following, thunk(), *rest))
 
 
+def text(*parts: Any) -> str:
+    """An f-string: literal parts, and (value, conversion, spec) for each place."""
+    return Text.of(parts)
+
+
 def assert_(test: Any, message: Thunk) -> None:
     """`assert test, message`."""
     if is_traced(test):
         said = message()
-        text = "" if said is None else str(said).replace("{", "{{").replace("}", "}}")
-        effects.assert_(truth(test), text)
+        if said is None:
+            effects.assert_(truth(test))
+        else:
+            effects.assert_(truth(test), "{}", said)
     elif __debug__ and not test:
         said = message()
         raise AssertionError(*([] if said is None else [said]))

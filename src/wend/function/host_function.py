@@ -138,6 +138,9 @@ class HostFunction:
 
     def _fitted(self, path: str, spec: TensorSpec, leaf: Any) -> Any:
         """A leaf that was returned, as an array of its declared type."""
+        is_plain = isinstance(leaf, (np.ndarray, np.generic))
+        if is_plain and (leaf.dtype, leaf.shape) == (spec.dtype, spec.shape):
+            return leaf  # the usual case, quickly
         is_array = is_array_leaf(leaf)
         if not is_array or not spec.accepts(leaf_type(leaf)):
             found = str(tensor_type(leaf)) if is_array else f"{type(leaf).__name__} {leaf!r:.40}"
