@@ -66,14 +66,14 @@ class HostCartPole:
         self.steps = 0  # in all episodes
 
     def reset(self):
-        def start():
-            self.state = self.rng.uniform(-0.05, 0.05, size=4)
-            return self.state
-
-        return wend.py_function(start, self.OBSERVED[0])
+        return wend.py_function(self._reset, self.OBSERVED[0])
 
     def step(self, state, push):
         return wend.py_function(self._step, self.OBSERVED, push)
+
+    def _reset(self):
+        self.state = self.rng.uniform(-0.05, 0.05, size=4)
+        return self.state
 
     def _step(self, push):
         self.state = moved(self.state, push)

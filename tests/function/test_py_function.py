@@ -330,6 +330,30 @@ def test_a_run_is_freed_with_who_could_ask() -> None:
     assert refs[1]() is None
 
 
+def test_a_trace_keeps_no_object_for_its_method() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.seen: list[float] = []
+
+        def note(self, x: Any) -> Any:
+            self.seen.append(float(x))
+
+        @wend.function
+        def step(self, x: Any) -> Any:
+            wend.py_function(self.note, None, x)
+            return x * 2.0
+
+    model = Model()
+    assert (model.step(1.0), model.step(2.0), model.seen) == (2.0, 4.0, [1.0, 2.0])
+    ref = weakref.ref(model)
+    del model
+    gc.collect()
+    assert ref() is None
+    assert Model.step.trace_count == 0
+    with pytest.raises(ReferenceError, match="the object is gone whose method `note`"):
+        wend.function(lambda x: wend.py_function(Model().note, None, x))(1.0)
+
+
 # Errors
 class Oops(Exception):
     pass

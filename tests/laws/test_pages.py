@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ("python.md", "derivatives.md", "functions.md", "tape.md")
 # Those that show every refusal.
-REFUSALS = ("python.md", "tape.md")
+REFUSALS = ("python.md", "functions.md", "tape.md")
 # A block of code, and what it prints or raises.
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)```\n)?", re.DOTALL)
 

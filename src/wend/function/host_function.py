@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class HostFunction:
     def __init__(
         self, fun: Callable[..., Any], args: Sequence[Any], result_specs: Any, where: Source | None
     ) -> None:
-        self.fun, self.where = fun, where
+        self._fun, self.where = _held(fun), where
         self.name = _name_of(fun)
         self._leaves, self._tree = trees.flatten(tuple(args))
         self._places = [k for k, leaf in enumerate(self._leaves) if is_array_leaf(leaf)]
@@ -81,12 +83,21 @@ class HostFunction:
             TypeMismatchError: they are not what was declared; or it assigned to a variable that the
                 function around it uses.
         """
+        fun = self._fun()
+        if fun is None:
+            raise ReferenceError(
+                explain(
+                    f"py_function{at(self.where)}: the object is gone whose method `{self.name}` "
+                    "is to be called.",
+                    cure="keep it as long as the function is used: graphs do not hold it.",
+                )
+            )
         leaves = list(self._leaves)
         for place, array in zip(self._places, arrays, strict=True):
             leaves[place] = array
         held = [(variable, variable.version) for variable in variables_in_use()]
         try:
-            result = self.fun(*trees.unflatten(self._tree, leaves))
+            result = fun(*trees.unflatten(self._tree, leaves))
         except Exception as error:
             error.add_note(f"raised in `{self.name}`{at(raised_at(error))}")
             raise
@@ -206,6 +217,14 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         recorder.reset(token)
+
+
+def _held(fun: Callable[..., Any]) -> Callable[[], Callable[..., Any] | None]:
+    """The function, or a method by a weak reference: a trace must not keep the object it is for."""
+    if isinstance(fun, types.MethodType):
+        with suppress(TypeError):  # of an object that cannot be held so
+            return weakref.WeakMethod(fun)
+    return lambda: fun
 
 
 def _own(x: Any) -> Any:

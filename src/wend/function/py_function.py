@@ -32,7 +32,8 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
     constants to it.
 
     Args:
-        fun: the function. Its array arguments are NumPy arrays of its own.
+        fun: the function. Its array arguments are NumPy arrays of its own. The object of a method
+            is not kept alive.
         result_specs: what it returns: a pytree of `TensorSpec`s (None for a size that only the run
             knows), or of arrays like those. None: nothing, whatever it returns.
         *args: pytrees; arrays and numbers in them may be traced, the rest is passed as it is.
