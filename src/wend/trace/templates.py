@@ -26,7 +26,7 @@ class Text(str):
     """An f-string with traced values: a string, that `print` and `assert` write with numbers.
 
     Attributes:
-        template: what it says, with the numbers of places in braces.
+        template: what it says, with places for the values.
     """
 
     __slots__ = ("template",)
@@ -62,7 +62,7 @@ class Text(str):
 
 
 class Template:
-    """A format string with numbered places, and the arrays for them.
+    """A format string, and the arrays for its places in order.
 
     Attributes:
         arrays: traced arrays, and NumPy arrays, which may change until it is written.
@@ -97,7 +97,8 @@ class Template:
     def value(self, x: Any, conversion: str | None = None, spec: str = "") -> None:
         """Add a value: a place for what only the run knows, else the text of it."""
         if isinstance(x, Text):
-            self._text(x.template)
+            self._parts += x.template._parts
+            self.arrays += x.template.arrays
         elif isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x):
             _check_spec(x, conversion, spec)
             self._place(x, ("!" + conversion if conversion else "") + (":" + spec if spec else ""))
@@ -107,15 +108,8 @@ class Template:
             self.literal(format(_CONVERSIONS[conversion](x) if conversion else x, spec))
 
     def _place(self, array: Any, rest: str = "") -> None:
-        self._parts.append(f"{{{len(self.arrays)}{rest}}}")
+        self._parts.append(f"{{{rest}}}")
         self.arrays.append(read(array))
-
-    def _text(self, other: Template) -> None:
-        first = len(self.arrays)
-        for part in other._parts:
-            found = re.fullmatch(r"\{(\d+)(.*)\}", part, re.DOTALL)
-            self._parts.append(f"{{{first + int(found[1])}{found[2]}}}" if found else part)
-        self.arrays += other.arrays
 
     def _container(self, x: Any) -> None:
         """What Python would write of it, with a place for each traced array inside."""
