@@ -19,7 +19,13 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_graph
-from wend.base.errors import ConcreteValueError, TypeMismatchError, UnsupportedError, WendError
+from wend.base.errors import (
+    ConcreteValueError,
+    NotDifferentiableError,
+    TypeMismatchError,
+    UnsupportedError,
+    WendError,
+)
 from wend.testing import check_grads
 
 SCALAR = wend.TensorSpec((), float)
@@ -257,13 +263,25 @@ def test_pulling_back_twice_runs_it_once() -> None:
 
 def test_under_tapes() -> None:
     fun = wend.function(lambda z: wend.py_function(cube, SCALAR, z))
-    with wend.GradientTape() as outer:
-        x = outer.watch(2.0)
-        with wend.GradientTape() as inner:
-            z = inner.watch(x)
-            y = fun(z) + wend.py_function(cube, SCALAR, z)
-        slope = inner.gradient(y, z)
-    assert (y, slope, outer.gradient(slope, x)) == (16.0, 24.0, 24.0)
+    with wend.GradientTape() as tape:
+        x = tape.watch(2.0)
+        y = fun(x)
+    assert tape.gradient(y, x) == 12.0
+
+    def twice(fun: Any) -> Any:
+        with wend.GradientTape() as outer:
+            x = outer.watch(2.0)
+            with wend.GradientTape() as inner:
+                z = inner.watch(x)
+                y = fun(z)
+            slope = inner.gradient(y, z)
+        return y, slope, outer.gradient(slope, x)
+
+    assert twice(lambda z: wend.py_function(cube, SCALAR, z)) == (8.0, 12.0, 12.0)
+    with wend.config(eager=True):
+        assert twice(fun) == (8.0, 12.0, 12.0)
+    with pytest.raises(NotDifferentiableError, match="would run `<lambda>` again"):
+        twice(fun)
 
     @wend.function
     def in_a_trace(x: Any) -> Any:
