@@ -1,0 +1,51 @@
+"""Workers that refuse, are slow, or end; and where peers are found."""
+
+import sys
+
+import pytest
+from bench import environments
+from bench.remote import RefusedError, Remote
+
+
+def python(patience=60.0, peer="python"):
+    return Remote(sys.executable, "scalar_while", peer, None, patience)
+
+
+def test_a_worker_answers():
+    with python() as remote:
+        remote.ask("load")
+        remote.ask("make", measure="value", arguments=[0.1, 0.3, 0.2])
+        assert remote.ask("call", arguments=[0.1, 0.3, 0.0])["answer"] == [0.1]
+        with pytest.raises(RefusedError, match="has no derivatives"):
+            remote.ask("make", measure="gradient", arguments=[0.1, 0.3, 0.2])
+
+
+def test_an_error_of_the_peer_is_a_refusal():
+    with python() as remote:
+        remote.ask("load")
+        remote.ask("make", measure="value", arguments=[0.1, 0.3, 0.2])
+        with pytest.raises(RefusedError, match="TypeError"):
+            remote.ask("call", arguments=[0.1])
+
+
+def test_a_slow_worker_is_given_up():
+    with python(patience=0.5) as remote, pytest.raises(RefusedError, match="no answer in"):
+        remote.ask("load")
+        remote.ask("make", measure="value", arguments=[0.1, 0.3, 0.2])
+        remote.ask("call", arguments=[0.1, 0.3, 1e9])
+
+
+def test_a_worker_that_ends_says_its_last_words():
+    with python(peer="nobody") as remote, pytest.raises(RefusedError, match="KeyError: 'nobody'"):
+        remote.ask("load")
+        remote.ask("load")
+
+
+def test_peers_are_found_where_they_are_installed(tmp_path):
+    found = environments.interpreters(["wend", "python", "c"], None)
+    assert found == dict.fromkeys(["wend", "python", "c"], sys.executable)
+    place = environments.python_of(tmp_path / "other")
+    place.parent.mkdir(parents=True)
+    place.write_text("#!/bin/sh\necho '[\"catalyst\"]'\n")
+    place.chmod(0o755)
+    assert environments.interpreters(["catalyst"], tmp_path) == {"catalyst": str(place)}
