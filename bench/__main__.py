@@ -31,6 +31,7 @@ def main(given: list[str] | None = None) -> int:
     add("--only", metavar="PEERS", help=f"some peers, with commas: {', '.join(CATALOGUE)}")
     add("--runs", type=int, default=9, help="rounds to take medians of (9)")
     add("--patience", type=float, default=60.0, help="seconds to wait for an answer (60)")
+    add("--budget", type=float, default=20.0, help="seconds for the rounds of one program (20)")
     add("--core", type=int, default=threads.last_core(), help="where all run; -1: anywhere")
     add("--small", action="store_true", help="small arguments, to see whether it runs")
     add("--json", type=Path, metavar="FILE", help="where figures go (bench/results/TIME.json)")
@@ -50,6 +51,7 @@ def main(given: list[str] | None = None) -> int:
         environments.interpreters(asked, options.peers),
         runs=options.runs,
         patience=options.patience,
+        budget=options.budget,
         core=None if options.core == -1 else options.core,
         small=options.small,
     )

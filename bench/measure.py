@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from bench.workload import (
 
 SAMPLE = 0.02  # seconds that a sample lasts at least
 QUICK = 0.1  # seconds of a call that may be made once more, to fill caches before a sample
-WARM, FRESH = (VALUE, GRADIENT), (IMPORT, FIRST_VALUE, FIRST_GRADIENT)
+WARM, FIRST = (VALUE, GRADIENT), (FIRST_VALUE, FIRST_GRADIENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,11 @@ class Seat:
             figure.samples.append(timed["seconds"] / figure.calls)
 
     def sample_anew(self, measure: str) -> None:
-        """Take a sample in a process of its own."""
+        """Take a sample in a process of its own, and one of its import where that is asked for."""
         with self.figure(measure) as figure, self.start() as remote:
-            if measure == IMPORT:
-                figure.samples.append(remote.import_seconds)
-                return
+            if IMPORT in self.workload.measures:
+                with self.figure(IMPORT) as imported:
+                    imported.samples.append(remote.import_seconds)
             made = remote.ask("make", measure=PROGRAM_OF[measure], arguments=self.given)
             called = remote.ask("call", arguments=self.given)
             figure.note = made["note"]
@@ -153,7 +154,7 @@ def measure(workload: Workload, plan: Plan) -> Results:
     if warm:
         _take_turns(seats, warm, plan.runs)
     for name in workload.measures:
-        if name in FRESH:
+        if name in FIRST:
             _start_anew(seats, name, plan)
         if name == MEMORY:
             for seat in seats:
@@ -182,6 +183,7 @@ def _start_anew(seats: list[Seat], measure: str, plan: Plan) -> None:
         for seat in seats:
             if spent[seat] > plan.budget:
                 continue
+            start = time.perf_counter()
             seat.sample_anew(measure)
             figure = seat.results.figure(measure, seat.peer)
-            spent[seat] += figure.samples[-1] if figure else plan.budget + 1.0
+            spent[seat] += time.perf_counter() - start if figure else math.inf

@@ -51,8 +51,9 @@ def make(
     peer: Peer, name: str, workload: Workload, measure: str, arguments: Sequence[Any]
 ) -> Program | Refuses | None:
     """Return what the peer called `name` makes of a workload."""
-    if name in workload.refuses:
-        return Refuses(workload.refuses[name])
     if name in workload.own:
         return workload.own[name](peer, measure)
-    return peer.program(workload, measure, arguments)
+    made = peer.program(workload, measure, arguments)
+    if name in workload.refuses and not isinstance(made, Refuses):
+        return Refuses(workload.refuses[name], made)
+    return made

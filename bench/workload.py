@@ -14,7 +14,7 @@ Program = Callable[..., Any]
 Library = Any
 
 VALUE, GRADIENT = "value", "gradient"
-# Each of these is taken in a process of its own.
+# Of these each sample is taken in a process of its own; that of the import in one of a first call.
 IMPORT, FIRST_VALUE, FIRST_GRADIENT = "import", "first value", "first gradient"
 MEMORY = "memory"
 PROGRAM_OF = {FIRST_VALUE: VALUE, FIRST_GRADIENT: GRADIENT, MEMORY: GRADIENT}
@@ -41,7 +41,7 @@ class Workload:
         plain: the program with Python's own control flow, written with a library's functions.
         functional: the same with `while_loop(cond, body, carry, limit)` and `where`.
         own: peers that need a program of their own → what makes it, for `value` or `gradient`.
-        refuses: peers that cannot run it at all → why.
+        refuses: peers that cannot run it at all → why; they are tried all the same.
         trips: how many trips a call makes; None where figures are of a call.
         tolerance: how far, relative to the largest number, an answer may be off.
         tolerances: the same for peers that compute something else (another solver).

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,10 @@ class DrJit(Peer):
     """Symbolic loops, with a bound on their trips so that they can be differentiated."""
 
     def load(self) -> str:
+        # Kernels are kept there from run to run, but a first call is one that has to compile.
+        self.home = tempfile.TemporaryDirectory()
+        os.environ["HOME"] = self.home.name
+
         import drjit as dr
         from drjit.llvm.ad import Float64
 
@@ -38,7 +44,9 @@ class DrJit(Peer):
         return str(dr.__version__)
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(self.number(value) for value in values)
+        arrays = tuple(self.number(value) for value in values)
+        self.dr.make_opaque(arrays)  # or numbers would be constants of the program
+        return arrays
 
     def program(self, workload: Workload, measure: str, arguments: Sequence[Any]) -> Program | None:
         if workload.functional is None:

@@ -1,8 +1,8 @@
 """Lotka and Volterra's equations by the adaptive method of Dormand and Prince, order 5(4).
 
 The length of a step is the method's choice and no part of the problem, so its derivative is
-stopped, by everyone who has a way to (Catalyst, Warp and the solvers of others have none or do
-something of their own: they agree to the error that the solution has anyway).
+stopped, by everyone who has a way to. Catalyst has none; the solvers of diffrax and CasADi do
+something of their own. They agree to the error that the solution has anyway.
 
 References:
     J. R. Dormand and P. J. Prince: A family of embedded Runge–Kutta formulae.
@@ -203,7 +203,6 @@ WORKLOAD = Workload(
     functional=functional,
     differentiable=(0, 1, 2, 3, 4, 5),
     own={"diffrax": in_diffrax, "casadi": in_casadi},
-    refuses={"warp": "gradients of loops are wrong, see scalar_while"},
     trips=trips,
     tolerance=1e-9,
     tolerances=dict.fromkeys(("catalyst", "diffrax", "casadi"), 1e-5),

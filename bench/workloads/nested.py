@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from bench.workload import GRADIENT, VALUE, Library, Program, Workload
+from bench.workloads import warp_kernels
 
 
 def plain(lib: Library) -> Program:
@@ -61,9 +62,7 @@ WORKLOAD = Workload(
     plain=plain,
     functional=functional,
     differentiable=(0, 1),
-    refuses={
-        "casadi": "a loop whose trips depend on data",
-        "warp": "gradients of loops are wrong, see scalar_while",
-    },
+    own={"warp": warp_kernels.nested},
+    refuses={"casadi": "a loop whose trips depend on data"},
     trips=trips,
 )

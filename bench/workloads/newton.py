@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.peer import Peer
 from bench.workload import GRADIENT, VALUE, Library, Program, Workload
+from bench.workloads import warp_kernels
 
 TOLERANCE = 1e-10
 
@@ -72,7 +73,6 @@ WORKLOAD = Workload(
     plain=plain,
     functional=functional,
     differentiable=(0, 1),
-    own={"casadi": in_casadi},
-    refuses={"warp": "gradients of loops are wrong, see scalar_while"},
+    own={"casadi": in_casadi, "warp": warp_kernels.newton},
     tolerance=1e-8,
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.workload import GRADIENT, VALUE, Library, Program, Workload
+from bench.workloads import warp_kernels
 
 SIZE = 100
 
@@ -46,10 +47,10 @@ WORKLOAD = Workload(
     plain=plain,
     functional=functional,
     differentiable=(0, 1),
+    own={"warp": warp_kernels.vec100},
     refuses={
         "casadi": "a loop whose trips depend on data",
         "drjit": "to read one lane of a vector that a loop changes",
-        "warp": "to keep a vector of 100 per thread in a differentiated loop",
     },
     trips=trips,
 )
