@@ -178,25 +178,23 @@ def in_diffrax(peer: Peer, measure: str) -> Program:
 def in_casadi(peer: Peer, measure: str) -> Program:
     """CVODES as CasADi brings it: another method, of the same tolerance, with its own adjoint."""
     ca = peer.library
-    p, state = ca.MX.sym("p", 4), ca.MX.sym("state", 2)
-    y, z = state[0], state[1]
-    slope = ca.vertcat((p[0] - p[1] * z) * y, (p[3] * y - p[2]) * z)
+    p, state = ca.MX.sym("p", 5), ca.MX.sym("state", 2)
+    y, z, duration = state[0], state[1], p[4]  # time runs from 0 to 1, so that it is no constant
+    slope = duration * ca.vertcat((p[0] - p[1] * z) * y, (p[3] * y - p[2]) * z)
     options = {"abstol": TOL, "reltol": TOL}
-    solve = ca.integrator(
-        "solve", "cvodes", {"x": state, "p": p, "ode": slope}, 0.0, DURATION, options
-    )
-    given = ca.MX.sym("given", 6)
-    value = ca.sum1(solve(x0=given[4:], p=given[:4])["xf"])
-    results = [value] if measure == VALUE else [value, ca.gradient(value, given)]
+    solve = ca.integrator("solve", "cvodes", {"x": state, "p": p, "ode": slope}, 0.0, 1.0, options)
+    given = ca.MX.sym("given", 7)
+    end = solve(x0=given[4:6], p=ca.vertcat(given[:4], given[6]))["xf"]
+    value = ca.sum1(end)
+    results = [value] if measure == VALUE else [value, ca.gradient(value, given)[:6]]
     function = ca.Function("dopri", [given], results)
-    return lambda *arguments: function(list(arguments[:6]))
+    return lambda *arguments: function(list(arguments))
 
 
-DURATION = 20.0
 WORKLOAD = Workload(
     name="dopri",
     title="Lotka and Volterra's equations by Dormand and Prince, steps as the error allows",
-    arguments=(*RATES_AND_START, DURATION),
+    arguments=(*RATES_AND_START, 20.0),
     small=(*RATES_AND_START, 1.0),
     measures=(VALUE, GRADIENT, FIRST_GRADIENT),
     plain=plain,
