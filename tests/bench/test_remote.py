@@ -1,9 +1,8 @@
-"""Workers that refuse, are slow, or end; and where peers are found."""
+"""Workers that refuse, are slow, or end."""
 
 import sys
 
 import pytest
-from bench import environments
 from bench.remote import RefusedError, Remote
 
 
@@ -39,13 +38,3 @@ def test_a_worker_that_ends_says_its_last_words():
     with python(peer="nobody") as remote, pytest.raises(RefusedError, match="KeyError: 'nobody'"):
         remote.ask("load")
         remote.ask("load")
-
-
-def test_peers_are_found_where_they_are_installed(tmp_path):
-    found = environments.interpreters(["wend", "python", "c"], None)
-    assert found == dict.fromkeys(["wend", "python", "c"], sys.executable)
-    place = environments.python_of(tmp_path / "other")
-    place.parent.mkdir(parents=True)
-    place.write_text("#!/bin/sh\necho '[\"catalyst\"]'\n")
-    place.chmod(0o755)
-    assert environments.interpreters(["catalyst"], tmp_path) == {"catalyst": str(place)}
