@@ -33,6 +33,9 @@ def main(given: list[str] | None = None) -> int:
     add("--patience", type=float, default=60.0, help="seconds to wait for an answer (60)")
     add("--budget", type=float, default=20.0, help="seconds for the rounds of one program (20)")
     add("--core", type=int, default=threads.last_core(), help="where all run; -1: anywhere")
+    add(
+        "--clock", choices=["wall", "cpu"], default="wall", help="cpu: for a machine that is shared"
+    )
     add("--small", action="store_true", help="small arguments, to see whether it runs")
     add("--json", type=Path, metavar="FILE", help="where figures go (bench/results/TIME.json)")
     options = parser.parse_args(given)
@@ -52,6 +55,7 @@ def main(given: list[str] | None = None) -> int:
         runs=options.runs,
         patience=options.patience,
         budget=options.budget,
+        clock=options.clock,
         core=None if options.core == -1 else options.core,
         small=options.small,
     )
@@ -63,11 +67,11 @@ def main(given: list[str] | None = None) -> int:
         found[name] = measure(workloads.load(name), plan)
         print("\n".join(table.lines(found[name])), end="\n\n", flush=True)
     print("\n".join(goals.lines(found)))
-    save(found, options.json)
+    save(found, options.json, options.clock)
     return 0
 
 
-def save(found: dict[str, Results], file: Path | None) -> None:
+def save(found: dict[str, Results], file: Path | None, clock: str) -> None:
     """Write the figures as JSON."""
     now = datetime.now(UTC)
     file = file or RESULTS / f"{now:%Y-%m-%dT%H%M%S}.json"
@@ -77,6 +81,7 @@ def save(found: dict[str, Results], file: Path | None) -> None:
         "machine": platform.machine(),
         "system": platform.platform(),
         "processor": processor(),
+        "clock": clock,
         "python": platform.python_version(),
         "workloads": [results.as_json() for results in found.values()],
     }

@@ -35,6 +35,7 @@ class Plan:
         interpreters: peers → the Python that has them.
         runs: how many rounds.
         patience: seconds after which a peer is given up.
+        clock: "wall", or "cpu" on a machine that is shared.
         core: the core that everyone is kept on; None: any.
         budget: seconds that the rounds of one program may take; a slow one has fewer of them.
         small: take the small arguments.
@@ -44,6 +45,7 @@ class Plan:
     runs: int = 9
     patience: float = 60.0
     core: int | None = None
+    clock: str = "wall"
     budget: float = 20.0
     small: bool = False
 
@@ -72,7 +74,9 @@ class Seat:
     def start(self) -> Remote:
         """Start a process, and import the peer."""
         interpreter, plan = self.plan.interpreters[self.peer], self.plan
-        remote = Remote(interpreter, self.workload.name, self.peer, plan.core, plan.patience)
+        remote = Remote(
+            interpreter, self.workload.name, self.peer, plan.core, plan.patience, plan.clock
+        )
         try:
             loaded = remote.ask("load")
         except RefusedError:

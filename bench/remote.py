@@ -32,7 +32,13 @@ class Remote:
     given_up = ""
 
     def __init__(
-        self, interpreter: str, workload: str, peer: str, core: int | None, patience: float
+        self,
+        interpreter: str,
+        workload: str,
+        peer: str,
+        core: int | None = None,
+        patience: float = 60.0,
+        clock: str = "wall",
     ) -> None:
         self.patience = patience
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
@@ -40,7 +46,7 @@ class Remote:
         variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         command = [interpreter, "-m", "bench.worker", workload, peer]
         self.process = subprocess.Popen(
-            [*command, "any" if core is None else str(core)],
+            [*command, "any" if core is None else str(core), clock],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,

@@ -1,4 +1,4 @@
-"""The process in which one peer runs one workload: `python -m bench.worker WORKLOAD PEER CORE`.
+"""The process in which one peer runs one workload: `bench.worker WORKLOAD PEER CORE CLOCK`.
 
 It reads requests as lines of JSON and answers each by one line. It imports what the peer needs and
 no more, so it runs in an environment where wend is not installed.
@@ -28,12 +28,15 @@ from bench.workload import Refuses
 
 Answer = dict[str, Any]
 MEMORY_LIMIT = 8 << 30
+# What passes, or what this process uses of it: the same but on a machine that others use as well.
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 class Worker:
     """Answers requests; the last program that was made is the one that is called."""
 
-    def __init__(self, workload: str, peer: str) -> None:
+    def __init__(self, workload: str, peer: str, clock: str = "wall") -> None:
+        self.now = CLOCKS[clock]
         self.workload, self.name = workloads.load(workload), peer
         self.program: Any = None
         self.arguments: tuple[Any, ...] = ()
@@ -41,14 +44,14 @@ class Worker:
         self.programs: dict[str, tuple[Any, str]] = {}
 
     def load(self) -> Answer:
-        start = time.perf_counter()
+        start = self.now()
         self.peer = peers.load(self.name)
         version = self.peer.load()
-        return {"seconds": time.perf_counter() - start, "version": version}
+        return {"seconds": self.now() - start, "version": version}
 
     def make(self, measure: str, arguments: list[Any]) -> Answer:
         self._take(arguments)
-        start, why = time.perf_counter(), ""
+        start, why = self.now(), ""
         if measure not in self.programs:
             made = make(self.peer, self.name, self.workload, measure, self.arguments)
             if made is None:
@@ -60,25 +63,25 @@ class Worker:
                 made = made.program
             self.programs[measure] = made, why
         self.program, self.why = self.programs[measure]
-        return {"seconds": time.perf_counter() - start, "note": self.peer.note}
+        return {"seconds": self.now() - start, "note": self.peer.note}
 
     def call(self, arguments: list[Any]) -> Answer:
         self._take(arguments)
-        start = time.perf_counter()
+        start = self.now()
         result = self.program(*self.arguments)
         self.peer.finish(result)
-        seconds = time.perf_counter() - start
+        seconds = self.now() - start
         return {"seconds": seconds, "answer": self.peer.numbers(result)}
 
     def time(self, calls: int, warm: bool) -> Answer:
         program, arguments = self.program, self.arguments
         if warm:  # fills caches, after the others had their turn
             self.peer.finish(program(*arguments))
-        start = time.perf_counter()
+        start = self.now()
         for _ in repeat(None, calls):
             result = program(*arguments)
         self.peer.finish(result)
-        return {"seconds": time.perf_counter() - start}
+        return {"seconds": self.now() - start}
 
     def memory(self, arguments: list[Any]) -> Answer:
         self._take(arguments)
@@ -116,13 +119,13 @@ def serve(worker: Worker, requests: TextIO, replies: TextIO) -> None:
 
 
 def main() -> None:
-    workload, peer, core = sys.argv[1:]
+    workload, peer, core, clock = sys.argv[1:]
     threads.pin(int(core) if core != "any" else None)
     memory.limit(MEMORY_LIMIT)
     # Libraries print what they like; replies go out by a descriptor of their own.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    serve(Worker(workload, peer), sys.stdin, replies)
+    serve(Worker(workload, peer, clock), sys.stdin, replies)
 
 
 if __name__ == "__main__":
