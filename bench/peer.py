@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from bench.workload import Library, Program, Refuses, Workload
 
 
@@ -42,6 +40,8 @@ class Peer(ABC):
 
     def numbers(self, result: Any) -> list[float]:
         """Return the numbers of a result in order."""
+        import numpy as np  # which is a part of what most peers import
+
         if isinstance(result, (tuple, list)):
             return [number for part in result for number in self.numbers(part)]
         return [float(number) for number in np.asarray(result, dtype=np.float64).ravel()]

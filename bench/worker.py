@@ -37,23 +37,26 @@ class Worker:
 
     def __init__(self, workload: str, peer: str, clock: str = "wall") -> None:
         self.now = CLOCKS[clock]
-        self.workload, self.name = workloads.load(workload), peer
+        self.names = workload, peer
         self.program: Any = None
         self.arguments: tuple[Any, ...] = ()
         self.why = ""  # an error of the next call is what was expected
         self.programs: dict[str, tuple[Any, str]] = {}
 
     def load(self) -> Answer:
+        workload, peer = self.names
         start = self.now()
-        self.peer = peers.load(self.name)
+        self.peer = peers.load(peer)
         version = self.peer.load()
-        return {"seconds": self.now() - start, "version": version}
+        seconds = self.now() - start
+        self.workload = workloads.load(workload)  # which imports NumPy, if it is not there yet
+        return {"seconds": seconds, "version": version}
 
     def make(self, measure: str, arguments: list[Any]) -> Answer:
         self._take(arguments)
         start, why = self.now(), ""
         if measure not in self.programs:
-            made = make(self.peer, self.name, self.workload, measure, self.arguments)
+            made = make(self.peer, self.names[1], self.workload, measure, self.arguments)
             if made is None:
                 return {"refuses": ""}
             if isinstance(made, Refuses) and made.program is None:

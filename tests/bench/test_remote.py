@@ -1,9 +1,10 @@
 """Workers that refuse, are slow, or end."""
 
+import subprocess
 import sys
 
 import pytest
-from bench.remote import RefusedError, Remote
+from bench.remote import ROOT, RefusedError, Remote
 
 
 def python(patience=60.0, peer="python"):
@@ -38,3 +39,8 @@ def test_a_worker_that_ends_says_its_last_words():
     with python(peer="nobody") as remote, pytest.raises(RefusedError, match="KeyError: 'nobody'"):
         remote.ask("load")
         remote.ask("load")
+
+
+def test_nothing_that_a_peer_imports_is_there_before_its_import_is_timed():
+    code = "import sys, bench.worker; assert not {'numpy', 'wend'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -21,8 +21,8 @@ WARM = [
 def answer(name, peer, measure):
     """What a peer answers, and how far from the right answer that is."""
     worker = Worker(name, peer)
-    given = as_json(worker.workload.small)
     worker.load()
+    given = as_json(worker.workload.small)
     made = worker.make(measure, given)
     if "refuses" in made:
         pytest.skip(f"refuses: {made['refuses']}")
