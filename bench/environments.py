@@ -41,10 +41,12 @@ def set_up(folder: Path) -> None:
 
 
 def interpreters(names: Iterable[str], folder: Path | None) -> dict[str, str]:
-    """Return for each peer that is installed a Python that has it; this one comes first."""
+    """Return for each peer that is installed the first Python that has it: this one, and then those
+    of the environments in their order here, for Catalyst brings an old JAX.
+    """
     pythons = [sys.executable]
     if folder is not None:
-        pythons += [str(python_of(place)) for place in sorted(folder.iterdir())]
+        pythons += [str(python_of(folder / name)) for name in ENVIRONMENTS]
     modules = sorted({module for name in names for module in CATALOGUE[name].needs})
     has = {python: found(python, modules) for python in pythons if Path(python).exists()}
     return {

@@ -12,11 +12,22 @@ PAGE = (Path(__file__).parents[2] / "bench" / "README.md").read_text(encoding="u
 def test_peers_are_found_where_they_are_installed(tmp_path):
     found = environments.interpreters(["wend", "python", "c"], None)
     assert found == dict.fromkeys(["wend", "python", "c"], sys.executable)
-    place = environments.python_of(tmp_path / "other")
-    place.parent.mkdir(parents=True)
-    place.write_text("#!/bin/sh\necho '[\"catalyst\"]'\n")
-    place.chmod(0o755)
-    assert environments.interpreters(["catalyst"], tmp_path) == {"catalyst": str(place)}
+
+
+def test_an_environment_made_for_a_peer_comes_before_one_that_brings_it_along(tmp_path):
+    peers, catalyst = (pretend(tmp_path / name, "jax") for name in ("peers", "catalyst"))
+    assert environments.interpreters(["jax"], tmp_path) == {"jax": peers}
+    pretend(tmp_path / "peers", "numba")
+    assert environments.interpreters(["jax"], tmp_path) == {"jax": catalyst}
+
+
+def pretend(place, module):
+    """Make what says that it is a Python with a module."""
+    python = environments.python_of(place)
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.write_text(f"#!/bin/sh\necho '[\"{module}\"]'\n")
+    python.chmod(0o755)
+    return str(python)
 
 
 def test_the_page_installs_what_the_command_installs():
