@@ -40,8 +40,7 @@ format: setup-test ## let ruff format and mend what it can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench: setup-test ## measure wend beside the peers that are installed
-	@test -f bench/__main__.py || { echo "there is no bench/ yet: it comes with a later release"; exit 1; }
+bench: setup-test ## measure wend beside C and the peers that are installed (BENCH_ARGS="dopri --peers DIR")
 	$(PY) -m bench $(BENCH_ARGS)
 
 setup: ## a virtual environment with every tool, for development

@@ -1,20 +1,22 @@
-/* The loop of bench/scalar_while.py as one would write it by hand: its value, and its gradient
-   by a tape that grows by doubling and is kept from call to call. */
+/* The loop as one would write it by hand: its value, and its gradient by a tape that grows by
+   doubling and is kept from call to call. */
 #include <math.h>
 #include <stdlib.h>
 
-double value(double x, double a, double bound)
+void value(const double *arguments, double *results)
 {
+    double x = arguments[0], a = arguments[1], bound = arguments[2];
     while (x < bound)
         x = x + a * sin(x) * 1e-3 + 1e-3;
-    return x;
+    results[0] = x;
 }
 
 static double *tape;
 static long room;
 
-double gradient(double x, double a, double bound, double *by_x, double *by_a)
+void gradient(const double *arguments, double *results)
 {
+    double x = arguments[0], a = arguments[1], bound = arguments[2];
     long trips = 0;
     while (x < bound) {
         if (trips == room) {
@@ -30,7 +32,7 @@ double gradient(double x, double a, double bound, double *by_x, double *by_a)
         ct_a += scaled * sin(old);
         ct += scaled * a * cos(old);
     }
-    *by_x = ct;
-    *by_a = ct_a;
-    return x;
+    results[0] = x;
+    results[1] = ct;
+    results[2] = ct_a;
 }

@@ -1,0 +1,2 @@
+/* The same loop, for longer. */
+#include "scalar_while.c"

@@ -1,0 +1,66 @@
+"""Where peers are installed: this Python, or environments made for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable
+from pathlib import Path
+
+from bench.peers import CATALOGUE
+
+# Those that cannot live together have environments of their own: Catalyst holds JAX to a version.
+ENVIRONMENTS = {
+    "peers": (*("jax", "equinox", "diffrax", "numba", "autograd", "drjit", "casadi", "warp-lang"),),
+    "torch": (
+        *("torch==2.13.0", "numpy"),
+        *("--extra-index-url", "https://download.pytorch.org/whl/cpu"),  # without CUDA
+    ),
+    "tensorflow": ("tensorflow-cpu",),
+    "catalyst": ("pennylane-catalyst",),
+}
+FIND = """
+import importlib.util, json, sys
+print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name)]))
+"""
+
+
+def set_up(folder: Path) -> None:
+    """Make the environments in a folder, or bring them up to date."""
+    for name, packages in ENVIRONMENTS.items():
+        place = folder / name
+        if not python_of(place).exists():
+            venv.create(place, with_pip=True)
+        print(f"{place}: pip install {' '.join(packages)}", flush=True)
+        subprocess.run(
+            [python_of(place), "-m", "pip", "install", "--quiet", "--upgrade", *packages],
+            check=True,
+        )
+
+
+def interpreters(names: Iterable[str], folder: Path | None) -> dict[str, str]:
+    """Return for each peer that is installed the first Python that has it: this one, and then those
+    of the environments in their order here, for Catalyst brings an old JAX.
+    """
+    pythons = [sys.executable]
+    if folder is not None:
+        pythons += [str(python_of(folder / name)) for name in ENVIRONMENTS]
+    modules = sorted({module for name in names for module in CATALOGUE[name].needs})
+    has = {python: found(python, modules) for python in pythons if Path(python).exists()}
+    return {
+        name: next(python for python in has if set(CATALOGUE[name].needs) <= has[python])
+        for name in names
+        if any(set(CATALOGUE[name].needs) <= modules for modules in has.values())
+    }
+
+
+def found(python: str, modules: Iterable[str]) -> set[str]:
+    """Return those of some modules that a Python can import."""
+    told = subprocess.run([python, "-c", FIND, *modules], check=True, capture_output=True)
+    return set(json.loads(told.stdout))
+
+
+def python_of(place: Path) -> Path:
+    return place / "bin" / "python"

@@ -1,0 +1,60 @@
+"""wend: the native backend where it can, else the NumPy backend, which is then said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from bench.peer import Peer
+from bench.workload import VALUE, Program, Refuses, Workload
+
+BACKENDS = ("native", "numpy")
+
+
+class Wend(Peer):
+    """Programs with Python's own control flow over NumPy's functions."""
+
+    def load(self) -> str:
+        import wend
+
+        self.wend = wend
+        return wend.__version__
+
+    def program(
+        self, workload: Workload, measure: str, arguments: Sequence[Any]
+    ) -> Program | Refuses:
+        import numpy as np
+
+        from wend.base.errors import UnsupportedError
+
+        self.library = SimpleNamespace(
+            sin=np.sin,
+            exp=np.exp,
+            sqrt=np.sqrt,
+            tanh=np.tanh,
+            sum=np.sum,
+            maximum=np.maximum,
+            minimum=np.minimum,
+            stop_gradient=self.wend.stop_gradient,
+            helper=lambda function: function,
+        )
+        why = ""
+        for backend in BACKENDS:
+            program = self._on(backend, workload, measure)
+            try:
+                program(*arguments)
+            except UnsupportedError as error:
+                why = str(error).splitlines()[0]
+            else:
+                self.note = "" if backend == BACKENDS[0] else f"on the {backend} backend ({why})"
+                return program
+        return Refuses(why)
+
+    def _on(self, backend: str, workload: Workload, measure: str) -> Program:
+        assert workload.plain is not None
+        value = self.wend.function(workload.plain(self.library), backend=backend)
+        if measure == VALUE:
+            return value
+        gradient: Program = self.wend.value_and_grad(value, argnums=workload.differentiable)
+        return gradient
