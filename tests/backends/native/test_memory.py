@@ -42,22 +42,22 @@ def test_records_of_an_inner_loop_are_given_back() -> None:
     assert pool_bytes(fun, np.ones(1000), 100) < 1_000_000
 
 
-def test_an_element_is_changed_in_place() -> None:
-    @native
-    def fun(x: Any, n: Any) -> Any:
-        for i in range(n):
-            x[i] = x[i - 1] + 1.0
-        return x
+def set_all(x: Any, n: Any) -> Any:
+    for i in range(n):
+        x[i] = x[i - 1] + 1.0
+    return x
 
+
+def test_an_element_is_changed_in_place() -> None:
     def seconds(size: int) -> float:
-        x = np.zeros(size)
+        fun, x = native(set_all), np.zeros(size)
         fun(x, 10)
         start = time.perf_counter()
         fun(x, 20_000)
         return time.perf_counter() - start
 
-    np.testing.assert_array_equal(fun(np.zeros(5), 4), [1.0, 2.0, 3.0, 4.0, 0.0])
-    assert seconds(2_000_000) < 0.1 + 20 * seconds(20_000)
+    np.testing.assert_array_equal(native(set_all)(np.zeros(5), 4), [1.0, 2.0, 3.0, 4.0, 0.0])
+    assert seconds(1_000_000) < 1.0  # 160 GB would be moved otherwise
 
 
 def test_another_reference_keeps_what_it_was() -> None:

@@ -10,9 +10,9 @@ from wend.backends.native.writer import Writer
 from wend.ir.graph import Node
 
 # What can be wrong. HOST: Python raised an exception, which is kept.
-DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, HOST = range(6)
+DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST = range(7)
 # What the NumPy kernel of the node says best
-_RAISED = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE)
+_RAISED = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
 
 
 @dataclass(slots=True)

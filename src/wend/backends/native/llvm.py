@@ -12,7 +12,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native import math, pool
+from wend.backends.native import math, pool, sums
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory; and what grows the arenas.
@@ -67,7 +67,7 @@ class Engine:
             exports: the functions whose addresses are wanted.
             imports: functions of the C library that it calls, beside those of `RUNTIME`.
             data: addresses of what else it refers to.
-            uses_pool: whether it calls the functions of `pool.py`.
+            uses_pool: whether it calls the functions of `pool.py` and `sums.py`.
         """
         addresses = {name: c_function(name) for name in (*RUNTIME, *imports)}
         addresses |= {**self.cold.addresses, **(self.pool.addresses if uses_pool else {}), **data}
@@ -76,9 +76,10 @@ class Engine:
 
     @cached_property
     def pool(self) -> Library:
-        """The functions of `pool.py`."""
+        """The functions of `pool.py` and `sums.py`."""
         with _LOCK:
-            return self._link(pool.LIBRARY, pool.NAMES, {n: c_function(n) for n in pool.IMPORTS})
+            text, names = pool.LIBRARY + sums.LIBRARY, (*pool.NAMES, *sums.NAMES)
+            return self._link(text, names, {name: c_function(name) for name in pool.IMPORTS})
 
     @cached_property
     def take(self) -> Any:

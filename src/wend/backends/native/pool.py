@@ -200,6 +200,8 @@ done:
 
 # Pasted in front of a module that uses the pool
 INLINE = """
+declare double @wend.sum.f64(ptr readonly, i64) nounwind willreturn memory(argmem: read)
+declare float @wend.sum.f32(ptr readonly, i64) nounwind willreturn memory(argmem: read)
 declare noalias ptr @wend.take(ptr, i64)
 declare void @wend.free(ptr, ptr)
 declare void @wend.reset(ptr)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
+from wend.backends.native.emit.writing import repeated
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.sizes import known
@@ -130,22 +131,10 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     own = low.sizes.strides(array.dims)
     strides = ["0"] * lead
     for size, stride, wanted in zip(array.dims, own, dims[lead:], strict=True):
-        strides.append(_repeated(low, size, stride, wanted))
+        strides.append(repeated(low, size, stride, wanted))
     source = Steps("0", tuple(strides))
     low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, source)
     return [low.give(node, made)]
-
-
-def _repeated(low: Lowering, size: str, stride: str, wanted: str) -> str:
-    """The stride of an axis; 0 where it has one element, to be repeated."""
-    if size == wanted:
-        return stride
-    if size == "1":
-        return "0"
-    is_one = low.sizes.equal(size, "1")
-    fits = low.w.define(f"or i1 {is_one}, {low.sizes.equal(size, wanted)}")
-    low.exits.unless(fits, BAD_SHAPE)
-    return low.w.define(f"select i1 {is_one}, i64 0, i64 {stride}")
 
 
 def emit_transpose(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
