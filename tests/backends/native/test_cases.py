@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.helpers.cases import (
     Case,
     graph_of,
@@ -23,6 +22,7 @@ from tests.helpers.cases import (
     with_symbols,
 )
 from tests.ops.cases import CASES
+
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.base.errors import WendError
@@ -38,7 +38,7 @@ def outcome(backend: Any, graph: Graph, args: Sequence[Any]) -> Any:
     """The results, or what kind of error there is and what it says."""
     try:
         return backend.compile(graph)(args)
-    except Exception as error:  # noqa: BLE001 - errors are compared
+    except Exception as error:
         return type(error), str(error), getattr(error, "__notes__", None)
 
 

@@ -36,9 +36,7 @@ def test_records_of_an_inner_loop_are_given_back() -> None:
     def cost(x: Any) -> Any:
         return wnp.sum(wend.fori_loop(0, 20, lambda i, y: wnp.tanh(y) * 1.1, x))
 
-    fun = native(
-        lambda x, n: wend.fori_loop(0, n, lambda i, x: x - 0.1 * wend.grad(cost)(x), x)
-    )
+    fun = native(lambda x, n: wend.fori_loop(0, n, lambda i, x: x - 0.1 * wend.grad(cost)(x), x))
     assert pool_bytes(fun, np.ones(1000), 100) < 1_000_000
 
 

@@ -73,9 +73,7 @@ class NativeExecutable:
                 space.trim()
             self._idle.append(space)
 
-    def _slots(
-        self, arguments: Sequence[Any], space: Workspace, kept: list[Any]
-    ) -> list[Any]:
+    def _slots(self, arguments: Sequence[Any], space: Workspace, kept: list[Any]) -> list[Any]:
         given: list[Any] = []
         for param, argument in zip(self._params, arguments, strict=True):
             if param.is_object:

@@ -11,7 +11,6 @@ from wend.backends.native.writer import Writer
 from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
 
-
 @dataclass(slots=True)
 class Fitting:
     """Writes into `w` what makes one type's slots of another's."""
@@ -71,5 +70,3 @@ class Fitting:
                     equal = self.w.define(f"or i1 {equal}, {absent}")
                 self.exits.unless(equal, BAD_SHAPE)
         return self.arrays.slots(expected, array)
-
-

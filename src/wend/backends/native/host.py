@@ -73,7 +73,7 @@ class Host:
             return 0
 
         self._callback: Callable[[], int] = CALLBACK(run)
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value  # type: ignore[arg-type]
+        address = ctypes.cast(self._callback, ctypes.c_void_p).value
         struct.pack_into("P", space.block, layout.callback, address)
 
     def raised(self) -> BaseException:

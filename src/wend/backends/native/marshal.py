@@ -24,8 +24,17 @@ from wend.runtime.sequence import Sequence
 
 # How struct packs what is in a slot
 _CODES = {
-    **{"bool": "?7x", "f64": "d", "f32": "f4x", "i64": "q", "u64": "Q", "i32": "i4x"},
-    **{"u32": "I4x", "i16": "h6x", "u16": "H6x", "i8": "b7x", "u8": "B7x"},
+    "bool": "?7x",
+    "f64": "d",
+    "f32": "f4x",
+    "i64": "q",
+    "i32": "i4x",
+    "i16": "h6x",
+    "i8": "b7x",
+    "u64": "Q",
+    "u32": "I4x",
+    "u16": "H6x",
+    "u8": "B7x",
 }
 # Rank and up to 64 sizes come before the elements of an array of unknown rank.
 _BOXED = 8 * 65
@@ -80,7 +89,7 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if not size:
         return np.empty(shape, dtype)
     buffer = (ctypes.c_char * size).from_address(address)
-    return np.ndarray(shape, dtype, buffer)
+    return np.ndarray(shape, dtype, memoryview(buffer))
 
 
 def _reader(type: Type, place: Place | None) -> Callable[[Iterator[Any], Memory], Any]:

@@ -230,9 +230,7 @@ def _needs_pool(type: Type) -> bool:
 
 
 def _host_call(node: Node, places: Places) -> HostCall:
-    operands = (
-        Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands)
-    )
+    operands = (Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands))
     results = (Field(v.type, places.maybe_of(v)) for v in node.results)
     return HostCall(node, tuple(operands), tuple(results))
 

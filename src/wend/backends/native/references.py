@@ -91,7 +91,7 @@ class References:
                 self.arrays.release(slots[k])
 
     def pooled(self, value: Value, slots: Slots) -> Slots:
-        """A value in the pool's memory, which has counts; a copy lives while its node is written."""
+        """A value in memory that has counts; a copy lives as long as its node is written."""
         if value not in self.foreign:
             return slots
         slots = self._copied(value, slots)

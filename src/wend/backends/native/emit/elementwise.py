@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-
 from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.kinds import FLOAT32, REGISTERS, Kind
 from wend.backends.native.loops import emit_loop
@@ -44,7 +43,9 @@ def kind_of(node: Node) -> Kind:
     return Kind(node.operands[-1].tensor.dtype)
 
 
-def template(real: str | None = None, integer: str | None = None, flag: str | None = None) -> Element:
+def template(
+    real: str | None = None, integer: str | None = None, flag: str | None = None
+) -> Element:
     """One instruction, with {t} for the type, {s} for its suffix, {x} and {y} for operands."""
     texts = {"f": real, "i": integer, "u": integer, "b": flag}
 
@@ -274,9 +275,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.sign: Element(_sign, "fiu"),
     ops.maximum: extreme("oge", "smax", "or"),
     ops.minimum: extreme("ole", "smin", "and"),
-    **{
-        op: _intrinsic(op.name) for op in (ops.sqrt, ops.floor, ops.ceil, ops.trunc, ops.rint)
-    },
+    **{op: _intrinsic(op.name) for op in (ops.sqrt, ops.floor, ops.ceil, ops.trunc, ops.rint)},
     ops.sin: wave("sin"),
     ops.cos: wave("cos"),
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},

@@ -39,7 +39,8 @@ def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> S
     result = node.results[0].type
     both = MaybeType(without_maybe(result))
     x, y = (
-        low.fit(node, low.pooled(node, k), value.type, both) for k, value in enumerate(node.operands)
+        low.fit(node, low.pooled(node, k), value.type, both)
+        for k, value in enumerate(node.operands)
     )
     places = (
         low.places.maybe_used(node, 0),

@@ -28,8 +28,8 @@ def cut(low: Lowering, size: str, bounds: Sequence[int | None]) -> tuple[str, st
     step = 1 if given_step is None else given_step
     sizes = low.sizes
     if known(size):
-        start, stop, _ = slice(first, last, step).indices(int(size))
-        return str(start), str(len(range(start, stop, step))), str(step)
+        known_bounds = slice(first, last, step).indices(int(size))
+        return str(known_bounds[0]), str(len(range(*known_bounds))), str(step)
     end = size if step > 0 else sizes.sub(size, "1")
     least = "0" if step > 0 else "-1"
 

@@ -49,9 +49,7 @@ def emit_stack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def _element_dims(
-    low: Lowering, node: Node, list: Slots, element: TensorType
-) -> tuple[str, ...]:
+def _element_dims(low: Lowering, node: Node, list: Slots, element: TensorType) -> tuple[str, ...]:
     """The sizes of the first element; of an empty list those that are given."""
     if element.is_static:
         return tuple(map(str, element.dims))
