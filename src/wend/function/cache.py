@@ -54,7 +54,8 @@ class Trace:
     def lines(self, number: int) -> list[str]:
         """The lines about it of `explain`."""
         at = f", at {self.where.short}" if self.where is not None else ""
-        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes)]
+        slow = [f"runs in Python: {what}" for what in self.concrete.run_by_python()]
+        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *slow)]
 
 
 def _indented(*lines: str) -> list[str]:

@@ -15,6 +15,7 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.base.source import at
 from wend.function.keys import ByIdentity
 from wend.function.run import Run, start
 from wend.function.signature import Arguments
@@ -88,6 +89,11 @@ class ConcreteFunction:
             compiled = choose(backend).compile(run_passes(graph, OPTIMIZE))
             self._executables[backend, graph] = compiled
         return self._executables[backend, graph]
+
+    def run_by_python(self) -> list[str]:
+        """What compiled code leaves to NumPy kernels: the operations, with the user's lines."""
+        nodes = [node for run in self._executables.values() for node in run.host_nodes]
+        return list(dict.fromkeys(f"{node.op.name}{at(node.source)}" for node in nodes))
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         """Take a call's arguments apart.

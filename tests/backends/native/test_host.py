@@ -80,6 +80,12 @@ def test_what_runs_in_python_can_be_listed() -> None:
     assert [node.op.name for node in found] == ["det"]
 
 
+def test_explain_tells_what_runs_in_python() -> None:
+    fun = native(lambda x: wnp.linalg.det(x) * 2.0)
+    fun(np.eye(2))
+    assert "runs in Python: det at test_host.py:" in fun.explain()
+
+
 def test_two_threads() -> None:
     @native
     def fun(x: Any) -> Any:
