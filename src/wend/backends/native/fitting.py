@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from wend.backends.native.arrays import Array, Arrays
 from wend.backends.native.exits import BAD_SHAPE, Exits
-from wend.backends.native.slots import Slots, UnknownTypeError, is_scalar, registers
+from wend.backends.native.slots import (
+    BOXED_BYTES,
+    Slots,
+    UnknownTypeError,
+    is_scalar,
+    registers,
+)
 from wend.backends.native.writer import Writer
 from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
@@ -44,6 +50,22 @@ class Fitting:
             if not isinstance(dim, Symbol):
                 self.exits.unless(self.arrays.sizes.equal(size, str(dim)), BAD_SHAPE)
 
+    def _boxed(self, type: TensorType, slots: Slots) -> str:
+        """A copy with its rank and sizes before it. What it is a copy of lives until the end."""
+        scalar = is_scalar(type)
+        array = Array("", type.dtype, ()) if scalar else self.arrays.of(type, slots)
+        size = self.arrays.bytes(array)
+        pointer = self.arrays.take(self.arrays.sizes.add(size, str(BOXED_BYTES)))
+        for k, number in enumerate((str(len(array.dims)), *array.dims)):
+            at = self.w.define(f"getelementptr i64, ptr {pointer}, i64 {k}")
+            self.w.do(f"store i64 {number}, ptr {at}")
+        elements = self.w.define(f"getelementptr i8, ptr {pointer}, i64 {BOXED_BYTES}")
+        if scalar:
+            self.arrays.store_at(array.kind, elements, slots[0])
+        else:
+            self.arrays.move(elements, array.pointer, size)
+        return pointer
+
     def _fit_present(self, slots: Slots, found: Type, expected: Type, flag: str) -> Slots:
         if isinstance(found, TensorType) and isinstance(expected, TensorType):
             return self._fit_tensor(slots, found, expected, flag)
@@ -55,9 +77,11 @@ class Fitting:
         """Sizes that are declared are checked where `flag` says that the value is there."""
         if found.shape == expected.shape or (found.shape is None and expected.shape is None):
             return slots
-        if found.shape is None or expected.shape is None:
+        if found.shape is None:
             raise UnknownTypeError(f"{found} as {expected}")
-        if found.dtype != expected.dtype or len(found.dims) != len(expected.dims):
+        if expected.shape is None and found.dtype == expected.dtype:
+            return (self._boxed(found, slots),)
+        if found.dtype != expected.dtype or found.rank != expected.rank:
             raise UnknownTypeError(f"{found} as {expected}")
         if is_scalar(found):
             return slots

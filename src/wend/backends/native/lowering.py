@@ -16,17 +16,20 @@ from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Places
 from wend.backends.native.references import References
 from wend.backends.native.sizes import Sizes
-from wend.backends.native.slots import Slots, UnknownTypeError, refuse
+from wend.backends.native.slots import Slots, UnknownTypeError, is_unranked, refuse
 from wend.backends.native.uses import is_new_list
 from wend.backends.native.writer import Writer
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type
-from wend.ops import elementwise
+from wend.ops import elementwise, lists, maybe
 
 # An emitter is given the slots of the operands, and returns those of each result; or, having
 # written nothing, NotImplemented: then the node runs its NumPy kernel.
 Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
+
+# Operations that move arrays as they are
+_ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
 
 
 @dataclass(slots=True)
@@ -112,8 +115,7 @@ class Lowering:
         memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
         self.exits.operands = operands
-        emit = self.emitters.get(node.op, self.host)
-        found = emit(self, node, operands)
+        found = self._emitter(node)(self, node, operands)
         if found is NotImplemented:
             found = self.host(self, node, operands)
         memory.finish()
@@ -123,6 +125,13 @@ class Lowering:
         for value in dict.fromkeys((*node.operands, *node.results)):
             if uses.is_last(value, position):
                 memory.drop(value, self.values[value])
+
+    def _emitter(self, node: Node) -> Emit:
+        """What writes a node: Python does what needs the rank of an array that is not known."""
+        unranked = any(is_unranked(value.type) for value in (*node.operands, *node.results))
+        if unranked and node.op.kernel is not None and node.op not in _ANY_ARRAY:
+            return self.host
+        return self.emitters.get(node.op, self.host)
 
     def slots(self, owner: Node | Graph, index: int, value: Value) -> Slots:
         """The slots of an operand of a node or of a result of a graph."""

@@ -16,7 +16,13 @@ import numpy as np
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.places import Place, root
 from wend.backends.native.program import Field
-from wend.backends.native.slots import SLOT_BYTES, is_scalar, nothing, registers
+from wend.backends.native.slots import (
+    BOXED_BYTES,
+    SLOT_BYTES,
+    is_scalar,
+    nothing,
+    registers,
+)
 from wend.base.zero import ZERO
 from wend.ir.dtypes import short
 from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
@@ -36,8 +42,6 @@ _CODES = {
     "u16": "H6x",
     "u8": "B7x",
 }
-# Rank and up to 64 sizes come before the elements of an array of unknown rank.
-_BOXED = 8 * 65
 
 
 class Memory(Protocol):
@@ -132,7 +136,7 @@ def _array_reader(type: TensorType) -> Callable[[Iterator[Any], Memory], Any]:
 def _read_boxed(address: int, dtype: np.dtype) -> Any:
     (rank,) = view(address, (1,), np.dtype(np.int64))
     shape = tuple(view(address + SLOT_BYTES, (int(rank),), np.dtype(np.int64)).tolist())
-    array = view(address + _BOXED, shape, dtype)
+    array = view(address + BOXED_BYTES, shape, dtype)
     return array if shape else array[()]
 
 
@@ -193,10 +197,10 @@ def _array_writer(type: TensorType) -> Callable[[Any, Memory], tuple[Any, ...]]:
 
 def _write_boxed(x: Any, dtype: np.dtype, memory: Memory) -> int:
     array = np.asarray(x, dtype)
-    address = memory.take(_BOXED + array.nbytes)
+    address = memory.take(BOXED_BYTES + array.nbytes)
     head = view(address, (1 + array.ndim,), np.dtype(np.int64))
     head[0], head[1:] = array.ndim, array.shape
-    view(address + _BOXED, array.shape, dtype)[...] = array
+    view(address + BOXED_BYTES, array.shape, dtype)[...] = array
     return address
 
 

@@ -14,11 +14,21 @@ from wend.backends.native.kinds import NOTHING, REGISTERS
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
 from wend.ir.graph import Node
-from wend.ir.types import ListType, MaybeType, Symbol, TensorType, TokenType, Type
+from wend.ir.types import (
+    ListType,
+    MaybeType,
+    Symbol,
+    TensorType,
+    TokenType,
+    Type,
+    without_maybe,
+)
 
 Slots: TypeAlias = tuple[str, ...]  # per slot the SSA name or the literal that holds it
 
 SLOT_BYTES = 8
+# Rank and up to 64 sizes come before the elements of an array of unknown rank.
+BOXED_BYTES = SLOT_BYTES * 65
 
 
 class UnknownTypeError(Exception):
@@ -33,6 +43,12 @@ def is_scalar(type: Type) -> bool:
 def is_array(type: Type) -> bool:
     """Whether a value of this type is elements in memory."""
     return isinstance(type, TensorType) and not is_scalar(type)
+
+
+def is_unranked(type: Type) -> bool:
+    """Whether not even the rank of a value is known, if it is there."""
+    inner = without_maybe(type)
+    return isinstance(inner, TensorType) and inner.shape is None
 
 
 def registers(type: Type) -> tuple[str, ...]:

@@ -20,16 +20,10 @@ from wend.ops import elementwise, shaping
 def emit_same(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The operand itself, its sizes under other names."""
     (value,), (result,) = node.operands, node.results
-    if _is_unranked(value.type) != _is_unranked(result.type):
-        return NotImplemented
     slots = low.fit(node, operands[0], value.type, result.type)
     if isinstance(value.type, (TensorType, MaybeType)):
         share(low, node, slots)
     return [slots]
-
-
-def _is_unranked(type: object) -> bool:
-    return isinstance(type, TensorType) and type.shape is None
 
 
 def share(low: Lowering, node: Node, slots: Slots) -> None:
@@ -43,8 +37,6 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
-    if value.shape is None or result.shape is None:
-        return NotImplemented
     sizes = low.sizes
     dims = target_dims(low, node, operands, result)
     if dims is None:
@@ -117,8 +109,6 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
-    if value.shape is None or result.shape is None:
-        return NotImplemented
     dims = target_dims(low, node, operands, result)
     if dims is None or "?" in dims:
         return NotImplemented
@@ -155,17 +145,12 @@ def emit_transpose(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 
 def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """A size, as a number."""
-    value = node.operands[0].tensor
-    if value.shape is None:
-        return NotImplemented
     return [(low.array(node, 0).dims[node.attrs["axis"]],)]
 
 
 def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The sizes, as an array."""
     value = node.operands[0].tensor
-    if value.shape is None:
-        return NotImplemented
     dims = () if is_scalar(value) else low.array(node, 0).dims
     made = low.new_result(node, [str(len(dims))])
     for k, size in enumerate(dims):
