@@ -11,6 +11,8 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from wend.backends.native.backend import NativeBackend
+from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
 def native(fun: Callable[..., Any]) -> Any:
@@ -139,3 +141,49 @@ def test_sizes_that_differ_between_calls() -> None:
         for size in (3, 5, 0, 17, 1):
             x = np.linspace(0.0, 1.0, size)
             np.testing.assert_allclose(fun(x), np.cumsum(np.sin(x) * 2.0)[::-1] + x, rtol=1e-14)
+
+
+def takes(fun: Callable[..., Any], *args: Any) -> int:
+    """In how many places the code takes memory for an array."""
+    graph = run_passes(wend.function(fun).get_concrete_function(*args).graph, OPTIMIZE)
+    return NativeBackend().text(graph).count("= call noalias ptr @wend.take")
+
+
+def test_a_chain_of_elementwise_operations_is_one_loop() -> None:
+    assert takes(lambda x: wnp.sqrt(x * 2.0 + 1.0) - x / 3.0, np.ones(5)) == 1
+
+    def shared(x: Any) -> Any:
+        y = wnp.exp(x)  # read twice
+        return y * (y + 1.0)
+
+    assert takes(shared, np.ones(5)) == 2
+    np.testing.assert_allclose(native(shared)(np.ones(5)), shared(np.ones(5)), rtol=1e-15)
+
+
+def test_what_is_computed_later_reads_what_was_there() -> None:
+    @native
+    def fun(x: Any, trips: Any) -> Any:
+        x = x + 0.0
+        y = x * 2.0
+        x[0] = 5.0
+        z = y + 1.0
+        for _i in range(trips):
+            y = x + z
+            x[1] = y[0]
+            z = y * 0.5
+        return x, z
+
+    def expected(x: Any, trips: int) -> Any:
+        x = x + 0.0
+        y = x * 2.0
+        x[0] = 5.0
+        z = y + 1.0
+        for _ in range(trips):
+            y = x + z
+            x[1] = y[0]
+            z = y * 0.5
+        return x, z
+
+    for trips in (0, 1, 4):
+        for a, b in zip(fun(np.arange(3.0), trips), expected(np.arange(3.0), trips), strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -20,16 +20,17 @@ class Exits:
     """Writes exits into `w`.
 
     Attributes:
-        node: what is being written; `operands` are the slots of its operands.
+        node: what is being written; `operands` are the slots of its operands, None
+            where they are not all in memory.
         found: the block that leaves with a reason at a node; its number is the status that the
             function returns.
     """
 
     w: Writer
     node: Node | None = None
-    operands: Sequence[Slots] = ()
+    operands: Sequence[Slots] | None = ()
     found: dict[tuple[int, Node | None], str] = field(default_factory=dict)
-    _operands: dict[str, Sequence[Slots]] = field(default_factory=dict)
+    _operands: dict[str, Sequence[Slots] | None] = field(default_factory=dict)
 
     def unless(self, flag: str, reason: int) -> None:
         """Leave the function unless a flag holds."""
@@ -57,8 +58,9 @@ class Exits:
         sources = [("0", done)]
         for number, ((reason, node), label) in enumerate(self.found.items(), 1):
             self.w.start(label)
-            if reason in _RAISED and node is not None and node.op.kernel is not None:
-                run(node, self._operands[label])
+            operands = self._operands[label]
+            if reason in _RAISED and node is not None and node.op.kernel and operands is not None:
+                run(node, operands)
             sources.append((str(number), self.w.block))
             self.w.jump("leave")
         self.w.start("leave")

@@ -32,6 +32,19 @@ Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
 _ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
 
 
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """An array whose elements are computed where they are read.
+
+    Attributes:
+        element: writes the one at an index.
+        keeps: the memory that it reads, to be released with it.
+    """
+
+    element: Callable[[str], str]
+    keeps: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Lowering:
     """A function being written.
@@ -46,6 +59,8 @@ class Lowering:
         exits: the ways out.
         values: the slots of the values written so far.
         memory: who holds references to arrays.
+        lazy: arrays that are not in memory, since one loop alone reads them.
+        uses: where the values of the region that is being written are used.
         waves: values of which both sine and cosine are taken, in one region.
         constants: arrays that the code refers to.
         host_nodes: the nodes that Python may have to run, by number.
@@ -66,6 +81,8 @@ class Lowering:
     fitting: Fitting = field(init=False)
     values: dict[Value, Slots] = field(default_factory=dict)
     waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
+    lazy: dict[Value, Lazy] = field(default_factory=dict)
+    uses: LastUses | None = None
     constants: list[Any] = field(default_factory=list)
     host_nodes: list[Node] = field(default_factory=list)
     slow_nodes: list[Node] = field(default_factory=list)
@@ -94,7 +111,8 @@ class Lowering:
         """
         self.values.update(zip(graph.params, given, strict=True))
         self._find_waves(graph)
-        uses = LastUses(graph)
+        outer, self.uses = self.uses, LastUses(graph)
+        uses = self.uses
         for k, param in enumerate(graph.params):
             if held is not None and held[k]:
                 self.memory.hold(param)
@@ -102,7 +120,7 @@ class Lowering:
                     self.memory.drop(param, self.values[param])
         for position, node in enumerate(graph.nodes):
             self._node(node, position, uses)
-        self.exits.node = None
+        self.exits.node, self.uses = None, outer
         results = []
         for k, value in enumerate(graph.results):
             is_last = value not in graph.results[k + 1 :]
@@ -114,7 +132,8 @@ class Lowering:
         memory = self.memory
         memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
-        self.exits.operands = operands
+        is_lazy = any(value in self.lazy for value in node.operands)
+        self.exits.operands = None if is_lazy else operands
         found = self._emitter(node)(self, node, operands)
         if found is NotImplemented:
             found = self.host(self, node, operands)
@@ -125,6 +144,9 @@ class Lowering:
         for value in dict.fromkeys((*node.operands, *node.results)):
             if uses.is_last(value, position):
                 memory.drop(value, self.values[value])
+                if value in self.lazy:
+                    for pointer in self.lazy.pop(value).keeps:
+                        self.arrays.release(pointer)
 
     def _emitter(self, node: Node) -> Emit:
         """What writes a node: Python does what needs the rank of an array that is not known."""

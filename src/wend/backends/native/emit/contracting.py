@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.arrays import Array
-from wend.backends.native.emit.elementwise import ELEMENTS
+from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.arrays import Array
-from wend.backends.native.emit.elementwise import ELEMENTS
+from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.lowering import Emit, Lowering

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
+from wend.backends.native.emit.elementwise import defer, is_read_by_loops
 from wend.backends.native.emit.writing import repeated
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.lowering import Emit, Lowering
@@ -112,6 +113,8 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     dims = target_dims(low, node, operands, result)
     if dims is None or "?" in dims:
         return NotImplemented
+    if is_scalar(value) and is_read_by_loops(low, node.results[0]):
+        return [defer(low, node, dims, lambda index: operands[0][0])]
     made = low.new_result(node, dims)
     if is_scalar(value):
         low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, operands[0][0]))
