@@ -30,7 +30,6 @@ class Program:
         value, grads, second: what is printed in the issue and in CASES.md, where it is;
             `second` is the second derivative in the first argument.
         digits: the relative precision of what is printed.
-        native: whether the native backend is to run it; False: it is to refuse it by name.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Program:
     grads: tuple[Any, ...] | None = None
     second: float | None = None
     digits: float = 1e-9
-    native: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -675,7 +673,6 @@ PROGRAMS: Sequence[Program] = [
         (np.array([1.0, 2.0]),),
         24,
         (np.array([8, 8]),),
-        native=False,
     ),
     Program(
         "T22 cond on a sum",
@@ -684,7 +681,6 @@ PROGRAMS: Sequence[Program] = [
         (np.array([2.0, 3.0]),),
         256 + 6561,
         (np.array([1024, 17496]),),
-        native=False,
     ),
     Program(
         "T27 tanh rnn",
@@ -712,9 +708,9 @@ PROGRAMS: Sequence[Program] = [
     Program("T35 composed", composed, composed_plain, (2.0,), 16, (32,), 48),
     Program("T35 in parallel", in_parallel, in_parallel_plain, (1.0,), 64, (64,), 0),
     Program("T37 collatz", collatz, collatz_plain, (1.0,), 111 + 1.01**111, (1.01**111,), 0),
-    Program("T38 powers", stacked_powers, stacked_powers_plain, (2.0,), 31, (49,), native=False),
-    Program("T38 running sum", running_sum, running_sum_plain, (1.0,), 10, (7,), 0, native=False),
-    Program("T38 mapped", mapped, mapped_plain, (2.0,), 42, (21,), 0, native=False),
+    Program("T38 powers", stacked_powers, stacked_powers_plain, (2.0,), 31, (49,)),
+    Program("T38 running sum", running_sum, running_sum_plain, (1.0,), 10, (7,), 0),
+    Program("T38 mapped", mapped, mapped_plain, (2.0,), 42, (21,), 0),
     Program("T40 skipping", skipping, skipping_plain, (1.0,), 16, (16,), 0),
     Program("T42 geometric", geometric, geometric_plain, (3.0,), 364, (547,), 668),
     Program("T45 loop in cond", loop_in_cond_fun, loop_in_cond_fun_plain, (1.0,), 81, (81,), 0),
@@ -731,7 +727,6 @@ PROGRAMS: Sequence[Program] = [
         (np.ones(4),),
         9,
         (np.array([0, 3, 6, 0]),),
-        native=False,
     ),
     Program("T55 cube", cube_or_same, cube_or_same_plain, (3.0,), 27, (27,), 18),
     Program("T55 same", cube_or_same, cube_or_same_plain, (1.5,), 1.5, (1,), 0),
@@ -805,7 +800,6 @@ PROGRAMS: Sequence[Program] = [
         (_A, np.array([1.0, 2.0])),
         0.3888,
         (_DA, np.array([0.1296, 0.1296])),
-        native=False,
     ),
-    Program("deep mixture", deep_mixture, deep_mixture_plain, (0.5, 0.8), native=False),
+    Program("deep mixture", deep_mixture, deep_mixture_plain, (0.5, 0.8)),
 ]

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node
 
-Executable: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
+
+class Executable(Protocol):
+    """Runs a graph: arguments for its params to values of its results."""
+
+    @property
+    def host_nodes(self) -> Sequence[Node]:
+        """Nodes for which compiled code calls Python, for want of code of its own."""
+        ...
+
+    def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
 
 
 class Backend(Protocol):
@@ -16,7 +25,7 @@ class Backend(Protocol):
     name: str
 
     def compile(self, graph: Graph) -> Executable:
-        """Return what runs the graph: arguments for its params to values of its results.
+        """Return what runs the graph.
 
         Raises:
             UnsupportedError: the graph needs something that this backend does not know.

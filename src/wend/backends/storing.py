@@ -7,8 +7,8 @@ from typing import Any
 
 from wend.backends.choose import choose
 from wend.backends.protocol import Executable
-from wend.ir.graph import Graph
-from wend.ops.state import store
+from wend.ir.graph import Graph, Node
+from wend.ops.state import can_run_again, store
 from wend.runtime.place import Place
 
 
@@ -26,16 +26,21 @@ def executable(backend: str, graph: Graph) -> Executable:
 class Storing:
     """Runs a graph with assignments.
 
-    The numpy backend stores as it runs. Another gives what variables hold in the end as results,
-    and has no other effects: if it fails, numpy runs the graph again from the start, stores what
-    is assigned before the failure, and tells of it.
+    The numpy backend stores as it runs, and so does another where the graph has other effects.
+    Else it gives what variables hold in the end as results: if it fails, numpy runs the graph
+    again from the start, stores what is assigned before the failure, and tells of it.
     """
 
     def __init__(
         self, execute: Executable, graph: Graph, places: Sequence[Place], backend: str
     ) -> None:
         self._execute, self._graph, self._places = execute, graph, places
-        self._stores = backend == "numpy"
+        self._stores = backend == "numpy" or not can_run_again(graph)
+
+    @property
+    def host_nodes(self) -> Sequence[Node]:
+        """Nodes for which compiled code calls Python."""
+        return self._execute.host_nodes
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

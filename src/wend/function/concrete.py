@@ -103,6 +103,11 @@ class ConcreteFunction:
             self._executables[backend, graph] = compiled
         return self._executables[backend, graph]
 
+    def run_by_python(self) -> list[str]:
+        """What compiled code leaves to NumPy kernels: the operations, with the user's lines."""
+        nodes = [node for run in self._executables.values() for node in run.host_nodes]
+        return list(dict.fromkeys(f"{node.op.name}{at(node.source)}" for node in nodes))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.
 

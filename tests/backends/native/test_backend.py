@@ -17,7 +17,6 @@ from tests.helpers.random_programs import programs, staged
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND
-from wend.base.errors import UnsupportedError
 from wend.ir.graph import Graph
 from wend.ir.types import tensor
 from wend.ops import elementwise
@@ -291,40 +290,6 @@ def test_conversion(source: Any, target: Any) -> None:
 @given(st.booleans(), st.floats(), st.floats())
 def test_select(flag: bool, x: float, y: float) -> None:
     check_operation(elementwise.select, (BOOL, F64, F64), [(flag, x, y)])
-
-
-# What is refused
-def refusal(fun: Callable[..., Any], *args: Any) -> str:
-    with pytest.raises(UnsupportedError) as caught:
-        wend.function(fun, backend="native")(*args)
-    return str(caught.value)
-
-
-def test_refuses_arrays() -> None:
-    message = refusal(lambda x: wnp.sum(x * 2.0), np.ones(3))
-    assert "` at test_backend.py:" in message
-    assert "f64[3]" in message
-    assert 'use backend="numpy"' in message
-
-
-def test_refuses_other_dtypes() -> None:
-    message = refusal(lambda x: x + x, np.float32(2))
-    assert "f32[]" in message
-    assert "`add`" in message
-
-
-def test_refuses_effects() -> None:
-    def shown(x: Any) -> Any:
-        wend.print("{}", x)
-        return x
-
-    message = refusal(shown, 1.0)
-    assert "`print` at test_backend.py:" in message
-    assert "effect" in message
-
-
-def test_refuses_params_and_results_it_cannot_pass() -> None:
-    assert "argument 0: it is f64[2]" in refusal(lambda x: 1.0, np.ones(2))
 
 
 def test_is_loaded_only_when_asked_for() -> None:

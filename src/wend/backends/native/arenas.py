@@ -8,15 +8,15 @@ into registers; at the end of a call data and room go back to the caller, who ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from wend.backends.native.arrays import Arrays
+from wend.backends.native.exits import NO_MEMORY, Exits
+from wend.backends.native.kinds import stored
 from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import SLOT_BYTES, Slots, registers
 from wend.backends.native.writer import Writer
-
-# What the compiled function returns
-DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH = range(4)
 
 GROW = """
 declare ptr @realloc(ptr, i64)
@@ -42,30 +42,40 @@ fail:
 """
 
 
+# What there is of an arena: in stack slots while the function runs, in the caller's memory else
+_FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
+ARENA_BYTES = SLOT_BYTES * len(_FIELDS)
+
+
 @dataclass(slots=True)
 class Arenas:
     """Writes into `w` what is done with arenas."""
 
     w: Writer
+    exits: Exits
+    arrays: Arrays
     all: Sequence[Arena]
 
     def enter(self, pointer: str) -> None:
-        """Take over the buffers: pairs of data and room, in memory at a pointer."""
+        """Take over the buffers: data, room and fill of each, in memory at a pointer."""
         for arena in self.all:
-            data, room, fill = (f"%arena{arena.number}.{what}" for what in ("data", "room", "fill"))
-            self.w.do(f"{data} = alloca ptr")
-            self.w.do(f"{room} = alloca i64")
-            self.w.do(f"{fill} = alloca i64")
-            for k, (type, name) in enumerate((("ptr", data), ("i64", room))):
-                place = self._field(pointer, arena, k)
-                self.w.do(f"store {type} {self.w.define(f'load {type}, ptr {place}')}, ptr {name}")
-            self.w.do(f"store i64 0, ptr {fill}")
+            for type, what in _FIELDS:
+                self.w.do(f"%arena{arena.number}.{what} = alloca {type}")
+        self.reload(pointer)
 
-    def leave(self, pointer: str) -> None:
-        """Give the buffers back."""
+    def reload(self, pointer: str) -> None:
+        """Take the buffers over again, after somebody else has used them."""
         for arena in self.all:
-            for k, (type, what) in enumerate((("ptr", "data"), ("i64", "room"))):
-                value = self._load(arena, what, type)
+            for k, (type, what) in enumerate(_FIELDS):
+                value = self.w.define(f"load {type}, ptr {self._field(pointer, arena, k)}")
+                self.w.do(f"store {type} {value}, ptr %arena{arena.number}.{what}")
+
+    def leave(self, pointer: str, *, for_good: bool) -> None:
+        """Give the buffers back; for good: with nothing in them."""
+        for arena in self.all:
+            for k, (type, what) in enumerate(_FIELDS):
+                empty = for_good and what == "fill"
+                value = "0" if empty else self._load(arena, what, type)
                 self.w.do(f"store {type} {value}, ptr {self._field(pointer, arena, k)}")
 
     def fill(self, arena: Arena) -> str:
@@ -87,15 +97,17 @@ class Arenas:
         pair = self.w.define(f"call {{ ptr, i64 }} @wend.grow({operands})")
         new_data = self.w.define(f"extractvalue {{ ptr, i64 }} {pair}, 0")
         new_room = self.w.define(f"extractvalue {{ ptr, i64 }} {pair}, 1")
-        self.check(self.w.define(f"icmp ne ptr {new_data}, null"), NO_MEMORY)
+        self.exits.unless(self.w.define(f"icmp ne ptr {new_data}, null"), NO_MEMORY)
         self.w.do(f"store ptr {new_data}, ptr %arena{arena.number}.data")
         self.w.do(f"store i64 {new_room}, ptr %arena{arena.number}.room")
         self.w.jump(go)
         self.w.start(go)
 
-    def check(self, flag: str, status: int) -> None:
-        """Leave the function with a status unless a flag holds."""
-        self.w.unless(flag, f"fail{status}")
+    def truncate(self, arena: Arena, records: str) -> None:
+        """Drop the records from a number on, with the references that they hold."""
+        if arena.references:
+            self._each_reference(arena, records, self.fill(arena), self.arrays.release)
+        self.set_fill(arena, records)
 
     def new_list(self, place: Place) -> Slots:
         """An empty list: it starts where the next record goes."""
@@ -116,10 +128,10 @@ class Arenas:
         """Put an element into a record of the arena."""
         address = self._address(place, record)
         for k, type in enumerate(registers(place.element)):
-            value, stored = slots[k], type
+            value = slots[k]
             if type == "i1":
-                value, stored = self.w.define(f"zext i1 {value} to i8"), "i8"
-            self.w.do(f"store {stored} {value}, ptr {self._slot(address, k)}, align 8")
+                value = self.w.define(f"zext i1 {value} to i8")
+            self.w.do(f"store {stored(type)} {value}, ptr {self._slot(address, k)}, align 8")
 
     def copy(self, place: Place, list: Slots) -> Slots:
         """The list with records of its own, at the end of the arena."""
@@ -131,6 +143,8 @@ class Arenas:
         size = self.w.define(f"mul i64 {list[1]}, {arena.stride * SLOT_BYTES}")
         self.w.do(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {start}, i64 {size}, i1 0)")
         self.set_fill(arena, end)
+        if arena.references:
+            self._each_reference(arena, base, end, self.arrays.retain)
         return (base, list[1])
 
     def at_end(self, place: Place, list: Slots) -> Slots:
@@ -160,11 +174,23 @@ class Arenas:
         size = self.w.define(f"mul i64 {list[1]}, {place.arena.stride * SLOT_BYTES}")
         self.w.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 0)")
 
+    def _each_reference(
+        self, arena: Arena, start: str, end: str, use: Callable[[str], None]
+    ) -> None:
+        """Use every reference in some records."""
+
+        def inside(index: str) -> None:
+            address = self._record(arena, self.w.define(f"add i64 {start}, {index}"))
+            for offset in arena.references:
+                use(self.w.define(f"load ptr, ptr {self._slot(address, offset)}, align 8"))
+
+        self.w.loop(self.w.define(f"sub i64 {end}, {start}"), inside)
+
     def _load(self, arena: Arena, what: str, type: str) -> str:
         return self.w.define(f"load {type}, ptr %arena{arena.number}.{what}")
 
     def _field(self, pointer: str, arena: Arena, index: int) -> str:
-        offset = SLOT_BYTES * (2 * arena.number + index)
+        offset = ARENA_BYTES * arena.number + SLOT_BYTES * index
         return self.w.define(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
     def _record(self, arena: Arena, record: str) -> str:

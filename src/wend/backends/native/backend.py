@@ -16,7 +16,10 @@ class NativeBackend:
 
     def compile(self, graph: Graph) -> Executable:
         program = write(graph)
-        library = engine().compile(program.text, [ENTRY], program.imports)
+        data = {f"const{k}": array.ctypes.data for k, array in enumerate(program.constants)}
+        library = engine().compile(
+            program.text, [ENTRY], program.imports, data, uses_pool=program.uses_pool
+        )
         return NativeExecutable(graph.name, program, library)
 
     def text(self, graph: Graph) -> str:

@@ -4,72 +4,49 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from wend.backends.native.arenas import BAD_INDEX, BAD_LENGTH, DONE, NO_MEMORY
-from wend.backends.native.llvm import Library
-from wend.backends.native.program import ENTRY, Program
-from wend.base.zero import ZERO
-from wend.ir.types import MaybeType, TensorType, TokenType, Type
-
-# Arenas are kept for the next call unless they are larger together.
-KEPT_BYTES = 1 << 27
-
-_FORMATS = {"f": "d", "i": "q", "b": "?7x"}
-_SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_}
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
-
-
-class Workspace:
-    """The memory of one call at a time: arguments, results, and arenas that stay warm."""
-
-    def __init__(self, size: int, arenas_at: int, strides: Sequence[int]) -> None:
-        self.block = ctypes.create_string_buffer(max(size, 1))
-        self.address = ctypes.addressof(self.block)
-        self._arenas = struct.Struct("Pq" * len(strides))
-        self._at, self._strides = arenas_at, strides
-        self._free = _free  # also there when the interpreter shuts down
-
-    def trim(self) -> None:
-        """Give the arenas back to the system where they are large."""
-        if self.arena_bytes() > KEPT_BYTES:
-            self.release()
-
-    def arena_bytes(self) -> int:
-        """How much memory the arenas hold."""
-        rooms = self._arenas.unpack_from(self.block, self._at)[1::2]
-        return sum(room * stride for room, stride in zip(rooms, self._strides, strict=True))
-
-    def release(self) -> None:
-        """Give all arenas back to the system."""
-        buffers = self._arenas.unpack_from(self.block, self._at)
-        self._arenas.pack_into(self.block, self._at, *([0] * len(buffers)))
-        for data in buffers[::2]:
-            self._free(data)
-
-    def __del__(self) -> None:
-        self.release()
+from wend.backends.native import exits
+from wend.backends.native.host import Host, HostNode
+from wend.backends.native.llvm import Library, engine
+from wend.backends.native.marshal import Carrier
+from wend.backends.native.program import ENTRY, Field, Program, is_object
+from wend.backends.native.slots import is_scalar
+from wend.backends.native.workspace import Workspace
+from wend.base.source import at
+from wend.ir.graph import Node
+from wend.ir.types import TensorType
 
 
 class NativeExecutable:
-    """A compiled graph. Any number of threads may call it at once."""
+    """A compiled graph. Any number of threads may call it at once.
+
+    Attributes:
+        host_nodes: the nodes that run as NumPy kernels, for want of native code.
+    """
 
     def __init__(self, name: str, program: Program, library: Library) -> None:
         self.name = name
-        self._library = library  # the code lives as long as this
+        self._program, self._library = program, library  # the code lives as long as this
         self._enter = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(library.addresses[ENTRY])
-        self._arguments = struct.Struct("".join(map(_format, program.params)))
-        self._results = struct.Struct("".join(map(_format, program.results)))
-        self._strides = program.strides
-        self._size = self._arguments.size + self._results.size + 16 * len(program.strides)
-        self._readers = [_reader(type) for type in program.results]
-        self._simple = all(isinstance(type, TensorType) for type in program.params)
-        self._writers = [_writer(type) for type in program.params]
+        params = [_Argument(field) for field in program.params]
+        self._arguments = struct.Struct("".join(param.format for param in params))
+        self._is_plain = all(param.is_plain for param in params)
+        self._params = params
+        results = [Carrier(field) for field in program.results]
+        self._results = struct.Struct("".join(carrier.format for carrier in results))
+        self._readers = [carrier.read for carrier in results]
+        self._take = engine().take if program.uses_pool else None
+        self._host_calls = [HostNode(call) for call in program.host_calls]
+        self._is_kept = not program.strides and not program.uses_pool
         self._idle: list[Workspace] = []
+
+    @property
+    def host_nodes(self) -> tuple[Node, ...]:
+        return self._program.slow_nodes
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         try:
@@ -77,71 +54,73 @@ class NativeExecutable:
         except IndexError:
             space = self._new_space()
         try:
-            given = arguments if self._simple else self._flat(arguments)
+            kept: list[Any] = []  # what is made of arguments, until the call is over
+            given = arguments if self._is_plain else self._slots(arguments, space, kept)
             self._arguments.pack_into(space.block, 0, *given)
-            status = self._enter(space.address)
-            if status != DONE:
-                raise self._error(status)
-            found = iter(self._results.unpack_from(space.block, self._arguments.size))
-            return [read(found) for read in self._readers]
+            if self._host_calls:
+                with np.errstate(all="ignore"):
+                    status = self._enter(space.address)
+            else:
+                status = self._enter(space.address)
+            if status:
+                raise self._error(status, space)
+            slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
+            found = [read(slots, space) for read in self._readers]
+            # What was read lies in memory of the next call.
+            return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
         finally:
-            if self._strides:
+            if not self._is_kept:
                 space.trim()
             self._idle.append(space)
 
+    def _slots(self, arguments: Sequence[Any], space: Workspace, kept: list[Any]) -> list[Any]:
+        given: list[Any] = []
+        for param, argument in zip(self._params, arguments, strict=True):
+            if param.is_object:
+                array = _in_order(argument, param.dtype)
+                kept.append(array)
+                given.append(id(array))
+            else:
+                given += param.write(argument, space)
+        return given
+
     def _new_space(self) -> Workspace:
-        return Workspace(self._size, self._arguments.size + self._results.size, self._strides)
+        program = self._program
+        space = Workspace(program.layout, program.strides, self._take)
+        if self._host_calls:
+            space.host = Host(space, self._host_calls, program.layout)
+        return space
 
-    def _flat(self, arguments: Sequence[Any]) -> list[Any]:
-        pairs = zip(self._writers, arguments, strict=True)
-        return [slot for write, argument in pairs for slot in write(argument)]
-
-    def _error(self, status: int) -> Exception:
-        match status:
-            case _ if status == NO_MEMORY:
+    def _error(self, status: int, space: Workspace) -> BaseException:
+        reason, node = self._program.exits[status - 1]
+        if space.host is not None and space.host.error is not None:
+            return space.host.raised()
+        where = f"{self.name}{at(node.source)}" if node is not None else self.name
+        match reason:
+            case exits.NO_MEMORY:
                 return MemoryError(f"{self.name}: no memory for the records of a loop")
-            case _ if status == BAD_INDEX:
-                return IndexError(f"{self.name}: a list was read, or a branch chosen, out of range")
-            case _ if status == BAD_LENGTH:
-                return ValueError(f"{self.name}: lists of different lengths were added")
-        return RuntimeError(f"{self.name}: native code returned status {status}")
+            case exits.BAD_INDEX:
+                return IndexError(f"{where}: a list was read, or a branch chosen, out of range")
+            case exits.BAD_LENGTH:
+                return ValueError(f"{where}: lists of different lengths were added")
+        return ValueError(f"{where}: arrays whose sizes had to agree differ")
 
 
-def _format(type: Type) -> str:
-    match type:
-        case TensorType(dtype=dtype):
-            return _FORMATS[dtype.kind]
-        case MaybeType(of=inner):
-            return "?7x" + _format(inner)
-    return ""
+def _in_order(x: Any, dtype: Any) -> np.ndarray:
+    """The array itself if its elements lie as native code reads them, else a copy."""
+    if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous and x.flags.aligned:
+        return x
+    array = np.asarray(x, dtype, order="C")
+    return array if array.flags.aligned else array.copy()
 
 
-def _reader(type: Type) -> Callable[[Any], Any]:
-    """What takes the slots of one result from an iterator, and makes the result."""
-    match type:
-        case TensorType(dtype=dtype):
-            scalar = _SCALARS[dtype.kind]
-            return lambda slots: scalar(next(slots))
-        case MaybeType(of=inner):
-            read = _reader(inner)
+class _Argument:
+    """Gives values of one param: an array as the object that it is, others as their slots."""
 
-            def read_maybe(slots: Any) -> Any:
-                flag, value = next(slots), read(slots)
-                return value if flag else ZERO
-
-            return read_maybe
-        case TokenType():
-            return lambda slots: None
-    raise TypeError(f"no result can be {type}")
-
-
-def _writer(type: Type) -> Callable[[Any], tuple[Any, ...]]:
-    """What makes slots of one argument."""
-    match type:
-        case MaybeType(of=inner):
-            write = _writer(inner)
-            absent = write(0)
-            return lambda x: (False, *absent) if x is ZERO else (True, *write(x))
-        case TokenType():
-            return lambda x: ()
-    return lambda x: (x,)
+    def __init__(self, field: Field) -> None:
+        carrier = Carrier(field)
+        self.is_object = is_object(field.type)
+        self.is_plain = isinstance(field.type, TensorType) and is_scalar(field.type)
+        self.dtype = field.type.dtype if isinstance(field.type, TensorType) else None
+        self.format = "q" if self.is_object else carrier.format
+        self.write = carrier.write

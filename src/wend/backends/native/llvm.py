@@ -7,18 +7,19 @@ import itertools
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native import math
+from wend.backends.native import math, pool, sums
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory; and what grows the arenas.
 RUNTIME = (
     *("realloc", "memset", "memmove", "memcpy"),
     *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
+    *("fmodf", "fmaf", "floorf", "ceilf", "truncf", "rintf"),
 )
 _LOCK = threading.Lock()
 _numbers = itertools.count()
@@ -50,23 +51,49 @@ class Engine:
             jit=True,
         )
 
-    def compile(self, text: str, exports: Iterable[str], imports: Iterable[str]) -> Library:
+    def compile(
+        self,
+        text: str,
+        exports: Iterable[str],
+        imports: Iterable[str],
+        data: Mapping[str, int],
+        *,
+        uses_pool: bool,
+    ) -> Library:
         """Make machine code of a module.
 
         Args:
             text: the module in LLVM's language; it may call the cold functions of `math.py`.
             exports: the functions whose addresses are wanted.
             imports: functions of the C library that it calls, beside those of `RUNTIME`.
+            data: addresses of what else it refers to.
+            uses_pool: whether it calls the functions of `pool.py` and `sums.py`.
         """
         addresses = {name: c_function(name) for name in (*RUNTIME, *imports)}
+        addresses |= {**self.cold.addresses, **(self.pool.addresses if uses_pool else {}), **data}
         with _LOCK:
-            return self._link(text, exports, {**self.cold.addresses, **addresses})
+            return self._link(text, exports, addresses)
+
+    @cached_property
+    def pool(self) -> Library:
+        """The functions of `pool.py` and `sums.py`."""
+        with _LOCK:
+            text, names = pool.LIBRARY + sums.LIBRARY, (*pool.NAMES, *sums.NAMES)
+            return self._link(text, names, {name: c_function(name) for name in pool.IMPORTS})
+
+    @cached_property
+    def take(self) -> Any:
+        """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
+        type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        return type(self.pool.addresses["wend.take"])
 
     def optimized(self, text: str) -> Any:
         """The module after LLVM's passes."""
         module = binding.parse_assembly(text)
         module.verify()
         options = binding.create_pipeline_tuning_options(speed_level=3)
+        # A third of the time to compile, and nothing gained by it
+        options.loop_interleaving = options.loop_unrolling = False
         builder = binding.create_pass_builder(self.machine, options)
         builder.getModulePassManager().run(module, builder)
         return module

@@ -4,21 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from wend.backends.native.arenas import Arenas
+from wend.backends.native.arrays import Array, Arrays
+from wend.backends.native.calls import Calls
+from wend.backends.native.exits import Exits
+from wend.backends.native.fitting import Fitting
+from wend.backends.native.liveness import LastUses
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Places
-from wend.backends.native.slots import Slots, UnknownTypeError, fit, refuse
+from wend.backends.native.references import References
+from wend.backends.native.sizes import Sizes
+from wend.backends.native.slots import Slots, UnknownTypeError, is_unranked, refuse
 from wend.backends.native.uses import is_new_list
 from wend.backends.native.writer import Writer
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type
-from wend.ops import elementwise
+from wend.ops import elementwise, lists, maybe
 
-# An emitter is given the slots of the operands, and returns those of each result.
-Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Sequence[Slots]]
+# An emitter is given the slots of the operands, and returns those of each result; or, having
+# written nothing, NotImplemented: then the node runs its NumPy kernel.
+Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
+
+# Operations that move arrays as they are
+_ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """An array whose elements are computed where they are read.
+
+    Attributes:
+        element: writes the one at an index.
+        keeps: the memory that it reads, to be released with it.
+    """
+
+    element: Callable[[str], str]
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -27,45 +51,111 @@ class Lowering:
 
     Attributes:
         emitters: what writes each operation.
-        w: where instructions go.
+        host: what writes the call of a NumPy kernel.
         places: which lists share an arena.
         ownership: which lists may be changed in place.
+        can_run_again: whether a run that fails is repeated, so that stores may wait for its end.
+        w: where instructions go.
+        calls: which functions are called.
+        exits: the ways out.
         values: the slots of the values written so far.
-        math: names of inlined functions that are called (`sin`).
-        helpers: names of the small functions of `arithmetic.py` that are called.
-        libm: names of functions of the C library that are called, with their number of arguments.
+        memory: who holds references to arrays.
+        lazy: arrays that are not in memory, since one loop alone reads them.
+        uses: where the values of the region that is being written are used.
         waves: values of which both sine and cosine are taken, in one region.
+        constants: arrays that the code refers to.
+        host_nodes: the nodes that Python may have to run, by number.
+        slow_nodes: those of them that have no code.
     """
 
     emitters: Mapping[Op, Emit]
+    host: Emit
     places: Places
     ownership: Ownership
+    can_run_again: bool = False
     w: Writer = field(default_factory=Writer)
-    values: dict[Value, Slots] = field(default_factory=dict)
-    math: set[str] = field(default_factory=set)
-    helpers: set[str] = field(default_factory=set)
-    libm: dict[str, int] = field(default_factory=dict)
-    waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
+    calls: Calls = field(init=False)
+    exits: Exits = field(init=False)
+    sizes: Sizes = field(init=False)
+    arrays: Arrays = field(init=False)
     arenas: Arenas = field(init=False)
+    memory: References = field(init=False)
+    fitting: Fitting = field(init=False)
+    values: dict[Value, Slots] = field(default_factory=dict)
+    waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
+    lazy: dict[Value, Lazy] = field(default_factory=dict)
+    uses: LastUses | None = None
+    constants: list[Any] = field(default_factory=list)
+    host_nodes: list[Node] = field(default_factory=list)
+    slow_nodes: list[Node] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.arenas = Arenas(self.w, self.places.arenas)
+        self.calls = Calls(self.w)
+        self.exits = Exits(self.w)
+        self.sizes = Sizes(self.w)
+        self.arrays = Arrays(self.w, self.exits, self.sizes)
+        self.arenas = Arenas(self.w, self.exits, self.arrays, self.places.arenas)
+        self.memory = References(self.arrays)
+        self.fitting = Fitting(self.w, self.exits, self.arrays)
 
-    def graph(self, graph: Graph, given: Sequence[Slots]) -> list[Slots]:
-        """Write the nodes of a graph or region; return the slots of its results."""
+    def graph(
+        self, graph: Graph, given: Sequence[Slots], held: Sequence[bool] | None = None
+    ) -> list[Slots]:
+        """Write the nodes of a graph or region; return the slots of its results.
+
+        Args:
+            graph: what is written.
+            given: the slots of its params.
+            held: for each param whether a reference to its array is handed over with it.
+
+        Returns:
+            Slots, each with a reference of its own.
+        """
         self.values.update(zip(graph.params, given, strict=True))
         self._find_waves(graph)
-        for node in graph.nodes:
-            self.node(node)
-        return [self.slots(graph, k, value) for k, value in enumerate(graph.results)]
+        outer, self.uses = self.uses, LastUses(graph)
+        uses = self.uses
+        for k, param in enumerate(graph.params):
+            if held is not None and held[k]:
+                self.memory.hold(param)
+                if uses.is_last(param, -1):
+                    self.memory.drop(param, self.values[param])
+        for position, node in enumerate(graph.nodes):
+            self._node(node, position, uses)
+        self.exits.node, self.uses = None, outer
+        results = []
+        for k, value in enumerate(graph.results):
+            is_last = value not in graph.results[k + 1 :]
+            results.append(self.memory.own(value, self.slots(graph, k, value), moves=is_last))
+        return results
 
-    def node(self, node: Node) -> None:
-        """Write one node."""
-        emit = self.emitters.get(node.op)
-        if emit is None:
-            raise refuse(node, "it has no native code for this operation")
+    def _node(self, node: Node, position: int, uses: LastUses) -> None:
+        self.exits.node = node
+        memory = self.memory
+        memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
-        self.values.update(zip(node.results, emit(self, node, operands), strict=True))
+        is_lazy = any(value in self.lazy for value in node.operands)
+        self.exits.operands = None if is_lazy else operands
+        found = self._emitter(node)(self, node, operands)
+        if found is NotImplemented:
+            found = self.host(self, node, operands)
+        memory.finish()
+        for result, slots in zip(node.results, found, strict=True):
+            self.values[result] = slots
+            memory.add(result)
+        for value in dict.fromkeys((*node.operands, *node.results)):
+            if uses.is_last(value, position):
+                memory.drop(value, self.values[value])
+                if value in self.lazy:
+                    for pointer in self.lazy.pop(value).keeps:
+                        self.arrays.release(pointer)
+
+    def _emitter(self, node: Node) -> Emit:
+        """What writes a node: Python does what needs the rank of an array that is not known."""
+        unranked = any(is_unranked(value.type) for value in (*node.operands, *node.results))
+        if unranked and node.op.kernel is not None and node.op not in _ANY_ARRAY:
+            return self.host
+        return self.emitters.get(node.op, self.host)
 
     def slots(self, owner: Node | Graph, index: int, value: Value) -> Slots:
         """The slots of an operand of a node or of a result of a graph."""
@@ -73,10 +163,39 @@ class Lowering:
             return self.arenas.new_list(self.places.used(owner, index))
         return self.values[value]
 
+    def owned(self, node: Node, index: int, slots: Slots | None = None) -> Slots:
+        """An operand with a reference of its own: moved at its last use, else shared or copied."""
+        value = node.operands[index]
+        slots = slots or self.slots(node, index, value)
+        return self.memory.own(value, slots, moves=self.may_move(value))
+
+    def pooled(self, node: Node, index: int) -> Slots:
+        """An operand in memory that has counts, while the node is written."""
+        value = node.operands[index]
+        return self.memory.pooled(value, self.slots(node, index, value))
+
+    def may_move(self, value: Value) -> bool:
+        """Whether the node that is being written may take over the reference to an operand."""
+        return self.memory.may_move(value)
+
+    def array(self, node: Node, index: int) -> Array:
+        """An operand as an array."""
+        value = node.operands[index]
+        return self.arrays.of(value.tensor, self.values[value])
+
+    def new_result(self, node: Node, dims: Sequence[str], index: int = 0) -> Array:
+        """An array for a result of a node."""
+        return self.arrays.new(node.results[index].tensor.dtype, dims)
+
+    def give(self, node: Node, array: Array, index: int = 0) -> Slots:
+        """The slots of a result that is an array."""
+        type = node.results[index].tensor
+        return self.fitting.tensor(array, type)
+
     def fit(self, node: Node, slots: Slots, found: Type, expected: Type) -> Slots:
-        """The slots of a value where a type is declared that may be a maybe of its own."""
+        """The slots of a value where a type is declared that knows more or less of it."""
         try:
-            return fit(slots, found, expected)
+            return self.fitting.fit(slots, found, expected)
         except UnknownTypeError as error:
             raise refuse(node, f"it gives {error}") from None
 
@@ -88,23 +207,6 @@ class Lowering:
             self.fit(node, slots, value.type, param.type)
             for slots, value, param in zip(found, values, params, strict=True)
         ]
-
-    def call(self, name: str, *operands: str) -> str:
-        """Call an inlined function of reals."""
-        self.math.add(name)
-        arguments = ", ".join(f"double {operand}" for operand in operands)
-        return self.w.define(f"call double @wend.{name}({arguments})")
-
-    def call_libm(self, name: str, *operands: str) -> str:
-        """Call a function of the C library. LLVM is not to turn it into a call of another."""
-        self.libm[name] = len(operands)
-        arguments = ", ".join(f"double {operand}" for operand in operands)
-        return self.w.define(f"call double @{name}({arguments}) nobuiltin")
-
-    def call_helper(self, name: str, type: str, *operands: str) -> str:
-        """Call a function of `arithmetic.py`, named without its `wend.`."""
-        self.helpers.add(name)
-        return self.w.define(f"call {type} @wend.{name}({', '.join(operands)})")
 
     def _find_waves(self, graph: Graph) -> None:
         found = [

@@ -18,7 +18,10 @@ from wend.ops import lists, maybe, shaping
 from wend.ops.control import WhileParts, call, if_, while_
 
 _KEEPS = {maybe.instantiate, maybe.present, maybe.autograd_add, shaping.refine}
-_MAKES = {lists.list_new, lists.list_zeros, lists.list_add, lists.list_set, lists.list_add_at}
+_MAKES = {
+    *(lists.list_new, lists.list_zeros, lists.list_add, lists.list_set, lists.list_add_at),
+    lists.list_unstack,
+}
 
 
 @dataclass(slots=True)

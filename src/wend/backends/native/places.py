@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from wend.backends.native.slots import refuse, width
+from wend.backends.native.slots import references, refuse, width
 from wend.backends.native.uses import is_new_list, tape_push
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import ListType, MaybeType, Type
+from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
 from wend.ops import lists, maybe, shaping
 from wend.ops.control import WhileParts, call, if_, while_
 
@@ -27,10 +27,17 @@ Use: TypeAlias = tuple[Node | Graph, int]  # the operand of a node, or the resul
 
 @dataclass(eq=False, slots=True)
 class Arena:
-    """Where the records of one or more places lie. `stride` is the slots of a record."""
+    """Where the records of one or more places lie.
+
+    Attributes:
+        number: counts the arenas.
+        stride: the slots of a record.
+        references: those that are pointers to arrays, which the record keeps alive.
+    """
 
     number: int
     stride: int = 0
+    references: list[int] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -74,6 +81,23 @@ def _new_place(type: Type) -> Place | None:
     return None
 
 
+def _wider(a: Type, b: Type) -> Type | None:
+    """A type whose values can hold those of two types that differ in what is known of sizes."""
+    match a, b:
+        case TensorType(), TensorType() if a.dtype == b.dtype:
+            if a.rank is None or a.rank != b.rank:
+                return a if a.rank is None else a.with_shape(None)
+            pairs = zip(a.dims, b.dims, strict=True)
+            return a.with_shape(tuple(x if x == y else Symbol("any") for x, y in pairs))
+        case ListType(element=x), ListType(element=y):
+            inner = _wider(x, y)
+            return None if inner is None else ListType(inner)
+        case MaybeType(of=x), MaybeType(of=y):
+            inner = _wider(x, y)
+            return None if inner is None else MaybeType(inner)
+    return a if a == b else None
+
+
 class Places:
     """The places of a graph and their arenas."""
 
@@ -90,6 +114,7 @@ class Places:
             if place.arena.number < 0:
                 place.arena = self._new_arena()
                 place.arena.stride = max(width(place.element), 1)
+            place.arena.references += [place.offset + k for k in references(place.element)]
 
     def of(self, value: Value) -> Place:
         """The place of a list value."""
@@ -169,9 +194,11 @@ class Places:
         a, b = root(a), root(b)
         if a is b:
             return
-        if a.element != b.element:
+        both = _wider(a.element, b.element)
+        if both is None:
             assert self._node is not None
             raise refuse(self._node, f"lists of {a.element} and of {b.element} meet here")
+        a.element = both
         self._join(a.inner, b.inner)
         b.parent = a
         a.makers += b.makers
@@ -184,6 +211,8 @@ class Places:
             self._flow(node)
             for region in node.regions:
                 self._visit(region)
+        for k in range(len(graph.results)):
+            self._use(graph, k)
 
     def _flow(self, node: Node) -> None:
         given = [self._use(node, k) for k in range(len(node.operands))]
@@ -214,7 +243,7 @@ class Places:
             else:
                 self._join_shared(self._root(given[0]).inner, given[2])
             self._root(given[0]).writes.append(node)
-        elif node.op in (lists.list_zeros, lists.list_add):
+        elif node.op in (lists.list_zeros, lists.list_add, lists.list_unstack):
             self._make(results[0], (node, 0))
             if node.op is lists.list_add:
                 for place in given:

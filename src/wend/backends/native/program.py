@@ -2,51 +2,76 @@
 
     i32 @wend_run(ptr block)
 
-The block holds, in slots of eight bytes: the arguments, the results, and for every arena its data
-and room. The function returns a status of `arenas.py`.
+The block is memory that the function and Python share; `Layout` says where what lies in it. The
+function returns 0, or a number that says which of its exits it took.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from wend.backends.native import arithmetic, math
-from wend.backends.native.arenas import BAD_INDEX, BAD_LENGTH, DONE, GROW, NO_MEMORY
-from wend.backends.native.emit import (
-    control,
-    creating,
-    elementwise,
-    lists,
-    maybe,
-    shaping,
-    state,
-)
+from wend.backends.native import arithmetic, math, pool
+from wend.backends.native.arenas import ARENA_BYTES, GROW
+from wend.backends.native.emit.host import emit_host, frame_size, load, run_kernel, store
+from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
-from wend.backends.native.places import Places
+from wend.backends.native.places import Place, Places
 from wend.backends.native.slots import (
     SLOT_BYTES,
     Slots,
     UnknownTypeError,
+    is_array,
+    is_scalar,
     refuse,
     refuse_at,
     registers,
 )
-from wend.ir.graph import Graph, Value
-from wend.ir.op import Effect
-from wend.ir.types import ListType, Type, without_maybe
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.types import Symbol, TensorType, Type
+from wend.ops.state import can_run_again
 
 ENTRY = "wend_run"
-EMITTERS = {
-    **creating.EMITTERS,
-    **elementwise.EMITTERS,
-    **shaping.EMITTERS,
-    **lists.EMITTERS,
-    **maybe.EMITTERS,
-    **state.EMITTERS,
-    **control.EMITTERS,
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value that crosses between native code and Python: its type, and where its lists lie."""
+
+    type: Type
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """A node whose kernel Python runs."""
+
+    node: Node
+    operands: tuple[Field, ...]
+    results: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things lie in the block, in bytes from its start."""
+
+    results: int
+    arenas: int
+    pool: int
+    frame: int
+    size: int
+
+    @property
+    def callback(self) -> int:
+        """A function without arguments that runs the kernel of a node."""
+        return self.pool + SLOT_BYTES
+
+    @property
+    def number(self) -> int:
+        """Which of the host calls that is."""
+        return self.pool + 2 * SLOT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +81,28 @@ class Program:
     Attributes:
         text: the module.
         imports: functions of the C library that it calls by name.
-        params: the types of the arguments.
-        results: the types of the results.
+        params: what the arguments are.
+        results: what the results are.
+        layout: of the block.
         strides: for each arena the bytes of a record.
+        constants: arrays that it refers to, as `const0`, `const1`, …
+        host_calls: the nodes that Python may have to run.
+        slow_nodes: those of them that have no code of their own.
+        exits: for each status from 1 on, what is wrong, and the node.
+        uses_pool: whether arrays live in memory of its own.
     """
 
     text: str
     imports: tuple[str, ...]
-    params: tuple[Type, ...]
-    results: tuple[Type, ...]
+    params: tuple[Field, ...]
+    results: tuple[Field, ...]
+    layout: Layout
     strides: tuple[int, ...]
+    constants: tuple[Any, ...]
+    host_calls: tuple[HostCall, ...]
+    slow_nodes: tuple[Node, ...]
+    exits: tuple[tuple[int, Node | None], ...]
+    uses_pool: bool
 
 
 def write(graph: Graph) -> Program:
@@ -78,45 +115,70 @@ def write(graph: Graph) -> Program:
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, places, ownership)
+    low = Lowering(EMITTERS, emit_host, places, ownership, can_run_again(graph))
     params, results = graph.param_types, graph.result_types
-    results_at = _size(params)
-    arenas_at = results_at + _size(results)
+    layout = _layout(graph, len(places.arenas))
 
     low.w.start("entry")
-    arenas = low.w.define(f"getelementptr i8, ptr %block, i64 {arenas_at}")
-    low.arenas.enter(arenas)
-    found = low.graph(graph, _load(low, params))
-    _store(low, results, found, results_at)
+    for name, offset in (
+        ("arenas", layout.arenas),
+        ("callback", layout.callback),
+        ("host.number", layout.number),
+        ("frame", layout.frame),
+    ):
+        low.w.do(f"%{name} = getelementptr i8, ptr %block, i64 {offset}")
+    low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
+    low.w.do("%pool = load ptr, ptr %pool.at")
+    low.arenas.enter("%arenas")
+    given = _load(low, params)
+    for param in graph.params:
+        if is_object(param.type):
+            low.memory.mark_foreign(param)
+    found = low.graph(graph, given)
+    offset = layout.results
+    for type, slots in zip(results, found, strict=True):
+        offset = store(low, "%block", offset, type, slots)
     done = low.w.block
     low.w.jump("leave")
-    statuses = (NO_MEMORY, BAD_INDEX, BAD_LENGTH)
-    for code in statuses:
-        low.w.start(f"fail{code}")
-        low.w.jump("leave")
-    low.w.start("leave")
-    status = low.w.phi("i32", (str(DONE), done), *((str(s), f"fail{s}") for s in statuses))
-    low.arenas.leave(arenas)
+    status = low.exits.write(done, lambda node, operands: run_kernel(low, node, operands))
+    low.arenas.leave("%arenas", for_good=True)
+    uses_pool = low.arrays.used or bool(low.host_nodes) or any(map(_needs_pool, params))
+    if uses_pool:
+        # What lies in it stays there until the next call takes memory.
+        low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
-        for name, count in sorted(low.libm.items())
+        for name, count in sorted(low.calls.libm.items())
     ]
     text = "\n".join(
         [
-            math.definitions(sorted(low.math), with_cold=False),
-            arithmetic.definitions(low.helpers),
+            math.definitions(sorted(low.calls.math), with_cold=False),
+            arithmetic.definitions(low.calls.helpers),
             GROW,
+            pool.INLINE if uses_pool else "",
             *declarations,
-            f"define i32 @{ENTRY}(ptr noalias %block) nounwind {{",
+            *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
+            f"define i32 @{ENTRY}(ptr %block) nounwind {{",
             *low.w.lines,
             "}",
             '!0 = !{!"branch_weights", i32 1048575, i32 1}',
         ]
     )
-    strides = tuple(arena.stride * SLOT_BYTES for arena in places.arenas)
-    return Program(text, tuple(sorted(low.libm)), params, results, strides)
+    return Program(
+        text,
+        tuple(sorted(low.calls.libm)),
+        tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
+        tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
+        layout,
+        tuple(arena.stride * SLOT_BYTES for arena in places.arenas),
+        tuple(low.constants),
+        tuple(_host_call(node, places) for node in low.host_nodes),
+        tuple(low.slow_nodes),
+        low.exits.reasons,
+        uses_pool,
+    )
 
 
 def check(graph: Graph) -> None:
@@ -126,9 +188,7 @@ def check(graph: Graph) -> None:
         UnsupportedError: an operation, or a type of value.
     """
     for node in graph.walk():
-        if node.op.effect is Effect.WORLD:
-            raise refuse(node, "it has an effect, which native code cannot have yet")
-        if node.op not in EMITTERS:
+        if node.op not in EMITTERS and node.op.kernel is None:
             raise refuse(node, "it has no native code for this operation")
         for value in (*node.operands, *node.results):
             try:
@@ -141,40 +201,70 @@ def check(graph: Graph) -> None:
 
 
 def _check_outer(graph: Graph, what: str, value: Value) -> None:
-    reason = f"it is {value.type}"
     try:
         registers(value.type)
     except UnknownTypeError:
-        raise refuse_at(f"`{graph.name}`, {what}", reason) from None
-    if isinstance(without_maybe(value.type), ListType):
-        raise refuse_at(f"`{graph.name}`, {what}", reason)
+        raise refuse_at(f"`{graph.name}`, {what}", f"it is {value.type}") from None
 
 
-def _size(types: Sequence[Type]) -> int:
-    return SLOT_BYTES * sum(len(registers(type)) for type in types)
+def _layout(graph: Graph, arenas: int) -> Layout:
+    results_at = sum(_param_size(type) for type in graph.param_types)
+    arenas_at = results_at + SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
+    pool_at = arenas_at + ARENA_BYTES * arenas
+    frame_at = pool_at + 3 * SLOT_BYTES
+    frame = max((frame_size(node) for node in graph.walk() if not node.regions), default=0)
+    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame)
+
+
+def _param_size(type: Type) -> int:
+    return SLOT_BYTES if is_object(type) else SLOT_BYTES * len(registers(type))
+
+
+def is_object(type: Type) -> bool:
+    """Whether an argument is given as the Python object that it is, not as its slots."""
+    return isinstance(type, TensorType) and is_array(type) and type.shape is not None
+
+
+def _needs_pool(type: Type) -> bool:
+    """Whether an argument is written into the pool."""
+    return not is_object(type) and not is_scalar(type)
+
+
+def _host_call(node: Node, places: Places) -> HostCall:
+    operands = (Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands))
+    results = (Field(v.type, places.maybe_of(v)) for v in node.results)
+    return HostCall(node, tuple(operands), tuple(results))
+
+
+# Offsets in the object that is an ndarray
+_DATA, _DIMS = object.__basicsize__, object.__basicsize__ + 16
 
 
 def _load(low: Lowering, types: Sequence[Type]) -> list[Slots]:
     given: list[Slots] = []
     offset = 0
     for type in types:
-        slots = []
-        for register in registers(type):
-            place = low.w.define(f"getelementptr i8, ptr %block, i64 {offset}")
-            stored = "i8" if register == "i1" else register
-            value = low.w.define(f"load {stored}, ptr {place}, align 8")
-            slots.append(low.w.define(f"icmp ne i8 {value}, 0") if register == "i1" else value)
+        if is_object(type):
+            assert isinstance(type, TensorType)
+            given.append(_load_array(low, type, offset))
             offset += SLOT_BYTES
-        given.append(tuple(slots))
+        else:
+            slots, offset = load(low, "%block", offset, type)
+            given.append(slots)
     return given
 
 
-def _store(low: Lowering, types: Sequence[Type], found: Sequence[Slots], offset: int) -> None:
-    for type, slots in zip(types, found, strict=True):
-        for register, slot in zip(registers(type), slots, strict=True):
-            place = low.w.define(f"getelementptr i8, ptr %block, i64 {offset}")
-            stored, value = register, slot
-            if register == "i1":
-                stored, value = "i8", low.w.define(f"zext i1 {slot} to i8")
-            low.w.do(f"store {stored} {value}, ptr {place}, align 8")
-            offset += SLOT_BYTES
+def _load_array(low: Lowering, type: TensorType, offset: int) -> Slots:
+    """Elements and sizes of an ndarray."""
+
+    def field(base: str, offset: int, register: str) -> str:
+        place = low.w.define(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return low.w.define(f"load {register}, ptr {place}")
+
+    object = field("%block", offset, "ptr")
+    data = field(object, _DATA, "ptr")
+    unknown = [k for k, dim in enumerate(type.dims) if isinstance(dim, Symbol)]
+    if not unknown:
+        return (data,)
+    dims = field(object, _DIMS, "ptr")
+    return (data, *(field(dims, SLOT_BYTES * k, "i64") for k in unknown))

@@ -1,29 +1,54 @@
 """How a value lies in registers and in records: as slots of eight bytes, by its type.
 
-A scalar is one slot; a list is where it starts in its arena and its length; a maybe is a flag and
-the slots of its value; a token is nothing.
+A scalar is one slot. An array is a pointer to its elements, in C order, and a slot for each size
+that is not known before the run; one of unknown rank is a pointer to rank, sizes and elements. A
+list is where it starts in its arena and its length; a maybe is a flag and the slots of its value;
+a token is nothing.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
+from wend.backends.native.kinds import NOTHING, REGISTERS
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
-from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.ir.graph import Node
-from wend.ir.types import ListType, MaybeType, TensorType, TokenType, Type
+from wend.ir.types import (
+    ListType,
+    MaybeType,
+    Symbol,
+    TensorType,
+    TokenType,
+    Type,
+    without_maybe,
+)
 
 Slots: TypeAlias = tuple[str, ...]  # per slot the SSA name or the literal that holds it
 
 SLOT_BYTES = 8
-REGISTERS = {FLOAT64: "double", INT64: "i64", BOOL: "i1"}
-# What an absent value holds
-NOTHING = {"double": "0.0", "i64": "0", "i1": "false"}
+# Rank and up to 64 sizes come before the elements of an array of unknown rank.
+BOXED_BYTES = SLOT_BYTES * 65
 
 
 class UnknownTypeError(Exception):
     """A type that native code does not handle."""
+
+
+def is_scalar(type: Type) -> bool:
+    """Whether a value of this type is one number in a register."""
+    return isinstance(type, TensorType) and type.shape == () and type.dtype in REGISTERS
+
+
+def is_array(type: Type) -> bool:
+    """Whether a value of this type is elements in memory."""
+    return isinstance(type, TensorType) and not is_scalar(type)
+
+
+def is_unranked(type: Type) -> bool:
+    """Whether not even the rank of a value is known, if it is there."""
+    inner = without_maybe(type)
+    return isinstance(inner, TensorType) and inner.shape is None
 
 
 def registers(type: Type) -> tuple[str, ...]:
@@ -33,8 +58,10 @@ def registers(type: Type) -> tuple[str, ...]:
         UnknownTypeError: native code does not handle values of this type.
     """
     match type:
-        case TensorType(dtype=dtype, shape=()) if dtype in REGISTERS:
+        case TensorType(dtype=dtype) if is_scalar(type):
             return (REGISTERS[dtype],)
+        case TensorType(shape=shape):
+            return ("ptr", *("i64" for dim in shape or () if isinstance(dim, Symbol)))
         case ListType(element=element):
             registers(element)
             return ("i64", "i64")
@@ -45,6 +72,11 @@ def registers(type: Type) -> tuple[str, ...]:
     raise UnknownTypeError(str(type))
 
 
+def references(type: Type) -> tuple[int, ...]:
+    """The slots of a value that are pointers to memory from the pool."""
+    return tuple(k for k, register in enumerate(registers(type)) if register == "ptr")
+
+
 def width(type: Type) -> int:
     """How many slots a value takes."""
     return len(registers(type))
@@ -52,16 +84,7 @@ def width(type: Type) -> int:
 
 def nothing(type: Type) -> Slots:
     """Slots to stand for a value that is absent."""
-    return tuple(NOTHING[register] for register in registers(type))
-
-
-def fit(slots: Slots, found: Type, expected: Type) -> Slots:
-    """The slots of a value where another type is declared: a maybe may be given its value."""
-    if isinstance(expected, MaybeType) and not isinstance(found, MaybeType):
-        return ("true", *fit(slots, found, expected.of))
-    if width(found) != width(expected):
-        raise UnknownTypeError(f"{found} as {expected}")
-    return slots
+    return tuple(NOTHING.get(register, "0") for register in registers(type))
 
 
 def refuse(node: Node, reason: str) -> UnsupportedError:
@@ -74,7 +97,6 @@ def refuse_at(what: str, reason: str) -> UnsupportedError:
     return UnsupportedError(
         explain(
             f"the native backend cannot run {what}: {reason}",
-            "It runs f64, i64 and bool scalars, and loops and branches of these.",
             cure='use backend="numpy".',
         )
     )

@@ -7,7 +7,9 @@ from wend.ops import lists
 from wend.ops.control import WhileParts
 
 # Operations that read a list and leave every version of it as it is
-READS = {lists.list_get, lists.list_len, lists.list_zeros, lists.list_add}
+READS = {
+    *(lists.list_get, lists.list_len, lists.list_zeros, lists.list_add, lists.list_stack),
+}
 
 
 def is_new_list(value: Value) -> bool:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+# The body of a fold: an index and the values so far, to the values after it
+Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -77,6 +81,26 @@ class Writer:
         close(self.define(f"add i64 {index}, 1"))
         self.jump(head)
         self.start(done)
+
+    def fold(
+        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold
+    ) -> tuple[str, ...]:
+        """Run a body for each number under `count` on values that it changes; return the last."""
+        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        before = self.block
+        self.jump(head)
+        self.start(head)
+        index, close = self.open_phi("i64", "0", before)
+        phis = [self.open_phi(t, s, before) for t, s in zip(types, start, strict=True)]
+        values = tuple(name for name, _ in phis)
+        self.branch(self.define(f"icmp slt i64 {index}, {count}"), inside, done)
+        self.start(inside)
+        for (_, fill_in), value in zip(phis, body(index, values), strict=True):
+            fill_in(value)
+        close(self.define(f"add i64 {index}, 1"))
+        self.jump(head)
+        self.start(done)
+        return values
 
     def merge(
         self, types: Sequence[str], sources: Sequence[tuple[Sequence[str], str]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,9 +12,28 @@ import numpy as np
 from wend.backends.numpy.program import Program, write
 from wend.backends.protocol import Backend, Executable
 from wend.base.source import at
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node
 
 _numbers = itertools.count()
+
+
+class NumpyExecutable:
+    """A graph as a Python function."""
+
+    host_nodes: Sequence[Node] = ()  # all of it is Python
+
+    def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
+        self._run, self._program, self._file = run, program, file
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        try:
+            # A compiled function computes inf and NaN without warnings.
+            with np.errstate(all="ignore"):
+                results: Sequence[Any] = self._run(*arguments)
+                return results
+        except Exception as error:
+            _tell_where(error, self._program, self._file)
+            raise
 
 
 class NumpyBackend:
@@ -27,19 +46,7 @@ class NumpyBackend:
         file = f"<wend graph {next(_numbers)}>"
         scope = dict(program.names)
         exec(compile("\n".join(program.lines), file, "exec"), scope)
-        run = scope[function]
-
-        def execute(arguments: Sequence[Any]) -> Sequence[Any]:
-            try:
-                # A compiled function computes inf and NaN without warnings.
-                with np.errstate(all="ignore"):
-                    results: Sequence[Any] = run(*arguments)
-                    return results
-            except Exception as error:
-                _tell_where(error, program, file)
-                raise
-
-        return execute
+        return NumpyExecutable(scope[function], program, file)
 
 
 def _tell_where(error: Exception, program: Program, file: str) -> None:

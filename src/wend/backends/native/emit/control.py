@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wend.backends.native.arenas import BAD_INDEX
+from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import Slots, registers
@@ -19,11 +19,14 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     w, parts = low.w, WhileParts.of(node)
     count = len(parts.carry)
     starts = [
-        low.arenas.copy(low.places.used(node, k), slots)
+        low.arenas.copy(low.places.used(node, k), operands[k])
         if (node, k) in low.ownership.copied
-        else slots
-        for k, slots in enumerate(operands[:count])
+        else low.owned(node, k, operands[k])
+        for k in range(count)
     ]
+    for region_params in (parts.before_invariants, parts.after_invariants):
+        for param, value in zip(region_params, parts.invariants, strict=True):
+            low.memory.lend(param, value)
     starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
     types = [param.type for param in parts.before_carry]
     rest = operands[count:]
@@ -44,12 +47,16 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
         closers.append((k, [close for _, close in phis]))
 
     given = low.fit_all(node, rest, parts.invariants, parts.before_invariants)
-    (goes_on,), *forwarded = _region(low, parts.before, [*carry, *given])
+    held = [True] * count + [False] * len(rest)
+    (goes_on,), *forwarded = _region(low, parts.before, [*carry, *given], held)
+    low.exits.node = node
     w.branch(goes_on, body, done)
     w.start(body)
     handed = low.fit_all(node, forwarded, parts.forwarded, parts.after_forwarded)
     given = low.fit_all(node, rest, parts.invariants, parts.after_invariants)
-    found = _region(low, parts.after, [*handed, *given])
+    held = [True] * len(handed) + [False] * len(rest)
+    found = _region(low, parts.after, [*handed, *given], held)
+    low.exits.node = node
     following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
     for k, fill_in in closers:
         for close, slot in zip(fill_in, following[k], strict=True):
@@ -57,7 +64,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     w.jump(head)
     w.start(done)
     _settle_tapes(low, node, parts, forwarded)
-    return forwarded
+    return low.fit_all(node, forwarded, parts.forwarded, node.results)
 
 
 def _leaders(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
@@ -89,13 +96,15 @@ def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Seque
             settled.add(place.arena)
 
 
-def _region(low: Lowering, region: Graph, given: Sequence[Slots]) -> list[Slots]:
+def _region(
+    low: Lowering, region: Graph, given: Sequence[Slots], held: Sequence[bool]
+) -> list[Slots]:
     """A region of a loop; lists that do not outlive one run of it give their records back."""
     local = _local_arenas(low, region)
     fills = [low.arenas.fill(arena) for arena in local]
-    results = low.graph(region, given)
+    results = low.graph(region, given, held)
     for arena, fill in zip(local, fills, strict=True):
-        low.arenas.set_fill(arena, fill)
+        low.arenas.truncate(arena, fill)
     return results
 
 
@@ -123,12 +132,19 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
             w.branch(selector, labels[1], labels[0])
     else:
         cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
-        w.do(f"switch i64 {selector}, label %fail{BAD_INDEX} [ {cases} ]")
+        w.do(f"switch i64 {selector}, label %{low.exits.label(BAD_INDEX)} [ {cases} ]")
+    moves = [low.may_move(value) for value in parts.operands]
+    for value, is_moved in zip(parts.operands, moves, strict=True):
+        if is_moved:
+            low.memory.move(value)
     sources = []
     for label, branch in zip(labels, parts.branches, strict=True):
         w.start(label)
         inputs = low.fit_all(node, operands[1:], parts.operands, branch.params)
-        found = low.graph(branch, inputs)
+        for param, value in zip(branch.params, parts.operands, strict=True):
+            low.memory.lend(param, value)
+        found = low.graph(branch, inputs, moves)
+        low.exits.node = node
         slots = low.fit_all(node, found, branch.results, node.results)
         sources.append((slots, w.block))
         w.jump(done)
@@ -141,7 +157,15 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
 
 def emit_call(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
     """The callee's nodes in place of the call."""
-    return low.graph(node.regions[0], operands)
+    (callee,) = node.regions
+    moves = [low.may_move(value) for value in node.operands]
+    for param, value, is_moved in zip(callee.params, node.operands, moves, strict=True):
+        low.memory.lend(param, value)
+        if is_moved:
+            low.memory.move(value)
+    inputs = low.fit_all(node, operands, node.operands, callee.params)
+    found = low.graph(callee, inputs, moves)
+    return low.fit_all(node, found, callee.results, node.results)
 
 
 EMITTERS: Mapping[Op, Emit] = {while_: emit_while, if_: emit_if, call: emit_call}

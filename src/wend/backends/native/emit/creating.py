@@ -1,26 +1,49 @@
-"""Constants: literals."""
+"""Constants and ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.kinds import REGISTERS, WORD, Kind, scalar_literal
 from wend.backends.native.lowering import Emit, Lowering
-from wend.backends.native.math_body import literal
-from wend.backends.native.slots import Slots
+from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import creating
 
 
 def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
-    """A literal, to the last bit."""
-    value = node.attrs["value"]
-    match value.dtype.kind:
-        case "f":
-            return [(literal(float(value)),)]
-        case "b":
-            return [("true" if value else "false",)]
-    return [(str(int(value)),)]
+    """A literal, to the last bit; of an array, where it lies."""
+    value, (result,) = node.attrs["value"], node.results
+    if is_scalar(result.type):
+        return [(scalar_literal(value[()], value.dtype),)]
+    low.constants.append(np.array(value, order="C"))
+    low.memory.mark_foreign(result)
+    return [(f"@const{len(low.constants) - 1}",)]
 
 
-EMITTERS: Mapping[Op, Emit] = {creating.constant: emit_constant}
+def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """0, 1, 2, …"""
+    dtype, length = node.attrs["dtype"], node.attrs["length"]
+    if dtype not in REGISTERS or dtype.kind == "b":
+        return NotImplemented
+    if length is None:
+        wide = Kind(node.operands[0].tensor.dtype)
+        size = low.sizes.most(write_cast(low.w, wide, WORD, operands[0][0]), "0")
+    else:
+        size = str(max(length, 0))
+    made = low.new_result(node, [size])
+    kind = Kind(dtype)
+
+    def each(index: str) -> None:
+        low.arrays.store(made, index, write_cast(low.w, WORD, kind, index))
+
+    low.w.loop(size, each)
+    return [low.give(node, made)]
+
+
+EMITTERS: Mapping[Op, Emit] = {creating.constant: emit_constant, creating.iota: emit_iota}

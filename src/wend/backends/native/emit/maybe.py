@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from wend.backends.native.emit.lists import add_values
 from wend.backends.native.lowering import Emit, Lowering, is_maybe
-from wend.backends.native.slots import Slots, nothing, registers
+from wend.backends.native.slots import Slots, nothing, references, registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, without_maybe
@@ -39,8 +39,8 @@ def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> S
     result = node.results[0].type
     both = MaybeType(without_maybe(result))
     x, y = (
-        low.fit(node, slots, value.type, both)
-        for slots, value in zip(operands, node.operands, strict=True)
+        low.fit(node, low.pooled(node, k), value.type, both)
+        for k, value in enumerate(node.operands)
     )
     places = (
         low.places.maybe_used(node, 0),
@@ -53,21 +53,27 @@ def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> S
 
 def emit_instantiate(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
     """The value, or the zeros given; those of an absent value may be absent, and are not read."""
-    (flag, *value), zeros = operands
+    result = node.results[0].type
+    (flag, *value), zeros = low.pooled(node, 0), low.pooled(node, 1)
+    type = node.operands[1].type
     if is_maybe(node.operands[1]):
-        zeros = zeros[1:]
-    types = registers(node.results[0].type)
-    return [
-        tuple(
-            low.w.define(f"select i1 {flag}, {type} {a}, {type} {b}")
-            for type, a, b in zip(types, value, zeros, strict=True)
-        )
-    ]
+        zeros, type = zeros[1:], without_maybe(type)
+    zeros = low.fit(node, zeros, type, result)
+    chosen = tuple(
+        low.w.define(f"select i1 {flag}, {register} {a}, {register} {b}")
+        for register, a, b in zip(registers(result), value, zeros, strict=True)
+    )
+    for k in references(result):
+        low.arrays.retain(chosen[k])
+    return [chosen]
 
 
 def emit_present(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
     """The value, which is known to be there."""
-    return [operands[0][1:]]
+    slots = operands[0][1:]
+    for k in references(node.results[0].type):
+        low.memory.share(node.results[0], node.operands[0], slots[k])
+    return [slots]
 
 
 EMITTERS: Mapping[Op, Emit] = {

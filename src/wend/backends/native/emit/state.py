@@ -1,8 +1,13 @@
-"""Assignment to variables: the value. What a run leaves in them is stored from its results."""
+"""Assignment to variables.
+
+Where the whole graph can be run again, a store is its value, and what a run leaves in a variable is
+stored from its results (`backends/storing.py`); else it is a host call, in order with the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots
@@ -11,9 +16,9 @@ from wend.ir.op import Op
 from wend.ops import state
 
 
-def emit_store(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_store(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """What is stored."""
-    return [low.fit(node, operands[1], node.operands[1].type, node.results[0].type)]
+    return [operands[1]] if low.can_run_again else NotImplemented
 
 
 EMITTERS: Mapping[Op, Emit] = {state.store: emit_store}

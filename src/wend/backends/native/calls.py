@@ -1,0 +1,42 @@
+"""Writes calls of functions, and notes which ones the module has to have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wend.backends.native.kinds import Kind
+from wend.backends.native.writer import Writer
+
+
+@dataclass(slots=True)
+class Calls:
+    """Writes calls into `w`.
+
+    Attributes:
+        math: names of functions of `math.py` that are called (`sin`, `exp.v8`).
+        helpers: names of the small functions of `arithmetic.py` that are called.
+        libm: names of functions of the C library that are called, with their number of arguments.
+    """
+
+    w: Writer
+    math: set[str] = field(default_factory=set)
+    helpers: set[str] = field(default_factory=set)
+    libm: dict[str, int] = field(default_factory=dict)
+
+    def inlined(self, name: str, kind: Kind, *operands: str) -> str:
+        """Call a function of reals that is written in IR; `kind` is f64, of any lanes."""
+        name = name if kind.lanes == 1 else f"{name}.v{kind.lanes}"
+        self.math.add(name)
+        arguments = ", ".join(f"{kind.text} {operand}" for operand in operands)
+        return self.w.define(f"call {kind.text} @wend.{name}({arguments})")
+
+    def from_libm(self, name: str, *operands: str) -> str:
+        """Call a function of the C library. LLVM is not to turn it into a call of another."""
+        self.libm[name] = len(operands)
+        arguments = ", ".join(f"double {operand}" for operand in operands)
+        return self.w.define(f"call double @{name}({arguments}) nobuiltin")
+
+    def helper(self, name: str, type: str, *operands: str) -> str:
+        """Call a function of `arithmetic.py`, named without its `wend.`."""
+        self.helpers.add(name)
+        return self.w.define(f"call {type} @wend.{name}({', '.join(operands)})")

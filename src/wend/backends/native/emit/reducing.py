@@ -1,0 +1,250 @@
+"""Reductions over axes, and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.backends.native.arrays import Array
+from wend.backends.native.emit.elements import ELEMENTS
+from wend.backends.native.exits import BAD_SHAPE
+from wend.backends.native.kinds import REGISTERS, Kind
+from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.slots import Slots, is_scalar
+from wend.ir.graph import Node
+from wend.ir.op import Op
+from wend.ops import elementwise, reducing, scanning, shaping
+
+Combine = Callable[[Lowering, Node, Kind, str, str], str]
+
+
+def _combined(op: Op) -> Combine:
+    return ELEMENTS[op].write
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype) -> Any:
+    return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+
+
+# What two elements become, and what it starts with
+_WAYS: Mapping[Op, tuple[Combine, Callable[[np.dtype], Any]]] = {
+    reducing.reduce_sum: (_combined(elementwise.add), lambda dtype: 0),
+    reducing.reduce_prod: (_combined(elementwise.mul), lambda dtype: 1),
+    reducing.reduce_max: (_combined(elementwise.maximum), _lowest),
+    reducing.reduce_min: (_combined(elementwise.minimum), _highest),
+    reducing.reduce_any: (_combined(elementwise.bit_or), lambda dtype: False),
+    reducing.reduce_all: (_combined(elementwise.bit_and), lambda dtype: True),
+}
+
+
+def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """One loop where what is reduced lies side by side, else one over all elements in order."""
+    axes, value = node.attrs["axes"], node.operands[0].tensor
+    if value.dtype not in REGISTERS:
+        return NotImplemented
+    if is_scalar(value):
+        return [operands[0]]
+    return reduce_axes(low, node, low.array(node, 0), axes, node.attrs["keepdims"])
+
+
+def reduce_axes(
+    low: Lowering, node: Node, array: Array, axes: Sequence[int], keepdims: bool
+) -> Any:
+    """The reduction of a node over axes of an array."""
+    combine, start = _WAYS[reducing.reduce_sum if node.op is shaping.sum_to else node.op]
+    kind, rank = array.kind, len(array.dims)
+    identity = kind.literal(start(array.dtype))
+    if node.op in (reducing.reduce_max, reducing.reduce_min):
+        for axis in axes:
+            equal = low.sizes.equal(array.dims[axis], "0")
+            if equal != "false":
+                some = "false" if equal == "true" else low.w.define(f"xor i1 {equal}, true")
+                low.exits.unless(some, BAD_SHAPE)
+    tail = rank
+    while tail and tail - 1 in axes:
+        tail -= 1
+    count = low.sizes.product(array.dims[tail:])
+
+    def block(first: str) -> str:
+        """All elements of a row."""
+        address = low.arrays.address(array, first)
+        row = Array(address, array.dtype, (count,))
+        if node.op in (reducing.reduce_sum, shaping.sum_to) and kind.is_real:
+            low.arrays.used = True  # the function is part of that library
+            text = f"call {kind.text} @wend.sum.{kind.suffix}(ptr {address}, i64 {count})"
+            return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {identity}")
+        (total,) = low.w.fold(
+            count,
+            [kind.text],
+            [identity],
+            lambda k, so_far: [combine(low, node, kind, so_far[0], low.arrays.load(row, k))],
+        )
+        return total
+
+    kept = [k for k in range(rank) if k not in axes]
+    if is_scalar(node.results[0].type) and tail == 0:
+        return [(block("0"),)]
+    dims = tuple(array.dims[k] if k in kept else "1" for k in range(rank))
+    made = low.new_result(node, dims if keepdims else tuple(array.dims[k] for k in kept))
+    result = low.give(node, made)
+    if kept == list(range(tail)):
+        outer = low.sizes.product(array.dims[:tail])
+
+        def each(k: str) -> None:
+            low.arrays.store(made, k, block(low.sizes.mul(k, count)))
+
+        low.w.loop(outer, each)
+        return [result]
+    low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, identity))
+    own, into = low.sizes.strides(array.dims), low.sizes.strides(dims)
+    into = [stride if k in kept else "0" for k, stride in enumerate(into)]
+
+    def add(position: tuple[str, ...]) -> None:
+        first = low.arrays.offset(position, own[:tail])
+        found = block(first) if tail < rank else low.arrays.load(array, first)
+        place = low.arrays.offset(position, into[:tail])
+        old = low.arrays.load(made, place)
+        low.arrays.store(made, place, combine(low, node, kind, old, found))
+
+    low.arrays.nest(array.dims[:tail], add)
+    return [result]
+
+
+def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The sum over what was broadcast."""
+    value, result = node.operands[0].tensor, node.results[0].tensor
+    if is_scalar(value) and is_scalar(result):
+        return [operands[0]]
+    if not (value.is_static and result.is_static) or value.dtype not in REGISTERS:
+        return NotImplemented
+    if is_scalar(value):
+        return NotImplemented
+    lead = len(value.dims) - len(result.dims)
+    pairs = enumerate(zip(value.dims[lead:], result.dims, strict=True), lead)
+    axes = [*range(lead), *(k for k, (mine, theirs) in pairs if theirs == 1 and mine != 1)]
+    array = low.array(node, 0)
+    if is_scalar(result):
+        return reduce_axes(low, node, array, axes, keepdims=False)
+    if lead and len(axes) > lead:
+        return NotImplemented  # some axes go, others stay with one element
+    return reduce_axes(low, node, array, axes, keepdims=not lead)
+
+
+def _extreme_position(how: str) -> Emit:
+    """Where the first extreme element is; the first NaN, if there is one."""
+
+    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+        value = node.operands[0].tensor
+        if value.dtype not in REGISTERS or is_scalar(value):
+            return NotImplemented
+        array, axis, w = low.array(node, 0), node.attrs["axis"], low.w
+        kind, size = array.kind, array.dims[axis]
+        equal = low.sizes.equal(size, "0")
+        if equal != "false":
+            some = "false" if equal == "true" else w.define(f"xor i1 {equal}, true")
+            low.exits.unless(some, BAD_SHAPE)
+        letter = "u" if kind.is_unsigned or kind.is_bool else "s"
+        compare = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}"
+        own = low.sizes.strides(array.dims)
+        step = own[axis]
+
+        def best(first: str) -> str:
+            def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
+                at = low.sizes.add(first, low.sizes.mul(k, step))
+                x = low.arrays.load(array, at)
+                better = w.define(f"{compare} {kind.text} {x}, {so_far[0]}")
+                if kind.is_real:
+                    nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
+                    number = w.define(f"fcmp ord {kind.text} {so_far[0]}, {so_far[0]}")
+                    either = w.define(f"or i1 {better}, {nan}")
+                    better = w.define(f"and i1 {either}, {number}")
+                return (
+                    w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {so_far[0]}"),
+                    w.define(f"select i1 {better}, i64 {k}, i64 {so_far[1]}"),
+                )
+
+            start = low.arrays.load(array, first)
+            return w.fold(size, [kind.text, "i64"], [start, "0"], body)[1]
+
+        if is_scalar(node.results[0].type):
+            return [(best("0"),)]
+        dims = [size for k, size in enumerate(array.dims) if k != axis]
+        strides = [stride for k, stride in enumerate(own) if k != axis]
+        shape = list(dims)
+        if node.attrs["keepdims"]:
+            shape.insert(axis, "1")
+        made = low.new_result(node, shape)
+        places = low.sizes.strides(dims)
+
+        def each(position: tuple[str, ...]) -> None:
+            found = best(low.arrays.offset(position, strides))
+            low.arrays.store(made, low.arrays.offset(position, places), found)
+
+        low.arrays.nest(dims, each)
+        return [low.give(node, made)]
+
+    return emit
+
+
+def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], first: int) -> Emit:
+    """Each element from the one before it along an axis; `first`: the operand that starts it."""
+
+    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+        value = node.operands[0].tensor
+        if value.dtype not in REGISTERS or is_scalar(value):
+            return NotImplemented
+        arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
+        source, kind = arrays[first], arrays[first].kind
+        for other in arrays:
+            for mine, theirs in zip(source.dims, other.dims, strict=True):
+                low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        size, own = source.dims[axis], low.sizes.strides(source.dims)
+        made = low.new_result(node, source.dims)
+        is_reverse = node.attrs.get("reverse", False)
+        others = [k for k in range(len(own)) if k != axis]
+
+        def line(position: tuple[str, ...]) -> None:
+            start = low.arrays.offset(position, [own[k] for k in others])
+
+            def body(k: str, before: tuple[str, ...]) -> Sequence[str]:
+                if is_reverse:
+                    k = low.sizes.sub(low.sizes.sub(size, "1"), k)
+                at = low.sizes.add(start, low.sizes.mul(k, own[axis]))
+                given = [low.arrays.load(array, at) for array in arrays]
+                found = step(low, node, kind, given, before[0])
+                low.arrays.store(made, at, found)
+                return [found]
+
+            one = 1 if node.op is scanning.cumprod else 0
+            low.w.fold(size, [kind.text], [kind.literal(one)], body)
+
+        low.arrays.nest([source.dims[k] for k in others], line)
+        return [low.give(node, made)]
+
+    return emit
+
+
+def _add_before(low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str) -> str:
+    return _combined(elementwise.add)(low, node, kind, before, given[0])
+
+
+def _multiply_before(
+    low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str
+) -> str:
+    return _combined(elementwise.mul)(low, node, kind, before, given[0])
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    **dict.fromkeys(_WAYS, emit_reduction),
+    shaping.sum_to: emit_sum_to,
+    reducing.argmax: _extreme_position("gt"),
+    reducing.argmin: _extreme_position("lt"),
+    reducing.cumsum: _running(_add_before, 0),
+    scanning.cumprod: _running(_multiply_before, 0),
+}

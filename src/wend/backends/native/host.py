@@ -1,0 +1,83 @@
+"""Runs NumPy kernels for native code, and keeps what they raise."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wend.backends.native.marshal import Carrier
+from wend.backends.native.program import HostCall, Layout
+from wend.backends.native.workspace import Workspace
+from wend.base.source import at
+from wend.ir.op import Effect
+
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int)
+
+
+class HostNode:
+    """A node that Python runs: operands out of the frame, results into it."""
+
+    def __init__(self, call: HostCall) -> None:
+        self.node = node = call.node
+        assert node.op.kernel is not None
+        self._kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
+        self._operands = [Carrier(field) for field in call.operands]
+        self._results = [Carrier(field) for field in call.results]
+        self._given = struct.Struct("".join(carrier.format for carrier in self._operands))
+        self._found = struct.Struct("".join(carrier.format for carrier in self._results))
+        # What may keep an operand, or show it to the user's code, gets a copy.
+        self._keeps = node.op.effect is not Effect.NONE or any(map(callable, node.attrs.values()))
+
+    def run(self, space: Workspace, frame: int) -> None:
+        slots = iter(self._given.unpack_from(space.block, frame))
+        operands = [carrier.read(slots, space) for carrier in self._operands]
+        if self._keeps:
+            operands = [x.copy() if isinstance(x, np.ndarray) else x for x in operands]
+        found = self._kernel(*operands)
+        values = (found,) if len(self._results) == 1 else found
+        written: list[Any] = []
+        for carrier, value in zip(self._results, values, strict=True):
+            written += carrier.write(value, space)
+        self._found.pack_into(space.block, frame + self._given.size, *written)
+
+
+class Host:
+    """What one workspace's native code calls.
+
+    Attributes:
+        error: what the last kernel has raised.
+    """
+
+    def __init__(self, space: Workspace, nodes: Sequence[HostNode], layout: Layout) -> None:
+        self.error: BaseException | None = None
+        here = weakref.ref(space)  # the workspace holds this
+        number = struct.Struct("q")
+
+        def run() -> int:
+            space = here()
+            assert space is not None
+            (which,) = number.unpack_from(space.block, layout.number)
+            node = nodes[which]
+            try:
+                node.run(space, layout.frame)
+            except BaseException as error:  # noqa: BLE001 - it is raised again after the call
+                error.add_note(f"in {node.node.op.name}{at(node.node.source)}")
+                self.error = error
+                return 1
+            return 0
+
+        self._callback: Callable[[], int] = CALLBACK(run)
+        address = ctypes.cast(self._callback, ctypes.c_void_p).value
+        struct.pack_into("P", space.block, layout.callback, address)
+
+    def raised(self) -> BaseException:
+        """What was raised, once."""
+        error, self.error = self.error, None
+        assert error is not None
+        return error

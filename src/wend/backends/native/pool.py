@@ -1,0 +1,262 @@
+"""The memory that arrays live in during a call: blocks with counted references, kept for reuse.
+
+A block is 16 bytes of header (how many references there are; its class) and the elements, which
+start at multiples of 64 bytes. Blocks of one class have one size; a free one waits in its class's
+list for the next array of about that size, so that the arrays of a loop's trips use the same
+memory again and again. New blocks are cut from chunks. A call starts with all chunks unused: what
+a failed call has left needs no clearing up.
+
+    ptr  wend.take(pool, bytes)   a block with one reference; null where there is no memory
+    void wend.free(pool, ptr)     gives back a block without references
+    void wend.reset(pool)         makes all memory free
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+# Classes: by 64 bytes up to 4 KiB, from there four to a doubling
+CLASSES = 64 + 4 * 58 + 5
+_FREE = 48  # where the lists start in a pool
+POOL_BYTES = _FREE + 8 * CLASSES
+# Offsets: next free byte, end of the chunk, first chunk, this chunk, bytes in all chunks, used
+_CURSOR, _LIMIT, _FIRST, _CHUNK, _TOTAL, _USED = range(0, _FREE, 8)
+
+NAMES = ("wend.take", "wend.free", "wend.reset")
+IMPORTS = ("malloc", "memset")
+
+
+def _field(name: str, offset: int) -> str:
+    return f"  %{name} = getelementptr i8, ptr %pool, i64 {offset}\n"
+
+
+# A chunk starts with the next chunk and its size. Its blocks start 16 bytes before a multiple
+# of 64.
+LIBRARY = f"""
+declare ptr @malloc(i64)
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare i64 @llvm.umax.i64(i64, i64)
+
+define {{ i64, i64 }} @wend.class(i64 %bytes) alwaysinline {{
+  %more = add i64 %bytes, 79
+  %units = lshr i64 %more, 6
+  %small = icmp ule i64 %units, 64
+  br i1 %small, label %exact, label %coarse
+exact:
+  %a0 = insertvalue {{ i64, i64 }} poison, i64 %units, 0
+  %a1 = insertvalue {{ i64, i64 }} %a0, i64 %units, 1
+  ret {{ i64, i64 }} %a1
+coarse:
+  %less = sub i64 %units, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %less, i1 false)
+  %e = sub i64 63, %zeros
+  %shift = sub i64 %e, 2
+  %step = shl i64 1, %shift
+  %step1 = sub i64 %step, 1
+  %up = add i64 %units, %step1
+  %quarters = lshr i64 %up, %shift
+  %size = shl i64 %quarters, %shift
+  %octave = sub i64 %e, 6
+  %first = shl i64 %octave, 2
+  %c0 = add i64 %first, %quarters
+  %c1 = add i64 %c0, 60
+  %b0 = insertvalue {{ i64, i64 }} poison, i64 %c1, 0
+  %b1 = insertvalue {{ i64, i64 }} %b0, i64 %size, 1
+  ret {{ i64, i64 }} %b1
+}}
+
+define ptr @wend.take(ptr %pool, i64 %bytes) {{
+  %huge = icmp ugt i64 %bytes, {1 << 56}
+  br i1 %huge, label %fail, label %go
+fail:
+  ret ptr null
+go:
+  %pair = call {{ i64, i64 }} @wend.class(i64 %bytes)
+  %class = extractvalue {{ i64, i64 }} %pair, 0
+  %units = extractvalue {{ i64, i64 }} %pair, 1
+  %place = shl i64 %class, 3
+  %at = add i64 %place, {_FREE}
+  %list = getelementptr i8, ptr %pool, i64 %at
+  %head = load ptr, ptr %list
+  %none = icmp eq ptr %head, null
+  br i1 %none, label %cut, label %reuse
+reuse:
+  %rest = load ptr, ptr %head
+  store ptr %rest, ptr %list
+  %count0 = getelementptr i8, ptr %head, i64 -16
+  store i64 1, ptr %count0
+  ret ptr %head
+cut:
+  %size = shl i64 %units, 6
+{_field("cursor.at", _CURSOR)}{_field("limit.at", _LIMIT)}{_field("used.at", _USED)}
+  %cursor = load ptr, ptr %cursor.at
+  %limit = load ptr, ptr %limit.at
+  %end = getelementptr i8, ptr %cursor, i64 %size
+  %fits0 = icmp ule ptr %end, %limit
+  %some = icmp ne ptr %cursor, null
+  %fits = and i1 %fits0, %some
+  br i1 %fits, label %cuts, label %chunk
+chunk:
+  %got = call i1 @wend.chunk(ptr %pool, i64 %size)
+  br i1 %got, label %again, label %fail
+again:
+  %cursor2 = load ptr, ptr %cursor.at
+  br label %cuts
+cuts:
+  %block = phi ptr [ %cursor, %cut ], [ %cursor2, %again ]
+  %next = getelementptr i8, ptr %block, i64 %size
+  store ptr %next, ptr %cursor.at
+  store i64 1, ptr %used.at
+  store i64 1, ptr %block
+  %class.at = getelementptr i8, ptr %block, i64 8
+  store i64 %class, ptr %class.at
+  %data = getelementptr i8, ptr %block, i64 16
+  ret ptr %data
+}}
+
+; Go on to a chunk with so much room, the next one or a new one after this.
+define internal i1 @wend.chunk(ptr %pool, i64 %size) noinline cold {{
+{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", _TOTAL)}
+  %here = load ptr, ptr %chunk.at
+  %some = icmp ne ptr %here, null
+  %link = select i1 %some, ptr %here, ptr %first.at
+  %next = load ptr, ptr %link
+  %needed = add i64 %size, 256
+  %is = icmp ne ptr %next, null
+  br i1 %is, label %look, label %make
+look:
+  %next.size.at = getelementptr i8, ptr %next, i64 8
+  %next.size = load i64, ptr %next.size.at
+  %enough = icmp uge i64 %next.size, %needed
+  br i1 %enough, label %take, label %make
+make:
+  %total = load i64, ptr %total.at
+  %at.least = call i64 @llvm.umax.i64(i64 %total, i64 65536)
+  %small = icmp ult i64 %at.least, {1 << 26}
+  %bounded = select i1 %small, i64 %at.least, i64 {1 << 26}
+  %new.size = call i64 @llvm.umax.i64(i64 %bounded, i64 %needed)
+  %new = call ptr @malloc(i64 %new.size)
+  %null = icmp eq ptr %new, null
+  br i1 %null, label %fail, label %made
+fail:
+  ret i1 false
+made:
+  store ptr %next, ptr %new
+  %new.size.at = getelementptr i8, ptr %new, i64 8
+  store i64 %new.size, ptr %new.size.at
+  store ptr %new, ptr %link
+  %more = add i64 %total, %new.size
+  store i64 %more, ptr %total.at
+  br label %take
+take:
+  %chunk = phi ptr [ %next, %look ], [ %new, %made ]
+  store ptr %chunk, ptr %chunk.at
+  call void @wend.open(ptr %pool, ptr %chunk)
+  ret i1 true
+}}
+
+define internal void @wend.open(ptr %pool, ptr %chunk) {{
+{_field("cursor.at", _CURSOR)}{_field("limit.at", _LIMIT)}
+  %size.at = getelementptr i8, ptr %chunk, i64 8
+  %size = load i64, ptr %size.at
+  %limit = getelementptr i8, ptr %chunk, i64 %size
+  %past = getelementptr i8, ptr %chunk, i64 95
+  %aligned = call ptr @llvm.ptrmask.p0.i64(ptr %past, i64 -64)
+  %cursor = getelementptr i8, ptr %aligned, i64 -16
+  store ptr %cursor, ptr %cursor.at
+  store ptr %limit, ptr %limit.at
+  ret void
+}}
+
+define void @wend.free(ptr %pool, ptr %data) {{
+  %class.at = getelementptr i8, ptr %data, i64 -8
+  %class = load i64, ptr %class.at
+  %place = shl i64 %class, 3
+  %at = add i64 %place, {_FREE}
+  %list = getelementptr i8, ptr %pool, i64 %at
+  %head = load ptr, ptr %list
+  store ptr %head, ptr %data
+  store ptr %data, ptr %list
+  ret void
+}}
+
+define void @wend.reset(ptr %pool) {{
+{_field("used.at", _USED)}{_field("free.at", _FREE)}{_field("cursor.at", _CURSOR)}
+{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}
+  %used = load i64, ptr %used.at
+  %clean = icmp eq i64 %used, 0
+  br i1 %clean, label %done, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %free.at, i8 0, i64 {8 * CLASSES}, i1 false)
+  store i64 0, ptr %used.at
+  %first = load ptr, ptr %first.at
+  store ptr %first, ptr %chunk.at
+  call void @wend.open(ptr %pool, ptr %first)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+# Pasted in front of a module that uses the pool
+INLINE = """
+declare double @wend.sum.f64(ptr readonly, i64) nounwind willreturn memory(argmem: read)
+declare float @wend.sum.f32(ptr readonly, i64) nounwind willreturn memory(argmem: read)
+declare noalias ptr @wend.take(ptr, i64)
+declare void @wend.free(ptr, ptr)
+declare void @wend.reset(ptr)
+
+define internal void @wend.retain(ptr %data) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %add
+add:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %more = add i64 %count, 1
+  store i64 %more, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define internal void @wend.release(ptr %pool, ptr %data) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %sub
+sub:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %less = sub i64 %count, 1
+  store i64 %less, ptr %at
+  %last = icmp eq i64 %less, 0
+  br i1 %last, label %free, label %done
+free:
+  call void @wend.free(ptr %pool, ptr %data)
+  br label %done
+done:
+  ret void
+}
+"""
+
+
+class Pool:
+    """A pool's memory: its lists, and the chunks that they lead to."""
+
+    def __init__(self) -> None:
+        process = ctypes.CDLL(None)
+        self._free = process.free
+        self._free.argtypes = [ctypes.c_void_p]
+        self._memory = (ctypes.c_int64 * (POOL_BYTES // 8))()
+        self.address = ctypes.addressof(self._memory)
+
+    def __len__(self) -> int:
+        """How many bytes its chunks hold."""
+        return self._memory[_TOTAL // 8]
+
+    def release(self) -> None:
+        """Give all chunks back to the system."""
+        chunk = self._memory[_FIRST // 8]
+        while chunk:
+            following = ctypes.c_int64.from_address(chunk).value
+            self._free(chunk)
+            chunk = following
+        ctypes.memset(self.address, 0, POOL_BYTES)

@@ -1,0 +1,85 @@
+"""Arithmetic on sizes while code is written: what is known is computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wend.backends.native.writer import Writer
+
+
+@dataclass(slots=True)
+class Sizes:
+    """Writes arithmetic of sizes and positions: i64, literals where they are known."""
+
+    w: Writer
+
+    def add(self, x: str, y: str) -> str:
+        if known(x) and known(y):
+            return str(int(x) + int(y))
+        if "0" in (x, y):
+            return y if x == "0" else x
+        return self.w.define(f"add i64 {x}, {y}")
+
+    def sub(self, x: str, y: str) -> str:
+        if known(x) and known(y):
+            return str(int(x) - int(y))
+        return x if y == "0" else self.w.define(f"sub i64 {x}, {y}")
+
+    def mul(self, x: str, y: str) -> str:
+        if known(x) and known(y):
+            return str(int(x) * int(y))
+        if "0" in (x, y):
+            return "0"
+        if "1" in (x, y):
+            return y if x == "1" else x
+        return self.w.define(f"mul i64 {x}, {y}")
+
+    def div(self, x: str, y: str) -> str:
+        """A quotient of sizes, rounded down."""
+        if known(x) and known(y):
+            return str(int(x) // int(y))
+        return x if y == "1" else self.w.define(f"udiv i64 {x}, {y}")
+
+    def product(self, sizes: Iterable[str]) -> str:
+        total = "1"
+        for size in sizes:
+            total = self.mul(total, size)
+        return total
+
+    def strides(self, dims: Iterable[str]) -> list[str]:
+        """How far apart neighbours along each axis lie, in elements, in C order."""
+        found, step = [], "1"
+        for size in reversed(list(dims)):
+            found.append(step)
+            step = self.mul(step, size)
+        return found[::-1]
+
+    def least(self, x: str, y: str) -> str:
+        if known(x) and known(y):
+            return str(min(int(x), int(y)))
+        return self.w.define(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
+
+    def most(self, x: str, y: str) -> str:
+        if known(x) and known(y):
+            return str(max(int(x), int(y)))
+        return self.w.define(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
+
+    def equal(self, x: str, y: str) -> str:
+        """Whether two are equal: an i1."""
+        if x == y or (known(x) and known(y)):
+            return "true" if x == y else "false"
+        return self.w.define(f"icmp eq i64 {x}, {y}")
+
+    def both(self, x: str, y: str) -> str:
+        """Two flags, and-ed."""
+        if "false" in (x, y):
+            return "false"
+        if "true" in (x, y):
+            return y if x == "true" else x
+        return self.w.define(f"and i1 {x}, {y}")
+
+
+def known(size: str) -> bool:
+    """Whether it is a literal."""
+    return not size.startswith("%")

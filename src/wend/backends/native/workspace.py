@@ -1,0 +1,105 @@
+"""The memory of one call at a time: the block, arenas and pool, which stay warm between calls."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from wend.backends.native.arenas import ARENA_BYTES
+from wend.backends.native.pool import Pool
+from wend.backends.native.program import Layout
+from wend.backends.native.slots import SLOT_BYTES
+
+# Arenas and pool are kept for the next call unless they are larger together.
+KEPT_BYTES = 1 << 27
+
+_process = ctypes.CDLL(None)
+_free, _realloc = _process.free, _process.realloc
+_free.argtypes = [ctypes.c_void_p]
+_realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+_ARENA = struct.Struct("Pqq")
+
+
+class Caller(Protocol):
+    """Keeps what kernels raise that native code has called."""
+
+    error: BaseException | None
+
+    def raised(self) -> BaseException:
+        """What was raised, once."""
+        ...
+
+
+class Workspace:
+    """The memory of one call at a time."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        strides: Sequence[int],
+        take: Callable[[int, int], int | None] | None,
+    ) -> None:
+        self.block = ctypes.create_string_buffer(max(layout.size, 1))
+        self.address = ctypes.addressof(self.block)
+        self._layout, self._strides, self._take = layout, strides, take
+        self._free = _free  # also there when the interpreter shuts down
+        self.host: Caller | None = None  # what native code calls, where it calls
+        self.pool = Pool() if take is not None else None
+        if self.pool is not None:
+            struct.pack_into("P", self.block, layout.pool, self.pool.address)
+
+    # What `marshal` asks for
+    def take(self, size: int) -> int:
+        assert self._take is not None and self.pool is not None
+        address = self._take(self.pool.address, size)
+        if address is None:
+            raise MemoryError(f"no memory for {size} bytes")
+        return address
+
+    def record(self, number: int, stride: int, index: int) -> int:
+        data, _, _ = self._arena(number)
+        return data + index * stride * SLOT_BYTES
+
+    def extend(self, number: int, stride: int, count: int) -> int:
+        data, room, fill = self._arena(number)
+        if fill + count > room:
+            room = max(2 * room, fill + count, 64)
+            moved = _realloc(data, room * stride * SLOT_BYTES)
+            if moved is None:
+                raise MemoryError("no memory for the records of a loop")
+            data = moved
+        _ARENA.pack_into(self.block, self._place(number), data, room, fill + count)
+        return fill
+
+    def trim(self) -> None:
+        """Give memory back to the system where it is much."""
+        if self.arena_bytes() > KEPT_BYTES:
+            self.release()
+        if self.pool is not None and len(self.pool) > KEPT_BYTES:
+            self.pool.release()
+
+    def arena_bytes(self) -> int:
+        """How much memory the arenas hold."""
+        arenas = enumerate(self._strides)
+        return sum(self._arena(number)[1] * stride for number, stride in arenas)
+
+    def release(self) -> None:
+        """Give all arenas back to the system."""
+        for number in range(len(self._strides)):
+            data = self._arena(number)[0]
+            _ARENA.pack_into(self.block, self._place(number), 0, 0, 0)
+            self._free(data)
+
+    def __del__(self) -> None:
+        self.release()
+        if self.pool is not None:
+            self.pool.release()
+
+    def _place(self, number: int) -> int:
+        return self._layout.arenas + ARENA_BYTES * number
+
+    def _arena(self, number: int) -> tuple[int, int, int]:
+        data, room, fill = _ARENA.unpack_from(self.block, self._place(number))
+        return data, room, fill

@@ -1,0 +1,109 @@
+"""Operations without native code: their kernels run, and what they raise arrives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from wend.base.errors import AssertionFailed
+
+
+def native(fun: Callable[..., Any]) -> Any:
+    return wend.function(fun, backend="native")
+
+
+def test_printing_in_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    @native
+    def fun(x: Any) -> Any:
+        i = 0
+        while i < 3:
+            wend.print(i, x)
+            x, i = x * 2.0, i + 1
+        return x
+
+    np.testing.assert_array_equal(fun(np.ones(2)), [8.0, 8.0])
+    assert capsys.readouterr().out == "0 [1. 1.]\n1 [2. 2.]\n2 [4. 4.]\n"
+
+
+def notes(error: BaseException) -> str:
+    return "\n".join(error.__notes__)
+
+
+def test_a_failing_assertion_names_the_line() -> None:
+    @native
+    def fun(x: Any) -> Any:
+        while wnp.sum(x) < 100.0:
+            x = x * 2.0
+            wend.assert_(wnp.sum(x) < 20.0, "too much: {}", wnp.sum(x))
+        return x
+
+    with pytest.raises(AssertionFailed, match=r"too much: 24\.0") as caught:
+        fun(np.ones(3))
+    assert "in assert at test_host.py:" in notes(caught.value)
+    with pytest.raises(AssertionFailed, match=r"too much: 20\.0"):
+        fun(np.full(2, 5.0))
+
+
+def test_a_kernel_that_fails() -> None:
+    @native
+    def fun(a: Any, n: Any) -> Any:
+        return wend.fori_loop(0, n, lambda i, a: wnp.linalg.inv(a) - 0.5 * wnp.eye(2), a)
+
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        fun(np.eye(2) * 2.0, 9)
+    assert " at test_host.py:" in notes(caught.value)
+    np.testing.assert_array_equal(fun(np.eye(2) * 2.0, 0), np.eye(2) * 2.0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_positions_out_of_range(backend: str) -> None:
+    @wend.function(backend=backend)
+    def fun(x: Any, n: Any) -> Any:
+        return wend.fori_loop(0, n, lambda i, total: total + x[i], 0.0)
+
+    assert fun(np.arange(4.0), 4) == 6.0
+    message = "index 4 is out of bounds for axis 0 with size 4"
+    with pytest.raises(IndexError, match=message) as caught:
+        fun(np.arange(4.0), 9)
+    assert "in gather at test_host.py:" in notes(caught.value)
+
+
+def test_what_runs_in_python_can_be_listed() -> None:
+    run = native(lambda x: wnp.linalg.det(x) * 2.0).get_concrete_function(np.eye(2))
+    found = run.executable("native").host_nodes  # type: ignore[attr-defined]
+    assert [node.op.name for node in found] == ["det"]
+
+
+def test_explain_tells_what_runs_in_python() -> None:
+    fun = native(lambda x: wnp.linalg.det(x) * 2.0)
+    fun(np.eye(2))
+    assert "runs in Python: det at test_host.py:" in fun.explain()
+
+
+def test_two_threads() -> None:
+    @native
+    def fun(x: Any) -> Any:
+        return wend.fori_loop(0, 5, lambda i, x: wnp.sort(x * 1.5)[::-1], x)
+
+    points = [np.arange(4.0) + k for k in range(20)]
+    expected = [fun(x) for x in points]
+    found: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        found[number] = [[fun(x) for x in points] for _ in range(5)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    for runs in found.values():
+        for run in runs:
+            np.testing.assert_array_equal(run, expected)
