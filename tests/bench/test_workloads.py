@@ -47,6 +47,7 @@ def test_c(source):
         if (name, measure) in WARM:
             _, off = answer(name, "c" if source == name else "c-fast", measure)
             assert off < 1e-10
+    assert np.nextafter(0.0, 1.0) * 1.0 > 0.0  # subnormals are still there
 
 
 @pytest.mark.parametrize("name", [name for name, measure in WARM if measure == GRADIENT])
