@@ -23,7 +23,6 @@ from wend.base.errors import (
     ConcreteValueError,
     NotDifferentiableError,
     TypeMismatchError,
-    UnsupportedError,
     WendError,
 )
 from wend.testing import check_grads
@@ -501,12 +500,36 @@ def py_function_assigns() -> None:
     wend.function(lambda x: wend.py_function(counted, SCALAR, x) * v)(2.0)
 
 
-@mistake
-def py_function_native() -> None:
-    fun = wend.function(lambda x: wend.py_function(cube, SCALAR, x), backend="native")
-    with pytest.raises(UnsupportedError) as caught:
-        fun(2.0)
-    raise caught.value
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_in_compiled_loops(backend: str) -> None:
+    """Calls of Python, stores and prints in one loop, in order; the gradient through it."""
+    told: list[float] = []
+    v = wend.Variable(0.0)
+
+    def noted(x: Any) -> Any:
+        told.append(float(wend.stop_gradient(x)))
+        return x * x
+
+    def fun(x: Any, n: Any) -> Any:
+        i = 0
+        while i < n:
+            x = wend.py_function(noted, SCALAR, x) * 0.5
+            v.assign_add(1.0)
+            wend.assert_(v.value < 3.0, "no more than two")
+            i += 1
+        return x
+
+    compiled = wend.function(fun, backend=backend)
+    assert compiled(2.0, 2) == 2.0
+    assert (told, v.value) == ([2.0, 2.0], 2.0)
+    v.assign(0.0)
+    assert wend.grad(compiled)(2.0, 2) == 4.0
+    assert wend.grad(compiled)(2.0, 0) == 1.0
+    v.assign(1.0)
+    with pytest.raises(AssertionError, match="no more than two"):
+        compiled(2.0, 3)
+    assert v.value == 3.0
+    assert told[-2:] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -13,7 +13,7 @@ from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Explicit, Op
 from wend.ir.types import TensorType, accepts
-from wend.ops.effects import assert_
+from wend.ops import effects
 from wend.runtime.place import Place
 
 
@@ -53,4 +53,4 @@ def is_store(value: Value) -> bool:
 
 def can_run_again(graph: Graph) -> bool:
     """Whether a graph, run again from its start, does nothing but assign, or fail as before."""
-    return all(n.op.effect is not Effect.WORLD or n.op is assert_ for n in graph.walk())
+    return all(n.op.effect is not Effect.WORLD or n.op is effects.assert_ for n in graph.walk())

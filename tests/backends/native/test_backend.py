@@ -303,7 +303,7 @@ def loop(x: Any) -> Any:
 
 
 def test_results_are_numpy_scalars() -> None:
-    fun = wend.function(lambda x, n, b: (x + 1.0, n + 1, ~b), backend="native")
+    fun = wend.function(lambda x, n, b: (x + 1.0, n + 1, np.logical_not(b)), backend="native")
     found = fun(np.array(1.0), np.int64(2), True)
     assert [type(value) for value in found] == [np.float64, np.int64, np.bool_]
     assert found == (2.0, 3, False)

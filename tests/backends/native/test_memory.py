@@ -63,7 +63,7 @@ def test_an_element_is_changed_in_place() -> None:
 def test_another_reference_keeps_what_it_was() -> None:
     @native
     def fun(x: Any, n: Any) -> Any:
-        old = x
+        old = wnp.copy(x)
         i = 0
         while i < n:
             old = wnp.copy(x)

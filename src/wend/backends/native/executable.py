@@ -69,6 +69,7 @@ class NativeExecutable:
             # What was read lies in memory of the next call.
             return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
         finally:
+            space.objects.clear()
             if not self._is_kept:
                 space.trim()
             self._idle.append(space)

@@ -25,7 +25,7 @@ from wend.backends.native.slots import (
 )
 from wend.base.zero import ZERO
 from wend.ir.dtypes import short
-from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
+from wend.ir.types import HostType, ListType, MaybeType, Symbol, TensorType, Type
 from wend.runtime.sequence import Sequence
 
 # How struct packs what is in a slot
@@ -57,6 +57,11 @@ class Memory(Protocol):
 
     def extend(self, number: int, stride: int, count: int) -> int:
         """Make new records at the end of an arena; return the first one's number."""
+        ...
+
+    @property
+    def objects(self) -> list[Any]:
+        """Python's objects that native code hands on by number, until the call is over."""
         ...
 
 
@@ -118,6 +123,8 @@ def _reader(type: Type, place: Place | None) -> Callable[[Iterator[Any], Memory]
         case ListType():
             assert place is not None
             return _list_reader(place)
+        case HostType():
+            return lambda slots, memory: memory.objects[next(slots)]
     return lambda slots, memory: None
 
 
@@ -174,7 +181,14 @@ def _writer(type: Type, place: Place | None) -> Callable[[Any, Memory], tuple[An
         case ListType():
             assert place is not None
             return _list_writer(place)
+        case HostType():
+            return _write_object
     return lambda x, memory: ()
+
+
+def _write_object(x: Any, memory: Memory) -> tuple[int]:
+    memory.objects.append(x)
+    return (len(memory.objects) - 1,)
 
 
 def _array_writer(type: TensorType) -> Callable[[Any, Memory], tuple[Any, ...]]:

@@ -15,6 +15,7 @@ from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
 from wend.ir.graph import Node
 from wend.ir.types import (
+    HostType,
     ListType,
     MaybeType,
     Symbol,
@@ -69,6 +70,8 @@ def registers(type: Type) -> tuple[str, ...]:
             return ("i1", *registers(inner))
         case TokenType():
             return ()
+        case HostType():
+            return ("i64",)  # which of the objects that Python keeps for the call
     raise UnknownTypeError(str(type))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from wend.backends.native.arenas import ARENA_BYTES
 from wend.backends.native.pool import Pool
@@ -45,6 +45,7 @@ class Workspace:
         self.address = ctypes.addressof(self.block)
         self._layout, self._strides, self._take = layout, strides, take
         self._free = _free  # also there when the interpreter shuts down
+        self.objects: list[Any] = []
         self.host: Caller | None = None  # what native code calls, where it calls
         self.pool = Pool() if take is not None else None
         if self.pool is not None:
