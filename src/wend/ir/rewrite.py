@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
@@ -53,6 +53,26 @@ def rename_dims(dims: dict[Symbol, Dim], old: Iterable[Value], new: Iterable[Val
     for before, after in zip(old, new, strict=True):
         pairs = zip(symbols(before.type), symbols(after.type), strict=True)
         dims.update((mine, theirs) for mine, theirs in pairs if mine != theirs)
+
+
+# Puts what stands for a node at the end of the nodes so far, and gives its results.
+Put: TypeAlias = Callable[[list[Node], Node, list[Value]], Sequence[Value]]
+
+
+def with_nodes(graph: Graph, put: Put) -> Graph:
+    """The graph with something in place of each node.
+
+    Args:
+        graph: what is copied.
+        put: is given the nodes so far, a node of the graph, and its operands as they are now.
+    """
+    mapping: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        operands = [mapping.get(value, value) for value in node.operands]
+        mapping.update(zip(node.results, put(nodes, node, operands), strict=True))
+    results = tuple(mapping.get(value, value) for value in graph.results)
+    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
 
 
 def copy_nodes(

@@ -13,7 +13,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, shaping
 from wend.ops.build import Build
@@ -26,12 +26,12 @@ Rule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
 def algebra(graph: Graph) -> Graph:
     """Replace nodes by simpler ones of equal value, in regions too."""
     b = Build(graph.name)
-    mapping: dict[Value, Value] = {}
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
-        mapping.update(zip(node.results, _simplified(b, node, operands), strict=True))
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        b.nodes = nodes
+        return _simplified(b, node, operands)
+
+    return with_nodes(graph, put)
 
 
 def _simplified(b: Build, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, rename_attr, rename_dims
+from wend.ir.rewrite import copy_node, rename_attr, rename_dims, with_nodes
 from wend.ir.types import Dim, Symbol
 from wend.ops import lists
 
 
 def cse(graph: Graph) -> Graph:
     """Merge equal nodes, region by region."""
-    mapping: dict[Value, Value] = {}
     seen: dict[Hashable, Node] = {}
     dims: dict[Symbol, Dim] = {}  # sizes that turn out to be one
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         key = _key(node, operands, dims)
         if key is not None and key in seen:
-            mapping.update(zip(node.results, seen[key].results, strict=True))
             rename_dims(dims, node.results, seen[key].results)
-            continue
-        regions = [cse(region) for region in node.regions]
-        copy = copy_node(node, operands, regions, dims)
-        mapping.update(zip(node.results, copy.results, strict=True))
+            return seen[key].results
+        copy = copy_node(node, operands, [cse(region) for region in node.regions], dims)
         nodes.append(copy)
         if key is not None:
             seen[key] = copy
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+        return copy.results
+
+    return with_nodes(graph, put)
 
 
 def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
-from wend.ir.rewrite import copy_node, inline
+from wend.ir.rewrite import copy_node, inline, with_nodes
 from wend.ir.types import MaybeType, TensorType
 from wend.ops import creating
 from wend.ops.build import Build
@@ -19,12 +21,12 @@ from wend.ops.shapes import size_of
 def fold(graph: Graph) -> Graph:
     """Compute what depends on constants alone, where the result is small."""
     b = Build(graph.name)
-    mapping: dict[Value, Value] = {}
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
-        mapping.update(zip(node.results, _folded(b, node, operands), strict=True))
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        b.nodes = nodes
+        return _folded(b, node, operands)
+
+    return with_nodes(graph, put)
 
 
 def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:

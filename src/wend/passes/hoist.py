@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, copy_nodes, lift
+from wend.ir.rewrite import copy_node, copy_nodes, lift, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, reducing, shaping
 from wend.ops.control import WhileParts, while_
@@ -32,18 +32,16 @@ _UNSAFE = {elementwise.pow, shaping.narrow}  # negative integer powers; position
 
 def hoist(graph: Graph) -> Graph:
     """Move loop invariants out, of inner loops first."""
-    mapping: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = copy_node(node, operands, [hoist(region) for region in node.regions])
         if copy.op is while_:
             moved, copy = _without_invariants(copy)
             nodes += moved
         nodes.append(copy)
-        mapping.update(zip(node.results, copy.results, strict=True))
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+        return copy.results
+
+    return with_nodes(graph, put)
 
 
 def _without_invariants(loop: Node) -> tuple[list[Node], Node]:

@@ -7,8 +7,10 @@ with its second run, the two would be merged, and what was not to be kept would 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, inline, rename_dims
+from wend.ir.rewrite import copy_node, inline, rename_dims, with_nodes
 from wend.ir.types import Dim, Symbol
 from wend.ops.control import call
 from wend.ops.custom import RULED
@@ -16,22 +18,18 @@ from wend.ops.custom import RULED
 
 def inline_calls(graph: Graph) -> Graph:
     """Replace calls by what they call, in regions too."""
-    mapping: dict[Value, Value] = {}
     dims: dict[Symbol, Dim] = {}  # sizes that only the calls knew, as they are called here
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         if node.op in _INLINED and not node.attrs.get("recompute"):
             results = inline(inline_calls(node.regions[0]), operands, nodes)
             rename_dims(dims, node.results, results)
-        else:
-            regions = [inline_calls(region) for region in node.regions]
-            copy = copy_node(node, operands, regions, dims)
-            nodes.append(copy)
-            results = copy.results
-        mapping.update(zip(node.results, results, strict=True))
-    new_results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), new_results, graph.captures)
+            return results
+        regions = [inline_calls(region) for region in node.regions]
+        nodes.append(copy_node(node, operands, regions, dims))
+        return nodes[-1].results
+
+    return with_nodes(graph, put)
 
 
 # The first region of each is what it calls.

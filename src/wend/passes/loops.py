@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, keep_names
+from wend.ir.rewrite import copy_node, keep_names, with_nodes
 from wend.ops.control import WhileParts, while_
 
 
 def canonical_loops(graph: Graph) -> Graph:
     """Make invariants of unchanged carries, inner loops first."""
-    mapping: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
-        regions = [canonical_loops(region) for region in node.regions]
-        copy = copy_node(node, operands, regions)
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        copy = copy_node(node, operands, [canonical_loops(region) for region in node.regions])
         results: tuple[Value, ...] = copy.results
         if node.op is while_:
             copy, results = _without_unchanged(copy)
         nodes.append(copy)
-        mapping.update(zip(node.results, results, strict=True))
-    new_results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), new_results, graph.captures)
+        return results
+
+    return with_nodes(graph, put)
 
 
 def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import to_text
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, with_nodes
 from wend.ops.control import call
 
 
@@ -46,24 +47,18 @@ class _Sharing:
         return self.done[graph]
 
     def _rewritten(self, graph: Graph) -> Graph:
-        mapping: dict[Value, Value] = {}
-        nodes: list[Node] = []
-        for node in graph.nodes:
+        def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
             regions = [self.graph(region) for region in node.regions]
             if node.op is call:
                 regions = [self._one_of_equals(region) for region in regions]
-            operands = [mapping.get(value, value) for value in node.operands]
             is_same = all(new is old for new, old in zip(regions, node.regions, strict=True))
-            if is_same and operands == [*node.operands]:
-                nodes.append(node)
-                continue
-            copy = copy_node(node, operands, regions)
-            mapping.update(zip(node.results, copy.results, strict=True))
-            nodes.append(copy)
-        if all(new is old for new, old in zip(nodes, graph.nodes, strict=True)):
-            return graph
-        results = tuple(mapping.get(value, value) for value in graph.results)
-        return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+            is_same = is_same and operands == [*node.operands]
+            nodes.append(node if is_same else copy_node(node, operands, regions))
+            return nodes[-1].results
+
+        new = with_nodes(graph, put)
+        is_same = all(a is b for a, b in zip(new.nodes, graph.nodes, strict=True))
+        return graph if is_same else new
 
     def _one_of_equals(self, callee: Graph) -> Graph:
         if callee in self.names:

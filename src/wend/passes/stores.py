@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, with_nodes
 from wend.ops.state import store
 from wend.runtime.place import Place
 
@@ -14,35 +14,28 @@ def without_stores(graph: Graph) -> Graph:
     """Put what is stored in place of every store, in regions too."""
     if not any(node.op is store for node in graph.walk()):
         return graph
-    mapping: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         if node.op is store:
-            mapping[node.results[0]] = operands[1]
-            continue
-        copy = copy_node(node, operands, [without_stores(region) for region in node.regions])
-        nodes.append(copy)
-        mapping.update(zip(node.results, copy.results, strict=True))
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+            return [operands[1]]
+        nodes.append(copy_node(node, operands, [without_stores(r) for r in node.regions]))
+        return nodes[-1].results
+
+    return with_nodes(graph, put)
 
 
 def with_places(graph: Graph, places: Mapping[Place, Place]) -> Graph:
     """Let stores be to other variables, in regions too."""
     if not any(node.attrs.get("variable") in places for node in graph.walk() if node.op is store):
         return graph
-    mapping: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = [mapping.get(v, v) for v in node.operands]
+
+    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         regions = [with_places(region, places) for region in node.regions]
         attrs = dict(node.attrs)
         if node.op is store:
             attrs["variable"] = places.get(attrs["variable"], attrs["variable"])
         types = [result.type for result in node.results]
-        copy = Node(node.op, operands, attrs, regions, types, node.source)
-        nodes.append(copy)
-        mapping.update(zip(node.results, copy.results, strict=True))
-    results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+        nodes.append(Node(node.op, operands, attrs, regions, types, node.source))
+        return nodes[-1].results
+
+    return with_nodes(graph, put)
