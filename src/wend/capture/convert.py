@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
-from wend.capture import passing
+from wend.capture import choices, passing, patterns
 from wend.capture.assignments import (
     change_attribute,
     change_item,
@@ -211,6 +211,8 @@ def call(fun: Any) -> Any:
 
 
 def _called(fun: Any) -> Any:
+    if choices.are_there() and (owner := changed_by(fun)) is not None:
+        choices.check_change(owner)
     exchanged = replaced(fun)
     if takes_functions(fun):
         return functools.partial(_with_functions, exchanged)
@@ -318,6 +320,7 @@ _RUNTIME = types.SimpleNamespace(
     compare=compare,
     context=context,
     decided=decided,
+    decomposed=patterns.decomposed,
     filtered=filtered,
     for_=for_,
     get_item=get_item,
@@ -326,10 +329,13 @@ _RUNTIME = types.SimpleNamespace(
     if_expression=if_expression,
     if_return=if_return,
     in_place=in_place,
+    is_of_class=patterns.is_of_class,
     is_perhaps=is_perhaps,
+    is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
     known=known_bound,
     made=passing.made,
+    matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
     returned=read,

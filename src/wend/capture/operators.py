@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.capture import passing
 from wend.capture.branches import if_value
 from wend.capture.iterables import TracedRange
 from wend.capture.state import State
@@ -51,7 +52,7 @@ def _in(item: Any, holder: Any) -> Any:
     if not isinstance(holder, _HOLDERS) or not (
         isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
     ):
-        return item in holder
+        return item in passing.taken_from(holder)
     found: Any = False
     for own in holder:
         is_own = own is item or own == item

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
+from wend.capture import choices
 from wend.capture.containers import changed_by, contents, fill, is_changing, is_container
 from wend.eager.dispatch import Staged
 from wend.trace.known_array import KnownArray
@@ -209,10 +210,15 @@ def is_set_by_code(owner: Any, name: str) -> bool:
 
 
 def touch_contents(container: Callable[[], Any], label: str) -> None:
-    """Say that the contents of a container are about to change, if it is one."""
-    if _logs.get():
+    """Say that the contents of a container are about to change, if it is one.
+
+    Raises:
+        AliasError: which container it is, only the run tells, and somebody else holds one.
+    """
+    if _logs.get() or choices.are_there():
         found = read(container)
         if is_container(found):
+            choices.check_change(found, "" if label.startswith("a ") else label.removesuffix("."))
             touch(Contents(label, found, bound_by(container, label)))
             for inner in trees.flatten(found)[0]:
                 if is_container(inner):
@@ -233,12 +239,13 @@ def touch_arrays(value: Any, label: str) -> None:
 
 def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Say that the container is about to change whose method is called."""
-    if not _logs.get():
+    if not _logs.get() and not choices.are_there():
         return
     owner = changed_by(method)
     if owner is None and arguments and is_changing(method):
         owner = arguments[0]
     if is_container(owner):
+        choices.check_change(owner)
         touch(Contents(f"a {type(owner).__name__}", owner))
 
 
