@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
-from wend.capture import choices, passing, patterns
+from wend.capture import choices, passing, patterns, texts
 from wend.capture.assignments import (
     change_attribute,
     change_item,
@@ -338,6 +338,7 @@ _RUNTIME = types.SimpleNamespace(
     matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
+    remainder=texts.remainder,
     returned=read,
     set_attribute=set_attribute,
     set_item=set_item,

@@ -20,6 +20,7 @@ from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.trace import effects
+from wend.trace.shown_text import ShownText
 
 Thunk = Callable[[], Any]
 
@@ -52,6 +53,8 @@ def _in(item: Any, holder: Any) -> Any:
     if not isinstance(holder, _HOLDERS) or not (
         isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
     ):
+        if isinstance(item, ShownText):
+            raise item.looked_at()
         return item in passing.taken_from(holder)
     found: Any = False
     for own in holder:

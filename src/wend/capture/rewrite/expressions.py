@@ -92,6 +92,12 @@ class Expressions(Transformer):
         self.generic_visit(node)
         return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Mod) or _is_number(node.left) or _is_number(node.right):
+            return node
+        return ast.copy_location(runtime("remainder", node.left, node.right), node)
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         holds, fails = self.scope.surely_bound(node.test)
         test = self.rewritten(node.test)
@@ -189,6 +195,10 @@ class Expressions(Transformer):
             return node
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
+
+
+def _is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float, complex))
 
 
 def _gone_through(value: ast.expr) -> ast.expr:
