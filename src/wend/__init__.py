@@ -30,6 +30,7 @@ from wend.function.jacobian import jacrev as jacrev
 from wend.function.linear_part import linearize as linearize
 from wend.function.pullback import vjp as vjp
 from wend.function.pushforward import jvp as jvp
+from wend.function.py_function import py_function as py_function
 from wend.function.spec import TensorSpec as TensorSpec
 from wend.numpy.elementwise import stop_gradient as stop_gradient
 from wend.trace.branches import cond as cond

@@ -58,3 +58,25 @@ def test_the_net_learns() -> None:
     assert value < 0.2
     right = (module["scores"](weights, images).argmax(axis=1) == digits).mean()
     assert right > 0.98
+
+
+@pytest.mark.parametrize("environment", ["CartPole", "HostCartPole"])
+def test_the_agent_with_a_memory_learns(environment: str) -> None:
+    module = load("reinforce")
+    world = module[environment](1)
+    agent = module["Agent"](world)
+    lengths = module["train"](agent, 120)
+    assert np.mean(lengths[-20:]) > 3 * np.mean(lengths[:20])
+    assert agent.learn.trace_count == 1
+    assert getattr(world, "steps", sum(lengths)) == sum(lengths)  # each step once
+
+
+@pytest.mark.parametrize("environment", ["CartPole", "HostCartPole"])
+def test_the_agent_learns_what_plain_python_learns(environment: str) -> None:
+    module = load("reinforce")
+    compiled, plain = (module["Agent"](module[environment](2)) for _ in range(2))
+    with wend.config(eager=True):
+        expected = module["train"](plain, 3)
+    assert module["train"](compiled, 3) == expected
+    for name, weights in compiled.weights.items():
+        np.testing.assert_allclose(weights.value, plain.weights[name].value, rtol=1e-9, atol=1e-12)

@@ -15,7 +15,15 @@ from wend.backends.numpy.backend import BACKEND
 from wend.base.zero import ZERO
 from wend.ir import TABLE, Graph, Op, Symbol, TensorType, parse, to_text, verify
 from wend.ir.rewrite import inline
-from wend.ir.types import ListType, MaybeType, Type, is_differentiable, substitute, without_maybe
+from wend.ir.types import (
+    HOST,
+    ListType,
+    MaybeType,
+    Type,
+    is_differentiable,
+    substitute,
+    without_maybe,
+)
 from wend.ops.build import Build
 from wend.runtime.sequence import Sequence as Items
 
@@ -112,7 +120,7 @@ def has_type(x: Any, type: Type) -> bool:
     if isinstance(type, ListType):
         return isinstance(x, Items) and all(has_type(item, type.element) for item in x.items())
     if not isinstance(type, TensorType):
-        return x is None
+        return (x is None) != (type == HOST)
     if not isinstance(x, (np.ndarray, np.generic)) or x.dtype != type.dtype:
         return False
     if type.shape is None:
@@ -187,7 +195,7 @@ def paired(u: Any, v: Any) -> tuple[float, float]:
 def assert_same(
     found: Any, expected: Any, *, exact: bool = True, tol: float | None = None, role: str = ""
 ) -> None:
-    """Equal in dtype, shape and value; NaN is NaN, −0 is not 0.
+    """Equal in dtype, shape and value; NaN is NaN, −0 is not 0; anything is `...`.
 
     `exact` False: but for rounding; `tol`: but for that much.
     """
@@ -196,6 +204,8 @@ def assert_same(
         assert len(found) == len(expected), role
         for a, b in zip(found, expected, strict=True):
             assert_same(a, b, exact=exact, tol=tol, role=role)
+        return
+    if expected is ...:
         return
     if expected is None or expected is ZERO:
         assert found is expected, role

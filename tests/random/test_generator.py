@@ -145,3 +145,58 @@ def test_importing_wend_does_not_import_it() -> None:
         "wend.random.normal(wend.random.key(0)); assert not hasattr(wend, 'randomness')"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def drawn_in_all_ways(rng: Generator, x: Any, n: Any) -> Any:
+    """Draws in functions called in loops and branches, that draw in loops and branches."""
+
+    def step(x: Any, k: Any) -> Any:
+        noise = rng.normal()
+        if noise > 0.5:
+            return x * rng.uniform(0.5, 1.0)
+        while rng.random() < 0.4:
+            x = x + rng.exponential() * k
+        return x + noise
+
+    inner = wend.function(step)
+    for k in range(n):
+        x = inner(x, k) if k % 2 == 0 else step(x, k)
+        if rng.random() < 0.1:
+            break
+    return wend.while_loop(lambda x: rng.random() < 0.7, lambda x: x + rng.normal(), x)
+
+
+@pytest.mark.parametrize("n", [0, 1, 12])
+def test_the_stream_is_one_in_every_mode(n: int) -> None:
+    plain = Generator(11)
+    expected = drawn_in_all_ways(plain, 1.0, n)
+    runs = {
+        "function": lambda rng: wend.function(lambda x, n: drawn_in_all_ways(rng, x, n))(1.0, n),
+        "grad": lambda rng: wend.value_and_grad(lambda x: drawn_in_all_ways(rng, x, n))(1.0)[0],
+        "vjp": lambda rng: wend.vjp(lambda x: drawn_in_all_ways(rng, x, n), 1.0)[0],
+        "jvp": lambda rng: wend.jvp(lambda x: drawn_in_all_ways(rng, x, n), (1.0,), (1.0,))[0],
+    }
+    for name, run in runs.items():
+        for eager in (False, True):
+            rng = Generator(11)
+            with wend.config(eager=eager):
+                assert run(rng) == expected, (name, eager)
+            assert np.array_equal(rng.state.value, plain.state.value), (name, eager)
+
+
+def test_a_host_call_goes_on_drawing() -> None:
+    """Of a generator of its own: one that the function around it uses is refused."""
+    plain, drawn, other = Generator(12), Generator(12), Generator(13)
+
+    @wend.function
+    def fun(n: Any) -> Any:
+        total = 0.0
+        for _ in range(n):
+            total = total + wend.py_function(lambda: drawn.normal(), 0.0) + 0.0 * other.normal()
+        return total
+
+    assert fun(3) == sum([plain.normal() for _ in range(3)])
+    assert fun(2) == sum([plain.normal() for _ in range(2)])
+    both = wend.function(lambda: wend.py_function(lambda: other.normal(), 0.0) + other.normal())
+    with pytest.raises(TypeError, match="assigned to <Variable 'random_state'"):
+        both()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import wend
 from tests.helpers.graphs import check_graph, names, traced
-from wend.base.errors import AssertionFailed
+from wend.base.errors import AssertionFailed, WendError
 
 
 def noisy(x):
@@ -185,3 +187,129 @@ def test_pure_functions_have_no_token():
 
     assert "token" not in str(traced(fun, 1.0))
     assert names(traced(noisy, 2.0)).count("print") == 8
+
+
+def formatted(x, n, a):
+    print(f"x {x:.3f} {n!r:>12} {'lit'} {{}} {a:.2f} {len('abc'):03d}", end="|\n")
+    for i in range(n):
+        y = x * i
+        said = f"{i}: {y:.{2}f}"
+        print(said, "and", [y], {"k": y}, sep=" ~ ")
+    wend.print(x, n, k=a, s="str", format="{:+.2f} {1:>5d} {k:.1f} {s!r} {{}}")
+    wend.print(f"{x:.1f} {{", n)
+    return x
+
+
+def test_format_specs_and_f_strings(capsys):
+    a = np.array([1.0, 2.5])
+    wend.function(formatted)(2.0, np.int64(2), a)
+    found = lines(capsys)
+    assert found == [
+        "x 2.000  np.int64(2) lit {} [1.00 2.50] 003|",
+        "0: 0.00 ~ and ~ [0.0] ~ {'k': 0.0}",
+        "1: 2.00 ~ and ~ [2.0] ~ {'k': 2.0}",
+        "+2.00     2 [1.0 2.5] 'str' {}",
+        "2.0 { 2",
+    ]
+    wend.print(2.0, 2, k=a, s="str", format="{:+.2f} {1:>5d} {k:.1f} {s!r} {{}}")
+    assert lines(capsys) == found[3:4]
+
+
+def test_an_f_string_of_what_is_known_is_a_string():
+    @wend.function
+    def fun(x, name):
+        found = {f"{name!s:>3}{1 + 1}": x}
+        assert type(f"{name}") is str
+        return found["  a2"]
+
+    assert fun(3.0, "a") == 3.0
+
+
+def test_f_strings_under_a_tape(capsys):
+    @wend.function
+    def outer(x):
+        def host(z):
+            print(f"z is {z:.1f}")
+            seen.append(f"{z:.2f}")
+            return z * z
+
+        return wend.py_function(host, 0.0, x)
+
+    seen = []
+    assert wend.grad(outer)(3.0) == 6.0
+    assert (seen, lines(capsys)) == (["3.00"], ["z is 3.0"])
+
+
+def test_where_and_how_it_is_printed(capsys):
+    import sys
+
+    @wend.function
+    def fun(x):
+        print("a", x, end="", flush=True)
+        print("b", x, sep="", end="!\n")
+        print("c", x, file=sys.stderr)
+        return x
+
+    fun(1.0)
+    found = capsys.readouterr()
+    assert (found.out, found.err) == ("a 1.0b1.0!\n", "c 1.0\n")
+
+
+def test_messages_carry_values():
+    @wend.function
+    def fun(x, n):
+        assert x < 3, f"x is {x:.2f} of {n}"
+        wend.assert_(x > -1, "{:.1f} {q}", x, q=n)
+        wend.assert_(x > -2, f"again {x:.1f} {{")
+        assert x != 0, {"x": x}
+        assert x != 1
+        assert x != 2, "{as it is}"
+        return x
+
+    expected = {
+        3.5: "x is 3.50 of 7",
+        -1.5: "-1.5 7",
+        -5.0: "-5.0 7",
+        0.0: "{'x': 0.0}",
+        2.0: "{as it is}",
+    }
+    for x, message in expected.items():
+        with pytest.raises(AssertionFailed) as caught:
+            fun(x, 7)
+        assert str(caught.value) == message
+        assert "in assert at test_effects.py" in caught.value.__notes__[0]
+    with pytest.raises(AssertionFailed, match=r"assertion at test_effects\.py:\d+ failed"):
+        fun(1.0, 7)
+    assert fun(0.5, 7) == 0.5
+
+
+def format_without_value():
+    wend.function(lambda x: wend.print(x, n=1, format="{:.2f} of {m}"))(1.0)
+
+
+def format_of_other_dtype():
+    wend.function(lambda x: wend.print(x, format="{:d}"))(1.5)
+
+
+def format_missing():
+    wend.print(1.0, n=2)
+
+
+def format_in_plain_code():
+    wend.function(wend.do_not_capture(lambda x: f"{x:.2f}"))(1.0)
+
+
+MISTAKES = [
+    format_without_value,
+    format_of_other_dtype,
+    format_missing,
+    format_in_plain_code,
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
+def test_mistakes_in_formats(mistake, golden):
+    with pytest.raises(WendError) as caught:
+        mistake()
+    text = re.sub(r"test_effects.py:\d+", "test_effects.py:LINE", str(caught.value))
+    golden.check(f"errors/{mistake.__name__}.txt", f"{type(caught.value).__name__}: {text}")

@@ -35,8 +35,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
             return [any(f for i, f in enumerate(flags) if linear is None or i in linear)] * count
         case Explicit():
             return [any(flags)] * count
-    if not any(flags):
-        return [False] * count
+    if not any(flags) or not node.regions:
+        return [any(flags)] * count
     if node.op is while_:
         parts = WhileParts.of(node)
         activity = loop_activity(parts, flags)

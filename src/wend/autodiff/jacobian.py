@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from wend.autodiff.jvp import jvp
+from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import vjp
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Value
+from wend.ir.op import Effect
 from wend.ir.rewrite import inline
 from wend.ir.types import Dim, ListType
 from wend.ops import shaping
@@ -25,18 +27,26 @@ def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int])
     By forward mode: the graph runs once for each number of the params, so nothing is recorded.
     Each Jacobian has the shape of its result, followed by that of its param.
     """
-    b = Build(f"{graph.name}_jacobian")
-    params = [b.param(param.type, param.name) for param in graph.params]
-    results = inline(graph, params, b.nodes)
     pushed = jvp(graph, wrt)
     moving = [k for k in chosen if pushed.connected[k]]
     order = [k for k, flag in enumerate(pushed.connected) if flag]
     tangents = pushed.graph.results[len(graph.results) :]
-    linear, used = _tangents_only(
-        pushed.graph, [tangents[order.index(k)] for k in moving], len(params)
-    )
+    wanted = [tangents[order.index(k)] for k in moving]
+    linear, used = _tangents_only(pushed.graph, wanted, len(graph.params))
+    b = Build(f"{graph.name}_jacobian")
+    params = [b.param(param.type, param.name) for param in graph.params]
     ends = [params[i] for i in wrt]
-    rows = _on_basis(b, linear, [params[i] for i in used], ends, [results[k] for k in moving])
+    if any(node.op.effect is not Effect.NONE for node in linear.walk()):
+        # Calls of Python run once: what they recorded is pulled back for each column.
+        split = linearize(graph, wrt, moving)
+        values = inline(split.forward, params, b.nodes)
+        results, residuals = values[: len(graph.results)], values[len(graph.results) :]
+        moving = [k for k, flag in zip(moving, split.connected, strict=True) if flag]
+        linear, fixed = split.linear, [*(results[k] for k in moving), *residuals]
+    else:
+        results = inline(graph, params, b.nodes)
+        fixed = [params[i] for i in used]
+    rows = _on_basis(b, linear, fixed, ends, [results[k] for k in moving])
     blocks: list[Value] = []
     for k in chosen:
         if k not in moving:

@@ -9,11 +9,13 @@ from wend.autodiff.push import Ahead, Pushed, Pusher, Tangent
 from wend.autodiff.push_custom import Moved, push_custom_jvp, push_custom_vjp
 from wend.autodiff.push_if import push_call, push_graph, push_if
 from wend.autodiff.push_while import push_while
+from wend.autodiff.rule_hosting import push_host
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
+from wend.ops.hosting import FORWARD
 from wend.passes.sharing import share_callees
 
 
@@ -29,6 +31,10 @@ def _push_custom_vjp(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent
     return Pushed(*push_custom_vjp(push, b, node, tangents))
 
 
+def _push_host(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+    return Pushed(*push_host(b, node, tangents))
+
+
 _pusher = Pusher(
     {
         while_: push_while,
@@ -37,6 +43,7 @@ _pusher = Pusher(
         custom_jvp: _push_custom_jvp,
         custom_vjp: _push_custom_vjp,
         custom_vjp_forward: _push_custom_vjp,
+        **dict.fromkeys(FORWARD, _push_host),
     }
 )
 

@@ -14,6 +14,7 @@ from wend.autodiff.rule_custom import (
     pull_back_custom_vjp,
     pull_back_custom_vjp_forward,
 )
+from wend.autodiff.rule_hosting import pull_back_host
 from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import Pass, Transposer
@@ -24,6 +25,7 @@ from wend.ir.types import MaybeType, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
+from wend.ops.hosting import FORWARD
 from wend.passes.blocks import without_blocks
 from wend.passes.sharing import share_callees
 
@@ -35,6 +37,7 @@ _transposer = Transposer(
         custom_vjp: pull_back_custom_vjp,
         custom_vjp_forward: pull_back_custom_vjp_forward,
         custom_jvp: pull_back_custom_jvp,
+        **dict.fromkeys(FORWARD, pull_back_host),
     }
 )
 

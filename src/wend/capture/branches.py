@@ -17,8 +17,7 @@ from wend.capture.names import RETURN_VALUE
 from wend.capture.operands import touch_operands
 from wend.capture.places import UNBOUND, logged
 from wend.capture.state import Discovery, State, is_carried, is_same
-from wend.capture.truth import truth
-from wend.eager.dispatch import Staged
+from wend.capture.truth import is_traced, truth
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.branches import agree
@@ -34,7 +33,7 @@ Arm = Callable[[], Any]
 
 def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> None:
     """`if test: then  else: other`; the arms change the state, of which `live` is read later."""
-    if isinstance(test, Staged):
+    if is_traced(test):
         _Branch(test, state, live).record(then, other)
     else:
         (then if test else other)()
@@ -42,7 +41,7 @@ def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> 
 
 def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> Any:
     """`if` whose arms end the function: gives what they return."""
-    if isinstance(test, Staged):
+    if is_traced(test):
         return _Branch(test, state, live).record(then, other)
     return (then if test else other)()
 

@@ -15,7 +15,9 @@ from wend.capture.iterables import Together, TracedRange, backwards
 from wend.capture.operators import filtered
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
+from wend.trace import effects
 from wend.trace.known_array import known
+from wend.trace.templates import holds_traced
 from wend.trace.tensor_list import TensorList
 
 
@@ -66,6 +68,11 @@ def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Calla
         return staged(*args, **kwargs) if is_staged else known(original(*args, **kwargs))
 
     return run
+
+
+def _print(*values: Any, **options: Any) -> None:
+    is_staged = any(map(holds_traced, values)) or any_staged(values)
+    (effects.print if is_staged else builtins.print)(*values, **options)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
@@ -151,6 +158,7 @@ _REPLACED |= texts.REPLACED | {
     builtins.map: _map,
     builtins.max: standard.STAGED[builtins.max],
     builtins.min: standard.STAGED[builtins.min],
+    builtins.print: _print,
     builtins.reversed: _reversed,
     builtins.sorted: standard.in_order,
     builtins.type: _type,

@@ -41,6 +41,7 @@ from wend.capture.operators import (
     if_expression,
     not_,
     or_,
+    text,
 )
 from wend.capture.places import (
     read,
@@ -346,6 +347,7 @@ _RUNTIME = types.SimpleNamespace(
     set_item_in_place=set_item_in_place,
     slice=slice,
     surely=surely,
+    text=text,
     touch_attribute=touch_attribute,
     touch_contents=touch_contents,
     touch_variable=touch_variable,

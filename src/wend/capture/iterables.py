@@ -15,6 +15,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.shaping import stack
 from wend.ops import lists, shaping
 from wend.trace.arguments import is_array_leaf
+from wend.trace.origins import static_advice
 from wend.trace.tracer import Tracer
 
 
@@ -92,9 +93,15 @@ class TracedRange:
                 f"how many numbers a range has is needed{at(user_source())}, but its bounds are "
                 "traced: they are only known when it runs.",
                 cure="go through it by a `for` statement, which is recorded as one loop; "
-                "or make its bounds static with static_argnums.",
+                f"or {self._static_advice()}.",
             )
         )
+
+    def _static_advice(self) -> str:
+        """How Python would know its bounds."""
+        bounds = [x for x in (self.start, self.stop, self.step) if isinstance(x, Tracer)]
+        advice = (static_advice(bound.value, bound.recording) for bound in bounds)
+        return next(filter(None, advice), "make its bounds static with static_argnums")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):

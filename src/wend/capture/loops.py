@@ -15,6 +15,7 @@ from wend.capture.operators import and_, not_
 from wend.capture.places import Log, Place, logged
 from wend.capture.staged_loop import StagedLoop
 from wend.capture.state import State, holds_staged
+from wend.capture.truth import is_traced
 from wend.eager.dispatch import Staged
 from wend.trace.origins import static_advice
 from wend.trace.recording import Recording, current
@@ -28,7 +29,7 @@ Thunk = Callable[[], Any]
 def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
     """`while test(): body()`; `always`: the test only fails once the body has run, or in `test`."""
     outer = current()
-    if outer is None:
+    if outer is None or outer.runs_now():
         while test():
             body()
         return
@@ -78,7 +79,7 @@ def for_(
 ) -> None:
     """`for target in iterable: body(target)`; `broken` tells whether a `break` has happened."""
     outer = current()
-    steps = stepped(iterable) if outer is not None else None
+    steps = None if outer is None or outer.runs_now() else stepped(iterable)
     if outer is None or steps is None:
         _python_for(iterable, body, state, broken)
         return
@@ -199,7 +200,7 @@ def _python_for(
 ) -> None:
     for item in passing.taken_from(iterable):
         stop = broken() if broken is not None else False
-        if isinstance(stop, Staged):
+        if is_traced(stop):
             # Whether an item is still taken is only known when it runs.
             take = functools.partial(body, item)
             if_(not_(stop), take, lambda: None, state.variables, state)
@@ -210,7 +211,7 @@ def _python_for(
         if is_done():
             return
         after = broken() if broken is not None else False
-        if not isinstance(after, Staged) and after:
+        if not is_traced(after) and after:
             return  # and takes no further item
 
 

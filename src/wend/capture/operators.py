@@ -15,12 +15,13 @@ from wend.capture import passing
 from wend.capture.branches import if_value
 from wend.capture.iterables import TracedRange
 from wend.capture.state import State
-from wend.capture.truth import truth
+from wend.capture.truth import is_traced, truth
 from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.trace import effects
 from wend.trace.shown_text import ShownText
+from wend.trace.templates import Text
 
 Thunk = Callable[[], Any]
 
@@ -68,26 +69,26 @@ def _in(item: Any, holder: Any) -> Any:
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left and right`; the right side runs only if the left one holds."""
-    if not isinstance(left, Staged):
+    if not is_traced(left):
         return left and right()
     return if_value(left, right, lambda: left, state, "and")
 
 
 def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
     """`left or right`."""
-    if not isinstance(left, Staged):
+    if not is_traced(left):
         return left or right()
     return if_value(left, lambda: left, right, state, "or")
 
 
 def not_(x: Any) -> Any:
     """`not x`."""
-    return ew.logical_not(truth(x)) if isinstance(x, Staged) else not x
+    return ew.logical_not(truth(x)) if is_traced(x) else not x
 
 
 def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:
     """`then if test else other`."""
-    if not isinstance(test, Staged):
+    if not is_traced(test):
         return then() if test else other()
     return if_value(test, then, other, state)
 
@@ -98,7 +99,7 @@ def decided(left: Any) -> Any:
     Raises:
         ConcreteValueError: it is traced.
     """
-    if isinstance(left, Staged):
+    if is_traced(left):
         raise ConcreteValueError(
             explain(
                 f"`:=`{at(user_source())} stands in a comprehension or lambda, where a traced "
@@ -116,7 +117,7 @@ def filtered(test: Any, what: str = "the filter of a comprehension") -> Any:
     Raises:
         ConcreteValueError: it is traced.
     """
-    if isinstance(test, Staged):
+    if is_traced(test):
         raise ConcreteValueError(
             explain(
                 f"{what}{at(user_source())} is {test!r}: how many items it lets through is only "
@@ -136,12 +137,19 @@ def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
     return and_(found, lambda: compare(right, following, thunk(), *rest))
 
 
+def text(*parts: Any) -> str:
+    """An f-string: literal parts, and (value, conversion, spec) for each place."""
+    return Text.of(parts)
+
+
 def assert_(test: Any, message: Thunk) -> None:
     """`assert test, message`."""
-    if isinstance(test, Staged):
+    if is_traced(test):
         said = message()
-        text = "" if said is None else str(said).replace("{", "{{").replace("}", "}}")
-        effects.assert_(truth(test), text)
+        if said is None:
+            effects.assert_(truth(test))
+        else:
+            effects.assert_(truth(test), "{}", said)
     elif __debug__ and not test:
         said = message()
         raise AssertionError(*([] if said is None else [said]))

@@ -1,66 +1,97 @@
-"""What gives texts, where it is given traced values: a text that can only be shown."""
+"""What gives texts, where it is given traced values: texts that `print` and `assert` can write."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from wend.base import trees
-from wend.eager.dispatch import Staged
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.source import at, user_source
 from wend.trace.recording import current
-from wend.trace.shown_text import ShownText
-from wend.trace.tensor_list import TensorList
+from wend.trace.templates import Template, Text, holds_traced
+
+# What `%` says of a number as a format string does
+_PERCENT = re.compile(r"%(?P<spec>[+0]*\d*(?:\.\d+)?)(?P<kind>[sreEfFgG%])")
 
 
-def shows_traced(*values: Any) -> bool:
-    """Whether the text of some values would name one that only the run knows."""
+def _is_traced(*values: Any) -> bool:
     recording = current()
-    if recording is None or recording.runs_now():
-        return False
-    kinds = (Staged, TensorList, ShownText)
-    return any(isinstance(leaf, kinds) for value in values for leaf in trees.flatten(value)[0])
+    return recording is not None and not recording.runs_now() and any(map(holds_traced, values))
 
 
-def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a text of its arguments."""
+def _of_one(original: Callable[..., str], conversion: str | None) -> Callable[..., str]:
+    """A builtin function that gives the text of a value."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        found = function(*map(_plain, args), **{key: _plain(x) for key, x in kwargs.items()})
-        return ShownText(found) if shows_traced(args, kwargs) else found
+    def run(*args: Any, **kwargs: Any) -> str:
+        if not args or not _is_traced(args[0]):
+            return original(*args, **kwargs)
+        spec = args[1] if original is builtins.format and len(args) > 1 else ""
+        return Text.of([(args[0], conversion, spec)])
 
     return run
 
 
-def _plain(x: Any) -> Any:
-    return str(x) if isinstance(x, ShownText) else x
-
-
-def of_method(method: Any) -> Callable[..., Any] | None:
+def of_method(method: Any) -> Callable[..., str] | None:
     """What stands for a method of a text that gives a text of its arguments."""
-    if type(getattr(method, "__self__", None)) is not str:
+    text = getattr(method, "__self__", None)
+    if not isinstance(text, str):
         return None
-    if method.__name__ in ("format", "format_map"):
-        return _marked(method)
-    if method.__name__ == "join":
-        return lambda items: _joined(method, [*items])
+    if method.__name__ == "format" and type(text) is str:
+
+        def formatted(*args: Any, **kwargs: Any) -> str:
+            if not _is_traced(*args, *kwargs.values()):
+                return text.format(*args, **kwargs)
+            return _shown(Template.of(text, args, kwargs))
+
+        return formatted
+    if method.__name__ == "join" and type(text) is str:
+        return lambda items: _joined(text, items)
     return None
 
 
-def _joined(method: Callable[[list[str]], str], items: list[str]) -> str:
-    found = method(items)
-    return ShownText(found) if any(isinstance(item, ShownText) for item in items) else found
+def _joined(between: str, items: Iterable[str]) -> str:
+    listed = [*items]
+    is_text = any(isinstance(item, Text) for item in listed)
+    return Text.joined(between, listed) if is_text else between.join(listed)
+
+
+def _shown(template: Template) -> str:
+    return template.text(str(template).format(*template.arrays))
 
 
 def remainder(left: Any, right: Any) -> Any:
     """`left % right`, which may be the text of values."""
-    if type(left) is not str or not shows_traced(right):
+    if not isinstance(left, str) or not _is_traced(right):
         return left % right
-    values = tuple(map(_plain, right)) if type(right) is tuple else _plain(right)
-    return ShownText(left % values)
+    values = right if type(right) is tuple else (right,)
+    places = [*_PERCENT.finditer(left)]
+    is_known = type(left) is str and left.count("%") == sum(p[0].count("%") for p in places)
+    if not is_known or sum(place["kind"] != "%" for place in places) != len(values):
+        raise ConcreteValueError(
+            explain(
+                f"`%`{at(user_source())} makes a text of a number that is only known when the "
+                "function runs.",
+                cure='write it as an f-string: f"{x:.2f}", and print that.',
+            )
+        )
+    return _shown(Template.of(_PERCENT.sub(_place, left.replace("{", "{{").replace("}", "}}")), values))
+
+
+def _place(found: re.Match[str]) -> str:
+    """The place of a format string that stands for one of `%`."""
+    kind, spec = found["kind"], found["spec"]
+    if kind == "%":
+        return "%"
+    if kind in "sr":
+        return f"{{!{kind}:>{spec}}}" if spec else f"{{!{kind}}}"
+    return f"{{:{spec}{kind}}}"
 
 
 REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
-    function: _marked(function)
-    for function in (builtins.str, builtins.repr, builtins.ascii, builtins.format)
+    builtins.str: _of_one(builtins.str, None),
+    builtins.format: _of_one(builtins.format, None),
+    builtins.repr: _of_one(builtins.repr, "r"),
+    builtins.ascii: _of_one(builtins.ascii, "a"),
 }

@@ -6,8 +6,18 @@ from typing import Any
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
+from wend.trace.recording import current
+
+
+def is_traced(x: Any) -> bool:
+    """Whether Python cannot decide on a value now. It can where a tape records what runs."""
+    if not isinstance(x, Staged):
+        return False
+    here = current()
+    return here is None or not here.runs_now()
 
 
 def truth(x: Any) -> Any:

@@ -14,6 +14,7 @@ from wend.backends.protocol import Executable
 from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
+from wend.base.source import at
 from wend.function.binding import Binding
 from wend.function.pruning import part_between
 from wend.function.run import Run, start
@@ -21,6 +22,7 @@ from wend.function.signature import Arguments
 from wend.function.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
+from wend.ops.hosting import HOST_CALLS
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.trace.recording import current
 from wend.trace.traced import Traced
@@ -79,6 +81,19 @@ class ConcreteFunction:
     def variables(self) -> tuple[Variable, ...]:
         """The variables that it reads or assigns."""
         return tuple(x for x in self.traced.bindings if isinstance(x, Variable))
+
+    @property
+    def host_calls(self) -> tuple[str, ...]:
+        """The Python functions that its graph calls, with their lines: what cannot be saved.
+
+        Example:
+            >>> import wend
+            >>> noted = wend.function(lambda x: wend.py_function(print, None, x))
+            >>> noted.get_concrete_function(1.0).host_calls
+            ('print at <doctest host_calls[1]>:1',)
+        """
+        calls = [node for node in self.graph.walk() if node.op in HOST_CALLS]
+        return tuple(f"{node.attrs['function'].name}{at(node.source)}" for node in calls)
 
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""

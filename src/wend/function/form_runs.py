@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wend.base.errors import explain
+from wend.function.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, without_maybe
 from wend.runtime.sequence import Sequence as Sequence_
@@ -16,6 +17,8 @@ from wend.trace.traced import copied, owned
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
+
+_RECORDS = (Sequence_, HostRun)  # what a run keeps that is no array
 
 
 def run_forward(
@@ -36,7 +39,9 @@ def run_forward(
         own = [recording.wrap(value) for value in node.results]
         return own, own[count:]
     execute = concrete.executable(backend, graph)
-    results = execute(copied([*traced.arguments(arrays), *map(to_run, given)]))
+    arguments = copied([*traced.arguments(arrays), *map(to_run, given)])
+    with traced.running(arrays):
+        results = execute(arguments)
     traced.assign(results)
     return copied(results[:count]), results[count:]
 
@@ -64,16 +69,16 @@ def run_linear(
         execute = concrete.executable(backend, graph)
         arguments = [*kept, *map(to_run, given)]
         return owned(execute(arguments), arguments)
-    if not recording.runs_now() and any(isinstance(x, Sequence_) for x in kept):
+    if not recording.runs_now() and any(isinstance(x, _RECORDS) for x in kept):
         raise NotImplementedError(
             explain(
                 f"what {what}, run outside a trace, has kept are the records of a "
-                "loop, which cannot enter a trace.",
+                "loop or of a host call, which cannot enter a trace.",
                 cure="differentiate inside the traced function.",
             )
         )
     values = [
-        RecordedValue(param.type, x, recording) if isinstance(x, Sequence_) else recording.lift(x)
+        RecordedValue(param.type, x, recording) if isinstance(x, _RECORDS) else recording.lift(x)
         for param, x in zip(graph.params, (*kept, *given), strict=True)
     ]
     return [recording.wrap(value) for value in recording.call(graph, values, backend).results]

@@ -70,7 +70,10 @@ class Explicit:
 
 @dataclass(frozen=True, slots=True)
 class ByRegions:
-    """Derivative made from the node's regions, by a rule in `autodiff/rule_*.py`."""
+    """Derivative by a rule in `autodiff/rule_*.py`, which sees the node: most hold regions.
+
+    It may put another node in its place, which gives what the backward pass needs.
+    """
 
 
 @dataclass(frozen=True, slots=True)

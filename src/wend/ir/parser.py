@@ -16,6 +16,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
 from wend.ir.printer import region_name
 from wend.ir.types import (
+    HOST,
     TOKEN,
     Dim,
     ListType,
@@ -201,8 +202,8 @@ class _Parser:
     # types
     def type(self) -> Type:
         word = self.take("word")
-        if word == "token":
-            return TOKEN
+        if word in ("token", "host"):
+            return TOKEN if word == "token" else HOST
         if word in ("list", "maybe", "ref"):
             self.expect("<")
             inner = self.type()

@@ -15,6 +15,7 @@ import numpy as np
 
 from wend.ir.dtypes import is_supported, short
 from wend.ir.types import (
+    HostType,
     ListType,
     MaybeType,
     ResourceType,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from wend.ir.op import Op
 
 INLINE_ELEMENTS = 16
-TYPE_CLASSES = (TensorType, ListType, MaybeType, TokenType, ResourceType)
+TYPE_CLASSES = (TensorType, ListType, MaybeType, TokenType, HostType, ResourceType)
 
 
 def to_text(

@@ -1,4 +1,4 @@
-"""Types of values: tensors with known or symbolic dimensions, lists, maybes, tokens, resources."""
+"""Types of values: tensors with known or symbolic dimensions, lists, maybes, tokens, objects."""
 
 from __future__ import annotations
 
@@ -98,6 +98,14 @@ class TokenType:
 
 
 @dataclass(frozen=True, slots=True)
+class HostType:
+    """An object of Python's that only host calls read: how one of them is pulled back (D17)."""
+
+    def __str__(self) -> str:
+        return "host"
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceType:
     """A reference to a Variable that holds values of one type."""
 
@@ -107,9 +115,10 @@ class ResourceType:
         return f"ref<{self.of}>"
 
 
-Type: TypeAlias = TensorType | ListType | MaybeType | TokenType | ResourceType
+Type: TypeAlias = TensorType | ListType | MaybeType | TokenType | HostType | ResourceType
 
 TOKEN = TokenType()
+HOST = HostType()
 
 
 def tensor(dtype: np.dtype | type | str, *shape: Dim) -> TensorType:

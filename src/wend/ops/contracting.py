@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,8 +34,13 @@ def _infer_dot_general(
     return x.with_shape((*shared, *mine_free, *their_free))
 
 
-def _sizes(x: Any, axes: Axes) -> tuple[int, ...]:
-    return tuple(x.shape[k] for k in axes)
+@functools.lru_cache(maxsize=256)
+def _orders(
+    ranks: tuple[int, int], contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+) -> tuple[Axes, Axes]:
+    """The axes of both operands as [batch, free, contracted] and [batch, contracted, free]."""
+    mine, theirs = (_free(ranks[k], contract[k], batch[k]) for k in (0, 1))
+    return batch[0] + mine + contract[0], batch[1] + contract[1] + theirs
 
 
 def _kernel_dot_general(
@@ -41,20 +48,28 @@ def _kernel_dot_general(
 ) -> Any:
     # As one (batched) matrix product: [batch, free, contracted] @ [batch, contracted, free].
     x, y = np.asarray(x), np.asarray(y)
-    for a, b in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
-        if x.shape[a] != y.shape[b]:
-            raise ShapeError(
-                f"shapes {x.shape} and {y.shape} not aligned: "
-                f"{x.shape[a]} (dim {a}) != {y.shape[b]} (dim {b})"
-            )
-    mine, theirs = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
-    shared = _sizes(x, batch[0])
-    left = x.transpose(batch[0] + mine + contract[0])
-    right = y.transpose(batch[1] + contract[1] + theirs)
-    depth = int(np.prod(_sizes(x, contract[0])))
-    rows, columns = int(np.prod(_sizes(x, mine))), int(np.prod(_sizes(y, theirs)))
-    product = np.matmul(left.reshape(*shared, rows, depth), right.reshape(*shared, depth, columns))
-    return product.reshape(shared + _sizes(x, mine) + _sizes(y, theirs))[()]
+    orders = _orders((x.ndim, y.ndim), contract, batch)
+    left, right = x.transpose(orders[0]), y.transpose(orders[1])
+    many, deep = len(batch[0]), len(contract[0])
+    shared, rows = left.shape[:many], left.shape[many : left.ndim - deep]
+    depth, columns = left.shape[left.ndim - deep :], right.shape[many + deep :]
+    if right.shape[: many + deep] != shared + depth:
+        raise _not_aligned(x, y, contract, batch)
+    size = math.prod(depth)
+    left = left.reshape(*shared, math.prod(rows), size)
+    right = right.reshape(*shared, size, math.prod(columns))
+    return np.matmul(left, right).reshape(shared + rows + columns)[()]
+
+
+def _not_aligned(
+    x: np.ndarray, y: np.ndarray, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+) -> ShapeError:
+    pairs = zip(contract[0] + batch[0], contract[1] + batch[1], strict=True)
+    a, b = next((a, b) for a, b in pairs if x.shape[a] != y.shape[b])
+    return ShapeError(
+        f"shapes {x.shape} and {y.shape} not aligned: "
+        f"{x.shape[a]} (dim {a}) != {y.shape[b]} (dim {b})"
+    )
 
 
 def _transpose_dot_general(b: Any, node: Any, ct: Any, index: int) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from wend.base.errors import AssertionFailed, TypeMismatchError
 from wend.ir.dtypes import BOOL
@@ -15,17 +18,41 @@ def _check_token(type: Type) -> None:
         raise TypeMismatchError(f"the first operand must be a token, not {type}")
 
 
-def _infer_print(token: Type, *values: Type, format: str) -> TokenType:
+class _Elementwise:
+    """An array to be formatted: a spec is for its elements."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self.array)
+        return np.array2string(self.array, formatter={"all": lambda x: format(x, spec)})
+
+    def __str__(self) -> str:
+        return str(self.array)
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+
+def written(format: str, values: Sequence[Any]) -> str:
+    """A format string with values in its places; a spec for an array is for its elements."""
+    shown = [_Elementwise(x) if isinstance(x, np.ndarray) and x.ndim else x for x in values]
+    return format.format(*shown)
+
+
+def _infer_print(token: Type, *values: Type, format: str, **how: Any) -> TokenType:
     _check_token(token)
     return TOKEN
 
 
-def _kernel_print(token: Any, *values: Any, format: str) -> Any:
-    print(format.format(*values))  # noqa: T201 - what it is for
+def _kernel_print(token: Any, *values: Any, format: str, **how: Any) -> Any:
+    print(written(format, values), **how)  # noqa: T201 - what it is for
     return token
 
 
-# Writes `format.format(*values)` and a new line
+# Writes the values by a format; `end`, `file`, `flush` are those of Python's `print`
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
@@ -38,7 +65,7 @@ def _infer_assert(token: Type, condition: Type, *values: Type, message: str) -> 
 
 def _kernel_assert(token: Any, condition: Any, *values: Any, message: str) -> Any:
     if not condition:
-        raise AssertionFailed(message.format(*values))
+        raise AssertionFailed(written(message, values))
     return token
 
 

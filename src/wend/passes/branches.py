@@ -6,7 +6,7 @@ first, whose operands are maybes that the first gave. In one `if` nothing has to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
@@ -16,7 +16,7 @@ from wend.ir.types import Dim, MaybeType, Symbol
 from wend.ops import creating, maybe
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
-from wend.passes.zeros import Specialiser, State
+from wend.passes.zeros import Specialiser, State, retyped
 
 # What is moved into a branch if a maybe of it is an operand.
 _FOLLOWS = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
@@ -30,6 +30,7 @@ def join_branches(graph: Graph) -> Graph:
     mapping: dict[Value, Value] = {}
     dims: dict[Symbol, Dim] = {}
     joins: list[_Join] = []
+    inside: list[tuple[Value, Value]] = []  # results of regions, before and after
     for node in graph.nodes:
         taking = next((join for join in joins if join.takes(node, mapping)), None)
         for join in [join for join in joins if join is not taking and join.feeds(node)]:
@@ -41,6 +42,8 @@ def join_branches(graph: Graph) -> Graph:
             joins.append(_Join(node, mapping))
         else:
             regions = [join_branches(region) for region in node.regions]
+            for old, new in zip(node.regions, regions, strict=True):
+                inside += zip(old.results, new.results, strict=True)
             operands = [mapping.get(v, v) for v in node.operands]
             copy = copy_node(node, operands, regions, dims)
             b.nodes.append(copy)
@@ -48,7 +51,16 @@ def join_branches(graph: Graph) -> Graph:
     for join in joins:
         join.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+    joined = Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+    return retyped(joined) if _are_narrowed([*mapping.items(), *inside]) else joined
+
+
+def _are_narrowed(pairs: Iterable[tuple[Value, Value]]) -> bool:
+    """Whether a maybe has turned out to be there, so that those who read it know more."""
+    return any(
+        isinstance(old.type, MaybeType) and not isinstance(new.type, MaybeType)
+        for old, new in pairs
+    )
 
 
 class _Join:

@@ -61,6 +61,15 @@ def specialise(graph: Graph, zero: Iterable[int] = (), there: Iterable[int] = ()
         None if k in gone else without_maybe(param.type) if k in given else param.type
         for k, param in enumerate(graph.params)
     ]
+    return _on_types(graph, types)
+
+
+def retyped(graph: Graph) -> Graph:
+    """The graph with the types of maybes inferred anew, where some have turned out to be there."""
+    return _on_types(graph, graph.param_types)
+
+
+def _on_types(graph: Graph, types: Sequence[Type | None]) -> Graph:
     captures = types[len(types) - len(graph.captures) :]
     done = Specialiser().region(graph, types)
     return done.finish(done.values(graph), sum(type is not None for type in captures))

@@ -9,10 +9,13 @@ import numpy as np
 
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import Pass, Transposer
+from wend.base.errors import NotDifferentiableError, explain
+from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.traverse import operands_first
 from wend.ops.control import call
+from wend.ops.hosting import HOST_CALLS
 from wend.trace.eager_recording import CallPullback, EagerBuild
 from wend.trace.recorded_value import Ran, RecordedValue
 from wend.trace.running import Runner
@@ -114,7 +117,21 @@ def _again(
     """The gradient of a gradient: the forward form is differentiated too.
 
     What that needs was not kept, so it runs once more, now as one that keeps it.
+
+    Raises:
+        NotDifferentiableError: it calls Python, which must not run twice.
     """
+    for inner in node.regions[0].walk():
+        if inner.op in HOST_CALLS:
+            raise NotDifferentiableError(
+                explain(
+                    f"the gradient of a gradient{at(node.source)} would run "
+                    f"`{node.regions[0].name}` again, with the Python called{at(inner.source)}.",
+                    "two tapes, one inside the other, follow a compiled function",
+                    cure="take both gradients by functions, wend.grad(wend.grad(f)), or run the "
+                    "function as Python: wend.config(eager=True).",
+                )
+            )
     runner = Runner.of(node.regions[0])
     forms = runner.pair(pullback.wrt, tuple(sorted(arrived)))
     residuals = b.call(forms.forward, node.operands).results

@@ -108,7 +108,7 @@ class Recording(Recorder):
         if op.effect is Effect.WORLD:
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
-            return ()
+            return tuple(map(self.wrap, node.results[1:]))
         results = tuple(map(self.wrap, self.b.emit_node(op, values, **attrs).results))
         if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
             results[0].look_at(operands[0])

@@ -20,12 +20,6 @@ class ShownText(str):
 
     __slots__ = ()
 
-    def __add__(self, other: str) -> str:
-        return ShownText(str(self) + str(other))
-
-    def __radd__(self, other: str) -> str:
-        return ShownText(str(other) + str(self))
-
     def __format__(self, spec: str) -> str:
         if spec:
             raise self.looked_at()
@@ -53,5 +47,5 @@ def _refused(name: str) -> Any:
 
 _COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"}
 _SHOWING = {*vars(ShownText), "__getnewargs__"}
-for _name in ({*dir(str), "__rmod__"} - {*dir(object)} - _SHOWING) | _COMPARING:
+for _name in ({*dir(str), "__radd__", "__rmod__"} - {*dir(object)} - _SHOWING) | _COMPARING:
     setattr(ShownText, _name, _refused(_name))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from wend.runtime.place import Place, passing
 from wend.trace.arguments import LeafType, is_array_leaf, to_run
 from wend.trace.creation import Creation, Initialiser, described, initialise, initialise_in
 from wend.trace.holders import OUTERMOST
+from wend.trace.in_use import in_use
 from wend.trace.known_array import KnownArray
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -79,8 +80,8 @@ class Traced:
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
         arguments = self.arguments(leaves)
-        if self.passed:
-            with self._passing(leaves):
+        if self.passed or self.has_world:
+            with self.running(leaves):
                 results = execute(arguments)
         else:
             results = execute(arguments)
@@ -96,14 +97,18 @@ class Traced:
             self.assign(results)
         return found
 
-    def _passing(self, leaves: Sequence[Any]) -> AbstractContextManager[None]:
-        """Let stores be to the variables that are passed.
+    @contextmanager
+    def running(self, leaves: Sequence[Any]) -> Iterator[None]:
+        """Let stores be to the variables that are passed, and host calls know of all in use.
 
         Raises:
             VariableError: one is also used as it is, and one of the two is assigned to.
         """
         self._check_passed(leaves)
-        return passing({place: leaves[k] for place, k in self.passed})
+        given = {place: leaves[k] for place, k in self.passed}
+        used = (*self.bindings, *given.values()) if self.has_world else ()
+        with passing(given), in_use(used):
+            yield
 
     def _check_passed(self, leaves: Sequence[Any]) -> None:
         for _, k in self.passed:
@@ -184,8 +189,8 @@ class Traced:
         arguments = [outer.lift(leaf) for leaf in leaves]
         more = [outer.lift(x) for x in given]
         operands = [*arguments, *world, *bindings, *more]
-        if self.passed and outer.runs_now():
-            with self._passing(leaves):
+        if outer.runs_now():
+            with self.running(leaves):
                 node = outer.call(graph, operands, backend)
         else:
             node = outer.call(self._passed_to(graph, leaves), operands, backend)

@@ -256,6 +256,14 @@ class Tracer(Methods):
     def __complex__(self) -> complex:
         raise self._no_number("complex()", _CAST.format("complex"))
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        raise self._no_number(
+            "the text",
+            'print it by wend.print(x, format="{:.3f}"), or by print(f"{x:.3f}") in captured code.',
+        )
+
     def __int__(self) -> int:
         raise self._no_number("int()", _CAST.format("int"))
 

@@ -247,9 +247,9 @@ class Variable(Staged):
     def _changed(self, function: Callable[[Any, Any], Any], value: Any, what: str) -> Any:
         if isinstance(value, (list, tuple)):
             value = np.asarray(value, self.dtype)
-        value = as_array(value)
+        value, held = as_array(value), self.read()
         try:
-            found = function(self.read(), value)
+            found = function(held, value)
         except ValueError as error:  # the shapes do not go together
             raise self._unfit(tensor_type(value), what) from error
         given = tensor_type(found)

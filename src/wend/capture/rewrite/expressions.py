@@ -177,6 +177,22 @@ class Expressions(Transformer):
             owner = owner.value
         return not isinstance(owner, ast.Name) or owner.id in self.scope.locals
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        """An f-string, which may be printed with numbers that only the run knows."""
+        if not any(isinstance(part, ast.FormattedValue) for part in node.values):
+            return node
+        parts = [
+            self._place(part) if isinstance(part, ast.FormattedValue) else part
+            for part in node.values
+        ]
+        return ast.copy_location(runtime("text", *parts), node)
+
+    def _place(self, part: ast.FormattedValue) -> ast.expr:
+        conversion = None if part.conversion == -1 else chr(part.conversion)
+        spec = ast.Constant("") if part.format_spec is None else self.rewritten(part.format_spec)
+        value = self.rewritten(part.value)
+        return ast.Tuple([value, ast.Constant(conversion), spec], ast.Load())
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Attribute):
             # What is called is a method; it is captured when it is called.

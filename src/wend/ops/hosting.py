@@ -1,0 +1,143 @@
+"""Calls of Python at execution time, and how they are pulled back (D17).
+
+    py_function(token, arrays…)                        → token, results…
+    py_function_forward(token, arrays…)                → token, results…, handle
+    py_pull(handle, sources…, cotangents…)             → cotangents of some of the sources
+    py_pull_forward(handle, sources…, cotangents…)     → the same, handle
+
+A handle is one run of Python that was recorded: the forward form gives it as a residual. A pull may
+be recorded in its turn, on the same handle, so there is no highest order. The sources are operands
+so that a pull's own derivative has somewhere to go; the numbers are those that the handle holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from wend.base.errors import TypeMismatchError
+from wend.ir.graph import Node, Value
+from wend.ir.op import ByRegions, Effect, Op
+from wend.ir.types import HOST, TOKEN, TensorType, Type, fresh, is_differentiable
+
+# A dtype, and sizes, None where only the run knows; None in place of them all: of any rank.
+Declared: TypeAlias = tuple[np.dtype, tuple[int | None, ...] | None]
+
+
+class Handle(Protocol):
+    """A recorded run of Python."""
+
+    def pull(self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]) -> list[Any]:
+        """The cotangents of some sources, from those of some results."""
+
+    def pull_recorded(
+        self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]
+    ) -> tuple[list[Any], Handle]:
+        """The same, recorded: by the sources and the cotangents."""
+
+
+class HostFunction(Protocol):
+    """What is called."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+
+    def call(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run it."""
+
+    def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], Handle]:
+        """Run it, recorded by those of the arrays that can be differentiated."""
+
+
+def _infer_call(
+    token: Type, *arrays: Type, function: HostFunction, results: tuple[Declared, ...]
+) -> tuple[Type, ...]:
+    if token != TOKEN:
+        raise TypeMismatchError(f"the first operand must be a token, not {token}")
+    found: list[Type] = [TOKEN]
+    for dtype, sizes in results:
+        first = sum(len(getattr(type, "shape", None) or ()) for type in found)
+        shape = None
+        if sizes is not None:
+            shape = tuple(fresh(first + k) if n is None else n for k, n in enumerate(sizes))
+        found.append(TensorType(dtype, shape))
+    return tuple(found)
+
+
+def _infer_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
+    return (*_infer_call(*types, **attrs), HOST)
+
+
+def _infer_pull(
+    handle: Type, *types: Type, sources: int, given: Sequence[int], wrt: Sequence[int]
+) -> tuple[Type, ...]:
+    if handle != HOST:
+        raise TypeMismatchError(f"the first operand must be a host handle, not {handle}")
+    if len(types) != sources + len(given):
+        raise TypeMismatchError(f"{sources} sources and {len(given)} cotangents, not {len(types)}")
+    return tuple(types[k] for k in wrt)
+
+
+def _infer_pull_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
+    return (*_infer_pull(*types, **attrs), HOST)
+
+
+def _kernel_call(
+    token: Any, *arrays: Any, function: HostFunction, results: tuple[Declared, ...]
+) -> Any:
+    return (token, *function.call(arrays))
+
+
+def _kernel_forward(
+    token: Any, *arrays: Any, function: HostFunction, results: tuple[Declared, ...]
+) -> Any:
+    found, handle = function.call_recorded(arrays)
+    return (token, *found, handle)
+
+
+def _kernel_pull(
+    handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
+) -> Any:
+    found = handle.pull(given, wrt, arrays[sources:])
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _kernel_pull_forward(
+    handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
+) -> Any:
+    found, again = handle.pull_recorded(given, wrt, arrays[sources:])
+    return (*found, again)
+
+
+py_function = Op("py_function", _infer_call, _kernel_call, ByRegions(), effect=Effect.WORLD)
+py_function_forward = Op(
+    "py_function_forward", _infer_forward, _kernel_forward, ByRegions(), effect=Effect.WORLD
+)
+py_pull = Op("py_pull", _infer_pull, _kernel_pull, ByRegions())
+py_pull_forward = Op("py_pull_forward", _infer_pull_forward, _kernel_pull_forward, ByRegions())
+
+# Those that give a handle, and which of them stands for each
+FORWARD = {
+    py_function: py_function_forward,
+    py_function_forward: py_function_forward,
+    py_pull: py_pull_forward,
+    py_pull_forward: py_pull_forward,
+}
+HOST_CALLS = frozenset({py_function, py_function_forward})
+
+
+def sources_of(node: Node) -> list[int]:
+    """Which operands of a node its handle knows as sources."""
+    return _floats(node.operands)
+
+
+def targets_of(node: Node) -> list[int]:
+    """Which results of a node its handle can be given cotangents of."""
+    return _floats(node.results)
+
+
+def _floats(values: Sequence[Value]) -> list[int]:
+    return [k for k, value in enumerate(values) if is_differentiable(value.type)]
