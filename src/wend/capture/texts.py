@@ -43,7 +43,8 @@ def of_method(method: Any) -> Callable[..., str] | None:
         def formatted(*args: Any, **kwargs: Any) -> str:
             if not _is_traced(*args, *kwargs.values()):
                 return text.format(*args, **kwargs)
-            return _shown(Template.of(text, args, kwargs))
+            template: Template = Template.of(text, args, kwargs)
+            return template.text()
 
         return formatted
     if method.__name__ == "join" and type(text) is str:
@@ -55,10 +56,6 @@ def _joined(between: str, items: Iterable[str]) -> str:
     listed = [*items]
     is_text = any(isinstance(item, Text) for item in listed)
     return Text.joined(between, listed) if is_text else between.join(listed)
-
-
-def _shown(template: Template) -> str:
-    return template.text(str(template).format(*template.arrays))
 
 
 def remainder(left: Any, right: Any) -> Any:
@@ -76,7 +73,9 @@ def remainder(left: Any, right: Any) -> Any:
                 cure='write it as an f-string: f"{x:.2f}", and print that.',
             )
         )
-    return _shown(Template.of(_PERCENT.sub(_place, left.replace("{", "{{").replace("}", "}}")), values))
+    written = left.replace("{", "{{").replace("}", "}}")
+    template: Template = Template.of(_PERCENT.sub(_place, written), values)
+    return template.text()
 
 
 def _place(found: re.Match[str]) -> str:

@@ -20,6 +20,9 @@ class ShownText(str):
 
     __slots__ = ()
 
+    def __bool__(self) -> bool:
+        return True  # whatever the numbers are
+
     def __format__(self, spec: str) -> str:
         if spec:
             raise self.looked_at()
