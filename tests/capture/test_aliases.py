@@ -351,3 +351,16 @@ def test_what_only_the_run_tells_is_refused(fun) -> None:
     assert REFUSED[fun] in str(caught.value)
     assert "To fix it: " in str(caught.value)
     np.testing.assert_array_equal(TABLE, np.ones(3))
+
+
+@pytest.mark.parametrize("x", [0.5, 2.0])
+def test_a_list_of_the_caller_or_another(x) -> None:
+    @wend.function
+    def f(row, x):
+        if x > 1:
+            row = [3.0, 4.0]
+        row[0] = 9.0
+        return row
+
+    with pytest.raises(wend.AliasError, match="may be the list that the caller holds"):
+        f([1.0, 2.0], x)
