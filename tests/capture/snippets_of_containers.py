@@ -155,6 +155,99 @@ def one_of_a_module(x):
     return a, _TABLE[0]
 
 
+# ---------------------------------------------------------------- lists in lists and dicts
+PART = "only the run tells: changes of one would show in the other"
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_becomes_another(x):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    if x > 1:
+        d["row"] = [3.0, 4.0]
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_becomes_one_of_another_name(x):
+    d, row = {"row": [1.0, 2.0]}, [5.0, 6.0]
+    if x > 1:
+        d["row"] = row
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_changes_and_becomes_another(x):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    if x > 1:
+        d["row"][0] = x
+        d["row"] = [3.0, 4.0]
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def parts_that_change_places(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    first = rows[0]
+    if x > 1:
+        rows[0], rows[1] = rows[1], rows[0]
+    first[0] = 9.0
+    return rows
+
+
+@on(*FLOATS)
+def parts_that_change_places_alone(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    if x > 1:
+        rows[0], rows[1] = rows[1], rows[0]
+    rows[0][0] = 9.0
+    return rows
+
+
+@on(*FLOATS)
+def parts_that_stay(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    first = rows[0]
+    if x > 1:
+        rows[0][1] = x
+        rows[1][0] += 1.0
+    first[0] = 9.0
+    return rows, first
+
+
+@on(*FLOATS)
+def a_part_beside_one_that_changes(x):
+    d = {"row": [1.0, 2.0], "k": 0.0}
+    row = d["row"]
+    if x > 1:
+        d["k"] = x
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*INTS)
+def rows_put_in_on_the_way(n):
+    d, row = {"row": [1.0, 2.0]}, None
+    for i in range(n):
+        row = [i * 1.0, 2.0]
+        d["row"] = row
+    d["row"][1] += 1.0
+    return d
+
+
+@on(*INTS, refused=PART)
+def a_part_that_becomes_another_in_each_trip(n):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    for i in range(n):
+        d["row"] = [i * 1.0, 4.0]
+    row[0] = 9.0
+    return row, d
+
+
 # ---------------------------------------------------------------- loops
 @on(*INTS, refused=OTHER)
 def another_list_in_each_trip(n):

@@ -10,6 +10,7 @@ import pytest
 
 import wend
 from wend.base import trees
+from wend.base.errors import AliasError
 
 V, W = np.array([1.0, 2.0, 3.0]), np.array([4.0, -1.0, 0.5])
 
@@ -362,5 +363,5 @@ def test_a_list_of_the_caller_or_another(x) -> None:
         row[0] = 9.0
         return row
 
-    with pytest.raises(wend.AliasError, match="may be the list that the caller holds"):
+    with pytest.raises(AliasError, match="may be the list that the caller holds"):
         f([1.0, 2.0], x)

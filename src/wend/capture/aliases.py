@@ -42,15 +42,15 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
         )
 
 
-def holder(is_meant: Test) -> str | None:
-    """Who holds something: a variable, the caller of the function, a module; None if nobody."""
-    for name, of, _ in holders(is_meant):
+def holder(is_meant: Test, besides: Any = None) -> str | None:
+    """Who holds something besides: a variable, the caller, a module; None if nobody."""
+    for name, of, _ in holders(is_meant, besides):
         return f"`{name}`{of}"
     if _is_callers(is_meant):
         return "the caller"
     for frame in users_frames():
         for name, value in frame.f_globals.items():
-            if isinstance(value, _KEPT) and is_held(value, is_meant):
+            if isinstance(value, _KEPT) and is_held(value, is_meant, besides):
                 return f"`{name}`"
     return None
 

@@ -92,13 +92,16 @@ class _Branch:
                     touch_operands()
                     try:
                         self.entered.append(self.state.set(self.start))
+                        before = self.state.parts()
                         with region.active(), guard.region(self.where):
                             returned.append(arm())
+                        now = self.state.parts()
                         self.left.append(self.state.get())
                         ends.append([copied(value) for value in self.left[-1]])
                     finally:
                         self.state.restore(self.start)
                         more += discovery.undone(log)
+                choices.check_replaced(before, now, self.where, self.outer)
                 regions.append(region)
             if len(ends[0]) == len(ends[1]) and lists_have_grown(
                 self.state, self.where, self.start, *ends

@@ -18,11 +18,12 @@ from wend.base import trees
 from wend.base.errors import AliasError, explain
 from wend.base.source import at, user_source
 from wend.capture.aliases import holder
-from wend.capture.containers import KINDS
+from wend.capture.containers import KINDS, Parts, replaced
 from wend.trace.recording import Recording
 from wend.trace.tracer import Tracer
 
 Row = Sequence[Any]
+Held = Sequence[tuple[Any, Parts]]
 
 
 class _Choices:
@@ -142,6 +143,35 @@ def merged(results: Row, options: Sequence[Row], outer: Recording) -> None:
             choices.things[id(one)], choices.things[id(other)] = one, other
             choices.twins.setdefault(id(one), set()).add(id(other))
             choices.twins.setdefault(id(other), set()).add(id(one))
+
+
+def check_replaced(before: Held, now: Held, where: str, outer: Recording) -> None:
+    """Refuse that a container holds others in some runs, where somebody else holds them too.
+
+    Args:
+        before: containers by place, with those that each holds before a loop or branch.
+        now: the same after it.
+        where: the loop or branch.
+        outer: the recording around it.
+    """
+    for (place, then), (_, here) in zip(before, now, strict=True):
+        for old, new in replaced(then, here):
+            _check_part(place, old, where)
+            if not _is_made_inside(new, outer):
+                _check_part(place, new, where)
+
+
+def _check_part(place: Any, part: Any, where: str) -> None:
+    held = None if part is None else holder(_is(part), place.container)
+    if held is not None:
+        kind = type(part).__name__
+        raise AliasError(
+            explain(
+                f"{where}: whether `{place.label}` holds the {kind} that {held} holds, only the "
+                "run tells: changes of one would show in the other.",
+                cure=f"put a .copy() into `{place.label}`, or take one out of it.",
+            )
+        )
 
 
 def have_changed(*values: Any) -> bool:

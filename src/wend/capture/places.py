@@ -26,7 +26,15 @@ import numpy as np
 
 from wend.base import trees
 from wend.capture import choices
-from wend.capture.containers import changed_by, contents, fill, is_changing, is_container
+from wend.capture.containers import (
+    Parts,
+    changed_by,
+    contents,
+    fill,
+    is_changing,
+    is_container,
+    parts,
+)
 from wend.eager.dispatch import Staged
 from wend.trace.known_array import KnownArray
 
@@ -89,12 +97,17 @@ class Contents(Place):
         super().__init__(label, ("contents", id(container)))
         self.container = container
         self.binding = binding  # the variable that it was reached by
+        self._parts: dict[int, tuple[Any, Parts]] = {}  # what was read, and what was in it
 
     def read(self) -> Any:
-        return contents(self.container)
+        found, own = contents(self.container), parts(self.container)
+        if own:
+            self._parts[id(found)] = found, own
+        return found
 
     def write(self, value: Any) -> None:
-        fill(self.container, value)
+        _, own = self._parts.get(id(value), (None, {}))
+        fill(self.container, value, own)
 
 
 class Elements(Place):

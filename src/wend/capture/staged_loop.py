@@ -198,8 +198,10 @@ class StagedLoop:
             values[k] = value
         self.held_after = self.state.set(values)
         choices.entered(self._rebindable(self.left_before), self.held_after)
+        before = self.state.parts()
         with self.after.active():
             body()
+        choices.check_replaced(before, self.state.parts(), self.where, self.outer)
         self.left_after = self.state.get()
         ends = [copied(value) for value in self.left_after]
         self._check_plain(ends)

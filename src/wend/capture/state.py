@@ -10,7 +10,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.capture import choices
-from wend.capture.containers import copied, is_container
+from wend.capture.containers import Parts, copied, is_container, parts
 from wend.capture.places import (
     UNBOUND,
     Attribute,
@@ -161,6 +161,11 @@ class State:
         kept = [None if self.is_contents(k) else value for k, value in enumerate(values)]
         choices.entered(kept, found)
         return found
+
+    def parts(self) -> list[tuple[Contents, Parts]]:
+        """The containers that change in place, with those that each holds now."""
+        own = (place for place in self.places if isinstance(place, Contents))
+        return [(place, parts(place.container)) for place in own]
 
     def is_contents(self, k: int) -> bool:
         """Whether a place is what a container holds, which stays the container it is."""

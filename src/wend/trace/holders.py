@@ -21,22 +21,26 @@ OUTERMOST: set[CodeType] = set()
 Test = Callable[[Any], bool]
 
 
-def holders(is_meant: Test) -> Iterator[tuple[str, str, Any]]:
+def holders(is_meant: Test, besides: Any = None) -> Iterator[tuple[str, str, Any]]:
     """The user's variables that hold something that is meant, at some depth.
+
+    Args:
+        is_meant: tells what is meant.
+        besides: what may hold it as well.
 
     Yields:
         the variable, "of" its function, and what it holds.
     """
     for frame in users_frames():
         for name, value in frame.f_locals.items():
-            if not name.startswith(_INTERNAL) and is_held(value, is_meant):
+            if not name.startswith(_INTERNAL) and is_held(value, is_meant, besides):
                 function = frame.f_code.co_name
                 yield name, "" if function == "<module>" else f" of {function}", value
 
 
-def is_held(value: Any, is_meant: Test) -> bool:
-    """Whether a value is meant, or holds at some depth one that is."""
-    return _holds(value, is_meant, _DEEPEST, set())
+def is_held(value: Any, is_meant: Test, besides: Any = None) -> bool:
+    """Whether a value is meant, or holds at some depth one that is, `besides` left out."""
+    return _holds(value, is_meant, _DEEPEST, {id(besides)})
 
 
 def users_frames() -> Iterator[FrameType]:
