@@ -45,6 +45,7 @@ from wend.capture.operators import (
 )
 from wend.capture.places import (
     read,
+    touch_arrays_changed_by,
     touch_attribute,
     touch_changed_by,
     touch_contents,
@@ -271,6 +272,7 @@ def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
     passing.asked(written)
     given = (*args, *kwargs.values())
     touch_changed_by(written, args)
+    touch_arrays_changed_by(written, args, kwargs)
     if written is next:
         return fun(*args)
     is_pure = fun is not written or isinstance(written, type)
