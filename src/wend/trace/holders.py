@@ -56,6 +56,11 @@ def frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def bound_cells(function: FunctionType) -> list[Any]:
+    """What the variables hold that a function has from those around it."""
+    return [cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell)]
+
+
 def _is_bound(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018  # the question is whether there are any
@@ -74,7 +79,7 @@ def _holds(value: Any, is_meant: Test, depth: int, seen: set[int]) -> bool:
     if type(value) in (list, tuple, set):
         parts = value
     elif isinstance(value, FunctionType):
-        parts = [cell.cell_contents for cell in value.__closure__ or () if _is_bound(cell)]
+        parts = bound_cells(value)
     elif type(value) is dict:
         parts = value.values()
     elif isinstance(value, type) or not hasattr(value, "__dict__"):
