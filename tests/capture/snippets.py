@@ -229,6 +229,29 @@ def while_walrus(n):
     return i, j
 
 
+@on(*INTS, 8, 20)
+def while_walrus_and_break(n):
+    t = 0
+    while (k := n - 1) > 0:
+        n = n - 1
+        t = t + k
+        if t > 10:
+            break
+    return t, k, n
+
+
+@on(*INTS, 8)
+def while_walrus_continue_and_return(n):
+    s = 0
+    while (k := n - s) > 0:
+        s += 1
+        if s == 2:
+            continue
+        if s > 4:
+            return -k
+    return k
+
+
 @on(*INTS)
 def while_walrus_and(n):
     i = 0
@@ -1970,6 +1993,82 @@ def match_string(n):
         case "abc":
             y = n if n > 0 else 3
     return y
+
+
+class _Point:
+    __match_args__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+@on(*INTS, *FLOATS)
+def match_class_of_a_number(n):
+    match n:
+        case bool():
+            return -1
+        case int(k) if k > 1:
+            return k * 3
+        case float() | complex():
+            return n * 0.5
+        case _:
+            return n - 1
+
+
+@on(*FLOATS)
+def match_class_with_parts(x):
+    match _Point(x, 1.0):
+        case _Point(1.0, y):
+            r = y + 7
+        case _Point(x=v, y=_) if v > 1:
+            r = v + 1
+        case _Point(a, b) as p:
+            r = a * b - 5 + p.x
+    return r
+
+
+@on(*FLOATS)
+def match_class_that_it_is_not(x):
+    match [x]:
+        case _Point(a):
+            return a
+        case str(s):
+            return s
+        case list([first]):
+            return first * 2
+    return x
+
+
+@on(*FLOATS)
+def match_sequences(x):
+    match (x, (1.0, x)):
+        case (1.0, v):
+            r = v[1]
+        case (a, b, c):
+            r = a
+        case (float() as q, (1.0, 2.5)):
+            r = q * 10
+        case [a, [b, c]]:
+            r = a - b + c
+    return r
+
+
+@on(*FLOATS, refused="asks for the class of parts of a sequence")
+def match_class_in_a_sequence_of_any_length(x):
+    match [x, 1.0]:
+        case [float(), *rest]:
+            return x * len(rest)
+    return x
+
+
+@on(*VECTORS)
+def match_of_an_array(v):
+    match v:
+        case [a, b]:
+            return a
+        case np.ndarray():
+            return v.sum()
+    return -1.0
 
 
 # ---------------------------------------------------------------- attributes, items

@@ -315,3 +315,61 @@ def filter_by_traced_values(n):
 @on(*INTS, refused="how many numbers a range has")
 def a_traced_range_in_a_comprehension(n):
     return sum(k * 2 for k in range(n))
+
+
+# ---------------------------------------------------------------- texts
+TEXT = "but the numbers in it are only known when the function runs"
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_compared(x):
+    return x if str(x) == "2.5" else 0.0
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_measured(x):
+    return len(repr(x)), len(f"{x}"), len("{}".format(x)), len("%s" % x)  # noqa: UP031, UP032
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_searched(x):
+    return x if "." in str([x]) else -x
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_in_a_list(x):
+    return x if str(x) in ["2.5", "1.0"] else -x
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_in_a_text(x):
+    return x if str(x) in "2.5" else -x
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_as_a_key(x):
+    return {"2.5": 1.0}.get(format(x), 5.0)
+
+
+@on(*FLOATS, refused=TEXT)
+def a_text_changed(x):
+    return x if ", ".join(map(str, [x, x])).startswith("2") else -x
+
+
+@on(*FLOATS, refused="makes a text of a number")
+def a_number_in_a_text(x):
+    return len("%d" % x)  # noqa: UP031
+
+
+@on(*FLOATS)
+def texts_of_what_is_known(x):
+    said = "%s %d" % ("a", 3) + f"{2.5:.1f}" + str(b"b", "utf8") + "{}".format([1])  # noqa: UP031, UP032
+    return x * len(said), said == "a 32.5b[1]", "" == ""
+
+
+@on(*FLOATS)
+def a_text_that_is_not_looked_at(x):
+    said = "x is " + str(x) + " and %.2f, " % x + ", ".join([repr(x), "y"])  # noqa: UP031
+    if said and x is None:
+        raise ValueError(said)
+    return x

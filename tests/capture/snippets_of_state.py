@@ -132,6 +132,59 @@ def an_iterator_gone_through_in_a_branch(n):
 
 
 @on(*INTS, refused=ONCE)
+def an_iterator_taken_apart(n):
+    numbers = iter([1, 2])
+    s = 0
+    if n > 1:
+        a, b = numbers
+        s = a + b
+    return s, len([*numbers])
+
+
+@on(*INTS, refused=ONCE)
+def an_iterator_as_arguments(n):
+    numbers = iter([1, 2])
+    s = max(*numbers) if n > 1 else 0
+    return s, len([*numbers])
+
+
+@on(*INTS, refused=ONCE)
+def an_iterator_in_a_list(n):
+    numbers = iter([1, 2])
+    s = 0
+    for _ in range(n):
+        s += len([*numbers, 3])
+    return s, len([*numbers])
+
+
+@on(*INTS, refused=ONCE)
+def an_iterator_searched(n):
+    numbers = iter([1, 2, 3])
+    s = n
+    if n > 1 and 2 in numbers:
+        s = 7
+    return s, len([*numbers])
+
+
+@on(*INTS, refused=ONCE)
+def an_iterator_put_into_a_list(n):
+    numbers, out = iter([1, 2]), [0, 0]
+    if n > 1:
+        out[:] = numbers
+    return out, len([*numbers])
+
+
+@on(*INTS)
+def iterators_made_where_they_are_used(n):
+    s = 0
+    for _ in range(n):
+        a, b = iter([1, 2])
+        first, *rest = (k * 2 for k in range(3))
+        s += max(*iter([a, b, first])) + len([*iter(rest)]) + (2 in iter([1, 2]))
+    return s
+
+
+@on(*INTS, refused=ONCE)
 def an_iterator_gone_through_in_a_loop(n):
     pairs = zip([1, 2, 3], [4, 5, 6])  # noqa: B905
     s = 0

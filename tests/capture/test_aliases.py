@@ -10,6 +10,7 @@ import pytest
 
 import wend
 from wend.base import trees
+from wend.base.errors import AliasError
 
 V, W = np.array([1.0, 2.0, 3.0]), np.array([4.0, -1.0, 0.5])
 
@@ -329,6 +330,40 @@ def an_array_of_outside_on_one_path(v, w, x):
     return table
 
 
+def _changed_by(change):
+    def fun(v, w, x):
+        if x > 1:
+            change(TABLE)
+        return v * x
+
+    return fun
+
+
+FUNCTIONS_THAT_CHANGE = {
+    "copyto": lambda a: np.copyto(a, 9.0),
+    "put": lambda a: np.put(a, [0], 9.0),
+    "place": lambda a: np.place(a, a > 0, [9.0]),
+    "putmask": lambda a: np.putmask(a, a > 0, 9.0),
+    "put_along_axis": lambda a: np.put_along_axis(a, np.array([0]), 9.0, 0),
+    "fill_diagonal": lambda a: np.fill_diagonal(a.reshape(1, 3), 9.0),
+    "add.at": lambda a: np.add.at(a, [0], 9.0),
+    "out": lambda a: np.add(a, 1.0, out=a),
+    "out by position": lambda a: np.add(a, 1.0, a),
+    "fill": lambda a: a.fill(9.0),
+    "sort": lambda a: (a[::-1].sort(), a.put([0], 2.0)),
+    "__iadd__": lambda a: a.__iadd__(1.0),
+}
+
+
+@pytest.mark.parametrize("x", [0.5, 2.0])
+@pytest.mark.parametrize("change", FUNCTIONS_THAT_CHANGE)
+def test_what_changes_an_array_of_outside_on_one_path(change, x) -> None:
+    fun = wend.function(_changed_by(FUNCTIONS_THAT_CHANGE[change]))
+    with pytest.raises(wend.WendError, match="was made outside the function"):
+        fun(V.copy(), W.copy(), x)
+    np.testing.assert_array_equal(TABLE, np.ones(3))
+
+
 REFUSED = {
     chosen: "may be <traced f64[3], argument",
     rebound_on_one_path: "may be <traced f64[3], argument v>",
@@ -351,3 +386,16 @@ def test_what_only_the_run_tells_is_refused(fun) -> None:
     assert REFUSED[fun] in str(caught.value)
     assert "To fix it: " in str(caught.value)
     np.testing.assert_array_equal(TABLE, np.ones(3))
+
+
+@pytest.mark.parametrize("x", [0.5, 2.0])
+def test_a_list_of_the_caller_or_another(x) -> None:
+    @wend.function
+    def f(row, x):
+        if x > 1:
+            row = [3.0, 4.0]
+        row[0] = 9.0
+        return row
+
+    with pytest.raises(AliasError, match="may be the list that the caller holds"):
+        f([1.0, 2.0], x)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wend
-from tests.capture import snippets_of_builtins, snippets_of_state
+from tests.capture import snippets_of_builtins, snippets_of_containers, snippets_of_state
 from tests.capture.snippets import SNIPPETS, Snippet
 from wend.base import trees
 from wend.capture.convert import capture
@@ -35,7 +35,7 @@ def _ways(snippet: Snippet, args: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
             yield f"static {k}", wend.function(snippet.fun, static_argnums=(k,))
 
 
-assert snippets_of_builtins, snippets_of_state  # they add to the table
+assert snippets_of_builtins, (snippets_of_containers, snippets_of_state)  # they add to it
 
 CASES = [
     pytest.param(snippet, args, id=f"{snippet.fun.__name__}-{number}")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.capture import passing
 from wend.capture.places import touch_attribute, touch_contents
 from wend.eager.dispatch import any_staged
 from wend.numpy import indexing
@@ -72,6 +73,8 @@ _SOLE = _of_a_variable()
 
 def set_item(target: Any, key: Any, value: Any) -> Any:
     """`target[key] = value`; gives what the target's name should hold after it."""
+    if isinstance(key, slice):
+        passing.taken_from(value)
     target = _changeable(target, (value, key))
     target[key] = value
     return target
@@ -86,7 +89,7 @@ def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
 
 def in_place(target: Any, name: str, value: Any) -> Any:
     """`target += value`, and its kin."""
-    return _IN_PLACE[name](_changeable(target, (value,)), value)
+    return _IN_PLACE[name](_changeable(target, (value,)), passing.taken_from(value))
 
 
 def get_item(array: Any, key: Any) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture import guard, unbound
+from wend.capture import choices, guard, unbound
+from wend.capture.containers import KINDS, copied
 from wend.capture.growing import lists_have_grown
 from wend.capture.names import RETURN_VALUE
 from wend.capture.operands import touch_operands
@@ -83,19 +84,24 @@ class _Branch:
             self.start = self.entry or self._entered()
             self.entry = None
             regions, returned, ends, more = [], [], [], []
+            self.entered, self.left = [], []
             for number, arm in enumerate((other, then)):
                 role = f"a branch of {self.where}"
                 region = Recording(f"branch{number}", self.outer, is_region=True, role=role)
                 with logged() as log:
                     touch_operands()
                     try:
-                        self.state.set(self.start)
+                        self.entered.append(self.state.set(self.start))
+                        before = self.state.parts()
                         with region.active(), guard.region(self.where):
                             returned.append(arm())
-                        ends.append(self.state.snapshot())
+                        now = self.state.parts()
+                        self.left.append(self.state.get())
+                        ends.append([copied(value) for value in self.left[-1]])
                     finally:
                         self.state.restore(self.start)
                         more += discovery.undone(log)
+                choices.check_replaced(before, now, self.where, self.outer)
                 regions.append(region)
             if len(ends[0]) == len(ends[1]) and lists_have_grown(
                 self.state, self.where, self.start, *ends
@@ -126,7 +132,7 @@ class _Branch:
             if k < len(self.state.variables) and name not in self.variables_live:
                 after[k] = UNBOUND
                 continue
-            if all(is_same(value, self.start[k]) for value in pair):
+            if all(is_same(value, self.start[k]) for value in pair) and not self._is_rebound(k):
                 continue
             if isinstance(pair[0], Variable) and pair[0] is pair[1]:
                 after[k] = pair[0]
@@ -147,7 +153,19 @@ class _Branch:
             after[k] = value
         self.state.restore(after)
         settle(*self.joined, self.outer)
+        options = [
+            [*(left[k] for k in places), value]
+            for left, value in zip(self.left, returned, strict=True)
+        ]
+        choices.merged(values, options, self.outer)
         return values[-1]
+
+    def _is_rebound(self, k: int) -> bool:
+        """Whether an arm leaves another container in a place, if it be an equal one."""
+        if not isinstance(self.start[k], KINDS) or self.state.is_contents(k):
+            return False
+        pairs = zip(self.entered, self.left, strict=True)
+        return any(entered[k] is not left[k] for entered, left in pairs)
 
     def _pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """What a variable holds at the end of each arm, if it is part of the graph."""
@@ -161,6 +179,15 @@ class _Branch:
             return pair
         if is_same(*pair):
             return None
+        if all(isinstance(value, dict) for value in pair) and pair[0].keys() != pair[1].keys():
+            raise StructureError(
+                explain(
+                    f"{self.where}: `{name}` has {_keys(pair[1])} if the test holds, else "
+                    f"{_keys(pair[0])}.",
+                    cure="give it the same keys on both paths; reading a missing key of a "
+                    "defaultdict puts it in, so put it in before.",
+                )
+            )
         raise StructureError(
             explain(
                 f"{self.where}: `{name}` is {_described(pair[1])} if the test holds, "
@@ -328,6 +355,10 @@ def placeholder(like: Any) -> Any:
         )
     zeros = np.zeros([int(dim) for dim in type.dims if isinstance(dim, int)], type.dtype)
     return zeros if zeros.ndim else zeros[()]
+
+
+def _keys(value: dict[Any, Any]) -> str:
+    return f"the keys {list(value)!r:.40}" if value else "no keys"
 
 
 def _described(value: Any) -> str:

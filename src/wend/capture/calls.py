@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture import mathematics, standard
+from wend.capture import mathematics, standard, texts
 from wend.capture.iterables import Together, TracedRange, backwards
 from wend.capture.operators import filtered
 from wend.eager.dispatch import Staged, any_staged
@@ -149,7 +149,7 @@ _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     )
     for original, staged in EXCHANGED.items()
 }
-_REPLACED |= {
+_REPLACED |= texts.REPLACED | {
     builtins.all: _all,
     builtins.any: _any,
     builtins.enumerate: _enumerate,
@@ -188,6 +188,7 @@ def replaced(fun: Any) -> Any:
         found = _REPLACED.get(fun)
     except TypeError:  # no hash
         return fun
+    found = found or texts.of_method(fun)
     if found is not None:
         return found
     return functools.partial(_of_arrays, fun) if _is_array_function(fun) else fun

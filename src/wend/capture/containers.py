@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from typing import Any
 
 from wend.base import trees
@@ -67,8 +68,42 @@ def contents(container: Any) -> Any:
     return copied(container)
 
 
-def fill(container: Any, value: Any) -> None:
-    """Give a container other contents; containers in it stay the objects they are."""
+Parts = dict[Any, tuple[Any, Any]]  # containers in one, by place, each with those in it
+
+
+def parts(container: Any) -> Parts:
+    """The very containers that one holds, at any depth."""
+    if isinstance(container, dict):
+        items: Any = dict.items(container)
+    elif isinstance(container, (list, deque)):
+        items = enumerate(container)
+    else:
+        return {}
+    return {place: (item, parts(item)) for place, item in items if is_container(item)}
+
+
+def replaced(before: Parts, now: Parts) -> Iterator[tuple[Any, Any]]:
+    """The containers that are no longer in their places, with those that are; None for none."""
+    for place in before.keys() | now.keys():
+        (old, inner), (new, others) = before.get(place, _NOTHING), now.get(place, _NOTHING)
+        if old is new:
+            yield from replaced(inner, others)
+        else:
+            yield old, new
+
+
+_NOTHING: tuple[Any, Parts] = (None, {})
+
+
+def fill(container: Any, value: Any, own: Parts | None = None) -> None:
+    """Give a container other contents; containers in it stay the objects they are.
+
+    Args:
+        container: what is filled.
+        value: the contents.
+        own: the containers that were in it; without it those that are in it now.
+    """
+    own = own or {}
     if isinstance(container, TensorList):
         container.become(value)
     elif isinstance(container, bytearray):
@@ -80,10 +115,11 @@ def fill(container: Any, value: Any) -> None:
         container.clear()
         container.update(value)
     elif isinstance(container, dict):
-        _fill_dict(container, value)
+        _fill_dict(container, value, own)
     else:
         old = [*container, *[None] * (len(value) - len(container))]
-        merged = [_merged(mine, item) for mine, item in zip(old, value, strict=False)]
+        pairs = zip(old, value, strict=False)
+        merged = [_merged(own.get(k, (mine, {})), item) for k, (mine, item) in enumerate(pairs)]
         if isinstance(container, deque):
             container.clear()
             container.extend(merged)
@@ -91,8 +127,11 @@ def fill(container: Any, value: Any) -> None:
             list.__setitem__(container, slice(None), merged)
 
 
-def _fill_dict(container: dict[Any, Any], value: dict[Any, Any]) -> None:
-    merged = {key: _merged(dict.get(container, key), item) for key, item in value.items()}
+def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], own: Parts) -> None:
+    merged = {
+        key: _merged(own.get(key, (dict.get(container, key), {})), item)
+        for key, item in value.items()
+    }
     if not isinstance(value, OrderedDict) and list(merged) != list(container):
         # The order of keys as it was, new ones last.
         merged = {key: merged[key] for key in (*container, *merged) if key in merged}
@@ -102,8 +141,9 @@ def _fill_dict(container: dict[Any, Any], value: dict[Any, Any]) -> None:
     kind.update(container, merged)
 
 
-def _merged(mine: Any, item: Any) -> Any:
+def _merged(old: tuple[Any, Parts], item: Any) -> Any:
+    mine, own = old
     if mine is not item and is_container(mine) and type(mine) is type(item):
-        fill(mine, item)
+        fill(mine, item, own)
         return mine
     return copied(item)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
-from wend.capture import passing
+from wend.capture import choices, passing, patterns, texts
 from wend.capture.assignments import (
     change_attribute,
     change_item,
@@ -45,6 +45,7 @@ from wend.capture.operators import (
 )
 from wend.capture.places import (
     read,
+    touch_arrays_changed_by,
     touch_attribute,
     touch_changed_by,
     touch_contents,
@@ -212,6 +213,8 @@ def call(fun: Any) -> Any:
 
 
 def _called(fun: Any) -> Any:
+    if choices.are_there() and (owner := changed_by(fun)) is not None:
+        choices.check_change(owner)
     exchanged = replaced(fun)
     if takes_functions(fun):
         return functools.partial(_with_functions, exchanged)
@@ -269,6 +272,7 @@ def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
     passing.asked(written)
     given = (*args, *kwargs.values())
     touch_changed_by(written, args)
+    touch_arrays_changed_by(written, args, kwargs)
     if written is next:
         return fun(*args)
     is_pure = fun is not written or isinstance(written, type)
@@ -319,6 +323,7 @@ _RUNTIME = types.SimpleNamespace(
     compare=compare,
     context=context,
     decided=decided,
+    decomposed=patterns.decomposed,
     filtered=filtered,
     for_=for_,
     get_item=get_item,
@@ -327,12 +332,16 @@ _RUNTIME = types.SimpleNamespace(
     if_expression=if_expression,
     if_return=if_return,
     in_place=in_place,
+    is_of_class=patterns.is_of_class,
     is_perhaps=is_perhaps,
+    is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
     known=known_bound,
     made=passing.made,
+    matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
+    remainder=texts.remainder,
     returned=read,
     set_attribute=set_attribute,
     set_item=set_item,

@@ -12,7 +12,7 @@ from typing import Any
 
 from wend.base.errors import ConcreteValueError, WendError, explain
 from wend.base.source import at, is_own, user_source
-from wend.capture import plain, unbound
+from wend.capture import choices, plain, unbound
 from wend.trace.recording import current
 
 
@@ -31,7 +31,8 @@ def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         unbound.start()
         try:
-            return fun(*args, **kwargs)
+            with choices.traced():
+                return fun(*args, **kwargs)
         except NameError as error:
             found = unbound.explained(error)
             if found is None:

@@ -1,17 +1,18 @@
 """Objects whose operators are methods of the user's: what these change, no call tells.
 
-`a + b`, `a[k]` and `for x in a` run such methods as plain Python. So the objects at hand are
-looked at before and after the trace of a loop or branch.
+`a + b`, `a[k]` and `for x in a` run such methods as plain Python, and `d[k]` may fill a
+`defaultdict`. So the objects at hand are looked at before and after the trace of a loop or branch.
 """
 
 from __future__ import annotations
 
+import itertools
 import types
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from wend.capture.libraries import is_library
-from wend.capture.places import touch_attributes
+from wend.capture.places import Contents, touch, touch_attributes
 from wend.trace.holders import users_frames
 
 _NO_OPERATORS = frozenset(
@@ -45,12 +46,22 @@ def touch_operands() -> None:
     """Say that the objects with such operators may change that the variables at hand hold."""
     seen: set[int] = set()
     for frame in users_frames():
-        for name, value in frame.f_locals.items():
+        shared = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
+        for name, value in itertools.chain(frame.f_locals.items(), shared):
+            if _fills_itself(value):
+                touch(Contents(name, value))
             if isinstance(value, _NO_OBJECTS) or not hasattr(value, "__dict__"):
                 continue
             _touch(value, name, seen)
             for inner, part in list(vars(value).items()):
                 _touch(part, f"{name}.{inner}", seen)
+                if _fills_itself(part):
+                    touch(Contents(f"{name}.{inner}", part))
+
+
+def _fills_itself(value: Any) -> bool:
+    """Whether reading a key that is missing may put it in, as in a `defaultdict`."""
+    return isinstance(value, dict) and hasattr(type(value), "__missing__")
 
 
 def _touch(value: Any, label: str, seen: set[int]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.capture import passing
 from wend.capture.branches import if_value
 from wend.capture.iterables import TracedRange
 from wend.capture.state import State
@@ -19,6 +20,7 @@ from wend.eager.dispatch import Staged
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.trace import effects
+from wend.trace.shown_text import ShownText
 from wend.trace.templates import Text
 
 Thunk = Callable[[], Any]
@@ -52,7 +54,9 @@ def _in(item: Any, holder: Any) -> Any:
     if not isinstance(holder, _HOLDERS) or not (
         isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
     ):
-        return item in holder
+        if isinstance(item, ShownText):
+            raise item.looked_at()
+        return item in passing.taken_from(holder)
     found: Any = False
     for own in holder:
         is_own = own is item or own == item

@@ -25,9 +25,20 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.capture.containers import changed_by, contents, fill, is_changing, is_container
+from wend.capture import choices
+from wend.capture.containers import (
+    Parts,
+    changed_by,
+    contents,
+    fill,
+    is_changing,
+    is_container,
+    parts,
+)
 from wend.eager.dispatch import Staged
-from wend.trace.known_array import KnownArray
+from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray
+
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 
 
 class Unbound:
@@ -88,12 +99,17 @@ class Contents(Place):
         super().__init__(label, ("contents", id(container)))
         self.container = container
         self.binding = binding  # the variable that it was reached by
+        self._parts: dict[int, tuple[Any, Parts]] = {}  # what was read, and what was in it
 
     def read(self) -> Any:
-        return contents(self.container)
+        found, own = contents(self.container), parts(self.container)
+        if own:
+            self._parts[id(found)] = found, own
+        return found
 
     def write(self, value: Any) -> None:
-        fill(self.container, value)
+        _, own = self._parts.get(id(value), (None, {}))
+        fill(self.container, value, own)
 
 
 class Elements(Place):
@@ -209,10 +225,15 @@ def is_set_by_code(owner: Any, name: str) -> bool:
 
 
 def touch_contents(container: Callable[[], Any], label: str) -> None:
-    """Say that the contents of a container are about to change, if it is one."""
-    if _logs.get():
+    """Say that the contents of a container are about to change, if it is one.
+
+    Raises:
+        AliasError: which container it is, only the run tells, and somebody else holds one.
+    """
+    if _logs.get() or choices.are_there():
         found = read(container)
         if is_container(found):
+            choices.check_change(found, "" if label.startswith("a ") else label.removesuffix("."))
             touch(Contents(label, found, bound_by(container, label)))
             for inner in trees.flatten(found)[0]:
                 if is_container(inner):
@@ -228,18 +249,47 @@ def touch_arrays(value: Any, label: str) -> None:
             if isinstance(array, Staged) or not isinstance(array, np.ndarray):
                 continue
             if array.flags.writeable:
+                while isinstance(array.base, np.ndarray):
+                    array = array.base
                 touch(Elements(label, array))
 
 
 def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Say that the container is about to change whose method is called."""
-    if not _logs.get():
+    if not _logs.get() and not choices.are_there():
         return
     owner = changed_by(method)
     if owner is None and arguments and is_changing(method):
         owner = arguments[0]
     if is_container(owner):
+        choices.check_change(owner)
         touch(Contents(f"a {type(owner).__name__}", owner))
+
+
+def touch_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Say that the arrays are about to change that a function of NumPy changes."""
+    if not _logs.get():
+        return
+    owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
+    changed: list[Any] = [kwargs.get("out")]
+    if isinstance(owner, np.ndarray):
+        changed.append(owner if name in _CHANGING_ARRAYS else None)
+    elif isinstance(fun, np.ufunc):
+        changed += args[fun.nin :]
+    elif (isinstance(owner, np.ufunc) and name == "at") or _changes_the_first(fun):
+        changed += args[:1]
+    for found in changed:
+        for array in found if isinstance(found, tuple) else (found,):
+            touch_arrays(array, "an array")
+
+
+_CHANGING_ARRAYS = frozenset(
+    {*CHANGING_METHODS, "__setitem__", *(f"__i{op}__" for op in _OPERATORS)}
+)
+
+
+def _changes_the_first(fun: Any) -> bool:
+    return any(fun is one for one in CHANGE_THE_FIRST)
 
 
 def touch_reached(fun: FunctionType) -> None:

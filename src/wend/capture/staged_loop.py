@@ -9,8 +9,9 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
-from wend.capture import guard, unbound
+from wend.capture import choices, guard, unbound
 from wend.capture.branches import as_type, labelled, placeholder
+from wend.capture.containers import KINDS, copied
 from wend.capture.growing import lists_have_grown
 from wend.capture.names import RETURN_VALUE
 from wend.capture.operands import touch_operands
@@ -171,11 +172,12 @@ class StagedLoop:
         self.before.open_for(self.boxes)
         for k, value in zip(self.carried, self.entered, strict=True):
             values[k] = value
-        self.state.set(values)
+        self.held_before = self.state.set(values)
+        choices.entered(self._rebindable(self.start), self.held_before)
         with self.before.active():
             found = test()
             predicate = truth(found) if isinstance(found, Staged) else np.bool_(bool(found))
-        self.known = self.state.get()
+        self.left_before = self.known = self.state.get()
         self.forwarded = self.state.carried_in(self.known)
         self._check_plain(self.known)
         return predicate
@@ -194,10 +196,14 @@ class StagedLoop:
         self.params = trees.unflatten(self.forward_tree, params)
         for k, value in zip(self.forwarded, self.params, strict=True):
             values[k] = value
-        self.state.set(values)
+        self.held_after = self.state.set(values)
+        choices.entered(self._rebindable(self.left_before), self.held_after)
+        before = self.state.parts()
         with self.after.active():
             body()
-        ends = self.state.snapshot()
+        choices.check_replaced(before, self.state.parts(), self.where, self.outer)
+        self.left_after = self.state.get()
+        ends = [copied(value) for value in self.left_after]
         self._check_plain(ends)
         return ends
 
@@ -326,6 +332,23 @@ class StagedLoop:
                 values[k] = value
         self.state.restore(values)
         self._check_aliases(tracers, unchanged)
+        self._check_containers(values)
+
+    def _rebindable(self, values: Sequence[Any]) -> list[Any]:
+        """Some values of the state, without those of containers that stay what they are."""
+        return [None if self.state.is_contents(k) else value for k, value in enumerate(values)]
+
+    def _check_containers(self, values: Sequence[Any]) -> None:
+        """Note which container each may be; refuse what has changed in the loop and is not sure."""
+        places = [k for k in self.forwarded if values[k] is not self.start[k]]
+        options = [
+            [self._rebindable(row)[k] for k in places]
+            for row in (self.start, self.left_before, self.left_after)
+        ]
+        choices.merged([values[k] for k in places], options, self.outer)
+        for k in places:
+            if choices.have_changed(self.held_before[k], self.held_after[k]):
+                choices.check_change(values[k], self.state.names[k])
 
     def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
         """Refuse what would show in NumPy: an array that another name may hold too changes."""
@@ -387,6 +410,9 @@ class StagedLoop:
         entered = self.entered[self.carried.index(k)]
         handed_on = self.params[self.forwarded.index(k)]
         same = is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
+        if isinstance(self.start[k], KINDS) and not self.state.is_contents(k):
+            same = same and self.left_before[k] is self.held_before[k]
+            same = same and self.left_after[k] is self.held_after[k]
         return same and not any(map(_is_written, trees.flatten((entered, handed_on))[0]))
 
     def _is_in_place(self, k: int) -> bool:

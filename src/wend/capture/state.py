@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.capture.containers import copied, is_container
+from wend.capture import choices
+from wend.capture.containers import Parts, copied, is_container, parts
 from wend.capture.places import (
     UNBOUND,
     Attribute,
@@ -149,9 +150,27 @@ class State:
         """The values now, which later changes in place leave as they are."""
         return [copied(value) for value in self.get()]
 
-    def set(self, values: Sequence[Any]) -> None:
-        """Give every place its value; containers are copied, so that changes in place stay here."""
-        self.restore([copied(value) for value in values])
+    def set(self, values: Sequence[Any]) -> list[Any]:
+        """Give every place its value; containers are copied, so that changes in place stay here.
+
+        Returns:
+            what the places hold.
+        """
+        found = [copied(value) for value in values]
+        self.restore(found)
+        kept = [None if self.is_contents(k) else value for k, value in enumerate(values)]
+        choices.entered(kept, found)
+        return found
+
+    def parts(self) -> list[tuple[Contents, Parts]]:
+        """The containers that change in place, with those that each holds now."""
+        own = (place for place in self.places if isinstance(place, Contents))
+        return [(place, parts(place.container)) for place in own]
+
+    def is_contents(self, k: int) -> bool:
+        """Whether a place is what a container holds, which stays the container it is."""
+        first = len(self.variables)
+        return k >= first and isinstance(self.places[k - first], Contents)
 
     def restore(self, values: Sequence[Any]) -> None:
         """Give every place its value, the very objects; places taken in since keep theirs."""

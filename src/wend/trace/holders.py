@@ -21,22 +21,26 @@ OUTERMOST: set[CodeType] = set()
 Test = Callable[[Any], bool]
 
 
-def holders(is_meant: Test) -> Iterator[tuple[str, str, Any]]:
+def holders(is_meant: Test, besides: Any = None) -> Iterator[tuple[str, str, Any]]:
     """The user's variables that hold something that is meant, at some depth.
+
+    Args:
+        is_meant: tells what is meant.
+        besides: what may hold it as well.
 
     Yields:
         the variable, "of" its function, and what it holds.
     """
     for frame in users_frames():
         for name, value in frame.f_locals.items():
-            if not name.startswith(_INTERNAL) and is_held(value, is_meant):
+            if not name.startswith(_INTERNAL) and is_held(value, is_meant, besides):
                 function = frame.f_code.co_name
                 yield name, "" if function == "<module>" else f" of {function}", value
 
 
-def is_held(value: Any, is_meant: Test) -> bool:
-    """Whether a value is meant, or holds at some depth one that is."""
-    return _holds(value, is_meant, _DEEPEST, set())
+def is_held(value: Any, is_meant: Test, besides: Any = None) -> bool:
+    """Whether a value is meant, or holds at some depth one that is, `besides` left out."""
+    return _holds(value, is_meant, _DEEPEST, {id(besides)})
 
 
 def users_frames() -> Iterator[FrameType]:
@@ -50,6 +54,11 @@ def frames() -> Iterator[FrameType]:
     while frame is not None and frame.f_code not in OUTERMOST:
         yield frame
         frame = frame.f_back
+
+
+def bound_cells(function: FunctionType) -> list[Any]:
+    """What the variables hold that a function has from those around it."""
+    return [cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell)]
 
 
 def _is_bound(cell: CellType) -> bool:
@@ -70,7 +79,7 @@ def _holds(value: Any, is_meant: Test, depth: int, seen: set[int]) -> bool:
     if type(value) in (list, tuple, set):
         parts = value
     elif isinstance(value, FunctionType):
-        parts = [cell.cell_contents for cell in value.__closure__ or () if _is_bound(cell)]
+        parts = bound_cells(value)
     elif type(value) is dict:
         parts = value.values()
     elif isinstance(value, type) or not hasattr(value, "__dict__"):

@@ -10,6 +10,7 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.trace.arguments import is_array_leaf, leaf_type
+from wend.trace.outer_arrays import unchanged
 from wend.trace.traced import trace_function
 
 
@@ -25,6 +26,7 @@ def run_now(fun: Callable[..., Any], *args: Any) -> Any:
             filled[k] = leaf
         return fun(*trees.unflatten(treedef, filled))
 
-    traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
+    with unchanged(fun):
+        traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
     graph = run_passes(traced.graph, OPTIMIZE)
     return traced.run(executable(settings().backend, graph), arrays)

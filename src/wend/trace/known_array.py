@@ -25,9 +25,11 @@ from wend.numpy.unknown import unknown
 from wend.trace.reading import call_function
 from wend.trace.tracer import Tracer, put_into
 
-_CHANGE_THE_FIRST = frozenset(
+# Functions that change their first argument, and methods that change their array
+CHANGE_THE_FIRST = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )
+CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
 
 
 class KnownArray(np.ndarray):
@@ -164,7 +166,7 @@ class KnownArray(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         outs = kwargs.get("out")
         changed = [*(outs if isinstance(outs, tuple) else (outs,))]
-        changed += args[:1] if function in _CHANGE_THE_FIRST else []
+        changed += args[:1] if function in CHANGE_THE_FIRST else []
         given = (*args, *kwargs.values())
         for array in changed:
             if type(array) is KnownArray and array.depends(given):
@@ -216,7 +218,7 @@ def _changing(name: str) -> Any:
 
 for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"):
     setattr(KnownArray, _name, _view(_name))
-for _name in ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield"):
+for _name in CHANGING_METHODS:
     setattr(KnownArray, _name, _changing(_name))
 
 

@@ -14,15 +14,17 @@ from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
+from wend.eager.promotion import is_weak
 from wend.trace.arguments import is_array_leaf
 from wend.trace.recording import current
+from wend.trace.shown_text import ShownText
 
 _PARSE = Formatter()
 _ROOT = re.compile(r"[^.\[]*")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 
 
-class Text(str):
+class Text(ShownText):
     """An f-string with traced values: a string, that `print` and `assert` write with numbers.
 
     Attributes:
@@ -40,25 +42,33 @@ class Text(str):
         """
         here = current()
         is_traced = here is not None and not here.runs_now()
-        template, shown = Template(), list[str]()
+        template = Template()
         for part in parts:
             if isinstance(part, str):
                 template.literal(part)
-                shown.append(part)
                 continue
             value, conversion, spec = part
             if is_traced and holds_traced(value):
-                shown.append(str(value))
                 template.value(value, conversion, spec)
             else:
                 known = value if conversion is None else _CONVERSIONS[conversion](value)
-                shown.append(format(known, spec))
-                template.literal(shown[-1])
-        if not template.arrays:
-            return "".join(shown)
-        text = Text("".join(shown))
-        text.template = template
-        return text
+                template.literal(format(known, spec))
+        return template.text() if template.arrays else str(template).format()
+
+    @staticmethod
+    def joined(between: str, texts: Sequence[str]) -> str:
+        """The texts with another between them; a `Text` where one is."""
+        parts = [part for text in texts for part in (between, text)][1:]
+        template = Template()
+        for part in parts:
+            template.value(part)
+        return template.text() if template.arrays else str(template).format()
+
+    def __add__(self, other: str) -> str:
+        return Text.joined("", [self, other])
+
+    def __radd__(self, other: str) -> str:
+        return Text.joined("", [other, self])
 
 
 class Template:
@@ -90,6 +100,12 @@ class Template:
     def __str__(self) -> str:
         return "".join(self._parts)
 
+    def text(self) -> Text:
+        """A string that is written with numbers; until then it names the traced values."""
+        text = Text(str(self).format(*map(_Named, self.arrays)))
+        text.template = self
+        return text
+
     def literal(self, text: str) -> None:
         """Add text as it is."""
         self._parts.append(text.replace("{", "{{").replace("}", "}}"))
@@ -100,6 +116,8 @@ class Template:
             self._parts += x.template._parts
             self.arrays += x.template.arrays
         elif isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x):
+            if conversion in ("r", "a") and is_weak(x):
+                conversion = None  # Python's numbers look the same
             _check_spec(x, conversion, spec)
             self._place(x, ("!" + conversion if conversion else "") + (":" + spec if spec else ""))
         elif holds_traced(x):
@@ -174,6 +192,19 @@ def _nothing_for(
             cure="pass the value; braces that are meant as such are written twice: {{ }}.",
         )
     )
+
+
+class _Named:
+    """A traced value in a text that is looked at before it is written."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __repr__(self) -> str:
+        return str(self.array)
+
+    def __format__(self, spec: str) -> str:
+        return str(self.array)
 
 
 class _Place:

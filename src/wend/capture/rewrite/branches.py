@@ -1,10 +1,11 @@
-"""`if`, and `match` on values."""
+"""`if`, and `match` on values, classes and sequences of known length."""
 
 from __future__ import annotations
 
 import ast
 
 from wend.capture.names import changed
+from wend.capture.nodes import by_kind
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.patterns import case_as_if, is_value_match
 from wend.capture.rewrite.state import state_of
@@ -35,10 +36,13 @@ class Branches(Blocks):
             ast.match_case(c.pattern, c.guard and self.visit(c.guard), self.block(c.body, after))
             for c in stmt.cases
         ]
-        return [ast.Match(self.visit(stmt.subject), cases)]
+        subject = self.visit(stmt.subject)
+        if ast.MatchClass in by_kind(stmt):
+            subject = runtime("decomposed", subject)
+        return [ast.Match(subject, cases)]
 
     def match_as_if(self, stmt: ast.Match) -> list[ast.stmt]:
-        """A `match` on values as a chain of `if`."""
+        """A `match` as a chain of `if`."""
         subject = self.scope.flag("subject")
         chain: list[ast.stmt] = []
         for case in reversed(stmt.cases):

@@ -92,6 +92,12 @@ class Expressions(Transformer):
         self.generic_visit(node)
         return runtime("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Mod) or _is_number(node.left) or _is_number(node.right):
+            return node
+        return ast.copy_location(runtime("remainder", node.left, node.right), node)
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         holds, fails = self.scope.surely_bound(node.test)
         test = self.rewritten(node.test)
@@ -129,9 +135,21 @@ class Expressions(Transformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
-        if not node.is_async and not isinstance(node.iter, (ast.List, ast.Tuple, ast.Constant)):
-            node.iter = ast.copy_location(runtime("gone_through", node.iter), node.iter)
+        if not node.is_async:
+            node.iter = _gone_through(node.iter)
         node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = _gone_through(node.value)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            node.value = _gone_through(node.value)
         return node
 
     visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = _visit_scope
@@ -193,6 +211,17 @@ class Expressions(Transformer):
             return node
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
+
+
+def _is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float, complex))
+
+
+def _gone_through(value: ast.expr) -> ast.expr:
+    """What items are taken from: an iterator is told of it."""
+    if isinstance(value, (ast.List, ast.Tuple, ast.Constant)):
+        return value
+    return ast.copy_location(runtime("gone_through", value), value)
 
 
 def _binds(value: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.exits import Flags, has_exit, lower_body
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, thunk
+from wend.capture.rewrite.walrus import targets
 
 
 class Loops(Blocks):
@@ -26,6 +27,11 @@ class Loops(Blocks):
             ast.copy_location(goes_on, exit_test.test)
             return self.loop(stmt, first, goes_on, last, after, always=True)
         flags = flags or self.loop_flags(stmt)
+        if flags is not None and not stmt.orelse and targets(stmt.test):
+            # What the test binds is kept when the loop is left by a `break`.
+            leave = ast.If(ast.UnaryOp(ast.Not(), stmt.test), [ast.Break()], [])
+            endless = ast.While(ast.Constant(True), located([leave], stmt) + stmt.body, [])
+            return self.while_(ast.copy_location(endless, stmt), after, flags)
         if flags is None:
             out = self.loop(stmt, [], stmt.test, stmt.body, live_before(stmt.orelse, after))
             return out + self.block(stmt.orelse, after)

@@ -1,16 +1,17 @@
-"""`match` on values as a chain of `if`."""
+"""`match` on values, classes and sequences of known length as a chain of `if`."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from wend.capture.names import changed
 from wend.capture.nodes import cloned
-from wend.capture.rewrite.syntax import assign, name
+from wend.capture.rewrite.syntax import name, runtime, strings
 
 
 def is_value_match(stmt: ast.Match) -> bool:
-    """Whether a `match` compares its subject with values only."""
+    """Whether a `match` asks its subject for values, classes and lengths only."""
     return all(_is_value_pattern(case.pattern) for case in stmt.cases)
 
 
@@ -19,37 +20,78 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
         case ast.MatchValue() | ast.MatchSingleton() | ast.MatchAs(pattern=None):
             return True
         case ast.MatchAs(pattern=ast.pattern() as inner):
-            return _is_value_pattern(inner) and not changed([inner])
+            return _is_value_pattern(inner)
         case ast.MatchOr(patterns=patterns):
             return all(map(_is_value_pattern, patterns)) and not changed([pattern])
+        case ast.MatchClass(patterns=positional, kwd_patterns=named):
+            return all(map(_is_value_pattern, (*positional, *named)))
+        case ast.MatchSequence(patterns=patterns):
+            return all(map(_is_value_pattern, patterns))
     return False
 
 
 def case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) -> ast.stmt:
     """`case pattern if guard: body` as an `if` on the subject."""
     body = list(case.body)
-    test = _pattern_test(case.pattern, subject)
-    bound = case.pattern.name if isinstance(case.pattern, ast.MatchAs) else None
+    tests = [*_tests(case.pattern, name(subject))]
+    bound = [*_bindings(case.pattern, name(subject))]
     if bound:
-        binding = assign(bound, name(subject))
         if case.guard is not None:
             body = [ast.If(case.guard, body, cloned(otherwise))]
-        body = [binding, *body]
+        body = [*bound, *body]
     elif case.guard is not None:
-        test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
-    return ast.If(test or ast.Constant(True), body, otherwise)
+        tests.append(case.guard)
+    return ast.If(_all(tests), body, otherwise)
 
 
-def _pattern_test(pattern: ast.pattern, subject: str) -> ast.expr | None:
-    """The test that a pattern stands for; None: it always matches."""
+def _all(tests: list[ast.expr]) -> ast.expr:
+    if len(tests) > 1:
+        return ast.BoolOp(ast.And(), tests)
+    return tests[0] if tests else ast.Constant(True)
+
+
+def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
+    """The tests that a pattern stands for, in order; none: it always matches."""
     match pattern:
         case ast.MatchValue(value=value):
-            return ast.Compare(name(subject), [ast.Eq()], [value])
+            yield ast.Compare(cloned(subject), [ast.Eq()], [value])
         case ast.MatchSingleton(value=value):
-            return ast.Compare(name(subject), [ast.Is()], [ast.Constant(value)])
+            yield ast.Compare(cloned(subject), [ast.Is()], [ast.Constant(value)])
         case ast.MatchAs(pattern=inner) if inner is not None:
-            return _pattern_test(inner, subject)
+            yield from _tests(inner, subject)
         case ast.MatchOr(patterns=patterns):
-            tests = [test for p in patterns if (test := _pattern_test(p, subject)) is not None]
-            return ast.BoolOp(ast.Or(), tests) if len(tests) == len(patterns) else None
-    return None
+            options = [[*_tests(p, subject)] for p in patterns]
+            if all(options):
+                yield ast.BoolOp(ast.Or(), [*map(_all, options)])
+        case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
+            count = ast.Constant(len(positional))
+            yield runtime("is_of_class", cloned(subject), kind, count, strings(attributes))
+        case ast.MatchSequence(patterns=patterns):
+            yield runtime("is_sequence", cloned(subject), ast.Constant(len(patterns)))
+    for inner, part in _parts(pattern, subject):
+        yield from _tests(inner, part)
+
+
+def _bindings(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.stmt]:
+    """The assignments of the names that a pattern binds."""
+    if isinstance(pattern, ast.MatchAs):
+        if pattern.pattern is not None:
+            yield from _bindings(pattern.pattern, subject)
+        if pattern.name is not None:
+            yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
+    for inner, part in _parts(pattern, subject):
+        yield from _bindings(inner, part)
+
+
+def _parts(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.pattern, ast.expr]]:
+    """The patterns in one, with what they are about."""
+    match pattern:
+        case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
+            for k, inner in enumerate(positional):
+                place = ast.Constant(k)
+                yield inner, runtime("matched_part", cloned(subject), cloned(kind), place)
+            for attribute, inner in zip(attributes, pattern.kwd_patterns, strict=True):
+                yield inner, ast.Attribute(cloned(subject), attribute, ast.Load())
+        case ast.MatchSequence(patterns=patterns):
+            for k, inner in enumerate(patterns):
+                yield inner, ast.Subscript(cloned(subject), ast.Constant(k), ast.Load())

@@ -1,0 +1,339 @@
+"""Lists and dicts that have several names, and become others on some paths, for the table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+from tests.capture.snippets import FLOATS, INTS, on
+
+OTHER = "which only the run tells: in Python both would change"
+NO_KEYS = "To fix it: give it the same keys on both paths"
+
+_TABLE = [1.0, 2.0]
+
+
+# ---------------------------------------------------------------- a choice between two
+@on(*FLOATS)
+def a_list_or_another_read(x):
+    a = [1.0, 2.0]
+    b = a
+    if x > 1:
+        a = [3.0, x]
+    return a, b
+
+
+@on(*FLOATS)
+def a_list_or_another_changed(x):
+    a = [1.0, 2.0]
+    if x > 1:
+        a = [3.0, x]
+    a[0] = 9.0
+    a[1] += x
+    return a
+
+
+@on(*FLOATS, refused=OTHER)
+def a_list_with_another_name_or_another(x):
+    a = [1.0, 2.0]
+    b = a
+    if x > 1:
+        a = [3.0, 4.0]
+    a[0] = 9.0
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def the_other_name_changed(x):
+    a = [1.0, 2.0]
+    b = a
+    if x > 1:
+        a = [3.0, 4.0]
+    b.append(9.0)
+    return a[0], b[0]
+
+
+@on(*FLOATS, refused=OTHER)
+def a_list_or_that_of_another_name(x):
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    if x > 1:
+        a = b
+    a.reverse()
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def an_equal_copy_on_one_path(x):
+    a = [1.0, 2.0]
+    b = a
+    if x > 1:
+        a = list(a)
+    a[0] = 9.0
+    return a, b
+
+
+@on(*FLOATS)
+def lists_that_change_places(x):
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    if x > 1:
+        a, b = b, a
+    a[0] = 9.0
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def changed_before_it_becomes_another(x):
+    a = [1.0, 2.0]
+    b = a
+    if x > 1:
+        a[0] = 7.0
+        a = [3.0, 4.0]
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def a_part_of_a_dict_or_another(x):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    if x > 1:
+        row = [3.0, 4.0]
+    row[0] = 9.0
+    return row, d
+
+
+@on(*FLOATS, refused=OTHER)
+def a_dict_with_another_name_or_another(x):
+    a = {"p": 2.0, "q": 1.0}
+    b = a
+    if x > 1:
+        a = {"p": 3.0, "q": 1.0}
+    a["p"] += 1.0
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def an_attribute_or_another(x):
+    row = [1.0, 2.0]
+    held = SimpleNamespace(row=row)
+    if x > 1:
+        held.row = [3.0, 4.0]
+    held.row[0] = 9.0
+    return row, held.row
+
+
+@on(*FLOATS, refused=OTHER)
+def chosen_by_a_ternary(x):
+    a = [1.0, 2.0]
+    b = a if x > 1 else [3.0, 4.0]
+    b[0] = 9.0
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def chosen_by_a_helper(x):
+    def pick(row):
+        if x > 1:
+            return row
+        return [3.0, 4.0]
+
+    def change(row):
+        row[0] = 9.0
+
+    a = [1.0, 2.0]
+    b = pick(a)
+    change(b)
+    return a, b
+
+
+@on(*FLOATS, refused=OTHER)
+def one_of_a_module(x):
+    _TABLE[:] = [1.0, 2.0]
+    a = _TABLE
+    if x > 1:
+        a = [3.0, 4.0]
+    a[0] = 9.0
+    return a, _TABLE[0]
+
+
+# ---------------------------------------------------------------- lists in lists and dicts
+PART = "only the run tells: changes of one would show in the other"
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_becomes_another(x):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    if x > 1:
+        d["row"] = [3.0, 4.0]
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_becomes_one_of_another_name(x):
+    d, row = {"row": [1.0, 2.0]}, [5.0, 6.0]
+    if x > 1:
+        d["row"] = row
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def a_part_that_changes_and_becomes_another(x):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    if x > 1:
+        d["row"][0] = x
+        d["row"] = [3.0, 4.0]
+    return row, d
+
+
+@on(*FLOATS, refused=PART)
+def parts_that_change_places(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    first = rows[0]
+    if x > 1:
+        rows[0], rows[1] = rows[1], rows[0]
+    first[0] = 9.0
+    return rows
+
+
+@on(*FLOATS)
+def parts_that_change_places_alone(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    if x > 1:
+        rows[0], rows[1] = rows[1], rows[0]
+    rows[0][0] = 9.0
+    return rows
+
+
+@on(*FLOATS)
+def parts_that_stay(x):
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    first = rows[0]
+    if x > 1:
+        rows[0][1] = x
+        rows[1][0] += 1.0
+    first[0] = 9.0
+    return rows, first
+
+
+@on(*FLOATS)
+def a_part_beside_one_that_changes(x):
+    d = {"row": [1.0, 2.0], "k": 0.0}
+    row = d["row"]
+    if x > 1:
+        d["k"] = x
+    d["row"][0] = 9.0
+    return row, d
+
+
+@on(*INTS)
+def rows_put_in_on_the_way(n):
+    d, row = {"row": [1.0, 2.0]}, None
+    for i in range(n):
+        row = [i * 1.0, 2.0]
+        d["row"] = row
+    d["row"][1] += 1.0
+    return d
+
+
+@on(*INTS, refused=PART)
+def a_part_that_becomes_another_in_each_trip(n):
+    d = {"row": [1.0, 2.0]}
+    row = d["row"]
+    for i in range(n):
+        d["row"] = [i * 1.0, 4.0]
+    row[0] = 9.0
+    return row, d
+
+
+# ---------------------------------------------------------------- loops
+@on(*INTS, refused=OTHER)
+def another_list_in_each_trip(n):
+    a = [1.0, 2.0]
+    b = a
+    for i in range(n):
+        a = [3.0 + i, 4.0]
+    a[0] = 9.0
+    return a, b
+
+
+@on(*INTS, refused=OTHER)
+def changed_and_another_in_each_trip(n):
+    a = [1.0, 2.0]
+    b = a
+    for i in range(n):
+        a[0] += 1.0
+        a = [a[0] + i, 4.0]
+    return a, b
+
+
+@on(*INTS)
+def changed_and_another_in_each_trip_alone(n):
+    a = [1.0, 2.0]
+    for i in range(n):
+        a[0] += 1.0
+        a = [a[0] + i, 4.0]
+        a[1] -= 1.0
+    a[1] *= 2.0
+    return a
+
+
+@on(*INTS, refused=OTHER)
+def the_list_of_the_last_trip(n):
+    a, last = [1.0, 2.0], [0.0, 0.0]
+    for i in range(n):
+        last = a
+        if i > 2:
+            a = [0.0, 1.0]
+        a[0] += i * 1.0
+    return a, last
+
+
+@on(*INTS)
+def lists_that_change_places_in_a_loop(n):
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    for _ in range(n):
+        a, b = b, a
+        a[0] = a[0] + 1.0
+    b[1] = 7.0
+    return a, b
+
+
+# ---------------------------------------------------------------- dicts that fill themselves
+@on(*FLOATS, refused=NO_KEYS)
+def a_missing_key_read_on_one_path(x):
+    d = defaultdict(float)
+    y = d["k"] if x > 1 else 0.0
+    return y, len(d)
+
+
+@on(*FLOATS, refused="has another structure on each path")
+def another_missing_key_read_on_one_path(x):
+    d = defaultdict(float)
+    d["a"] = x
+    if x > 1:
+        y = d["b"] + x
+    else:
+        y = x
+    return y, len(d)
+
+
+@on(*FLOATS)
+def a_missing_key_read_on_both_paths(x):
+    d = defaultdict(float)
+    if x > 1:
+        d["k"] += x
+    else:
+        d["k"] -= 1.0
+    return dict(d)
+
+
+@on(*FLOATS)
+def a_key_that_is_there(x):
+    d = defaultdict(float)
+    d["k"] = 1.0
+    if x > 1:
+        x = x + d["k"]
+    return x, dict(d)
