@@ -240,6 +240,26 @@ def test_gradients_through_them(fun) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def asked_for_one_name(v, w, x):
+    """`is` of what stays one, or two, on every path."""
+    y, rows, same = v, [v, w], [v, w]
+    kept = rows
+    i = 0
+    while i < x:
+        v += 1.0
+        i += 1
+    if x > 1:
+        w = w + 1.0
+    return float(y is v), float(kept is rows), float(rows is same), float(w is not v), w
+
+
+def test_is_of_what_stays_one() -> None:
+    for x in (0.0, 3.0):
+        found = wend.function(asked_for_one_name)(V.copy(), W.copy(), x)
+        expected = asked_for_one_name(V.copy(), W.copy(), x)
+        np.testing.assert_array_equal(np.hstack(found), np.hstack(expected))
+
+
 # What only the run tells
 def chosen(v, w, x):
     y = v if x > 1 else w
@@ -364,7 +384,21 @@ def test_what_changes_an_array_of_outside_on_one_path(change, x) -> None:
     np.testing.assert_array_equal(TABLE, np.ones(3))
 
 
+def asked_which_array(v, w, x):
+    y = v if x > 1 else w
+    return y.sum() if y is v else w.sum()
+
+
+def asked_which_list(v, w, x):
+    a = b = [v[0], w[0]]
+    if x > 1:
+        a = [w[0], v[0]]
+    return 1.0 if a is not b else 2.0
+
+
 REFUSED = {
+    asked_which_array: "only the run tells",
+    asked_which_list: "only the run tells",
     chosen: "may be <traced f64[3], argument",
     rebound_on_one_path: "may be <traced f64[3], argument v>",
     buffers_of_the_caller: "may be another array, depending on the trip",

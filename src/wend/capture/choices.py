@@ -19,6 +19,7 @@ from wend.base.errors import AliasError, explain
 from wend.base.source import at, user_source
 from wend.capture.aliases import holder
 from wend.capture.containers import KINDS, Parts, replaced
+from wend.trace.choices import may_be_one
 from wend.trace.recording import Recording
 from wend.trace.tracer import Tracer
 
@@ -211,6 +212,33 @@ def check_change(value: Any, label: str = "") -> None:
                         cure=f"let it be a {kind} of its own: {one} = {one}.copy() before.",
                     )
                 )
+
+
+def are_one(a: Any, b: Any) -> bool:
+    """`a is b`.
+
+    Raises:
+        AliasError: one may be the other, which only the run tells.
+    """
+    if a is b:
+        return True
+    choices = _choices.get()
+    if choices is None:
+        return False
+    if isinstance(a, KINDS) and isinstance(b, KINDS) and choices.things:
+        if choices.resolved(a) == choices.resolved(b):
+            return True
+        may_be = any(other is b for other in choices.affected(a))
+    else:
+        may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_be_one(a, b)
+    if may_be:
+        raise AliasError(
+            explain(
+                f"`is`{at(user_source())}: whether the two are one, only the run tells.",
+                cure="keep a flag that says which it is, and ask for that.",
+            )
+        )
+    return False
 
 
 def _is(meant: Any) -> Callable[[Any], bool]:

@@ -13,6 +13,7 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture import passing
 from wend.capture.branches import if_value
+from wend.capture.choices import are_one
 from wend.capture.iterables import TracedRange
 from wend.capture.state import State
 from wend.capture.truth import is_traced, truth
@@ -32,8 +33,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GtE": operator.ge,
     "Eq": operator.eq,
     "NotEq": operator.ne,
-    "Is": operator.is_,
-    "IsNot": operator.is_not,
+    "Is": are_one,
+    "IsNot": lambda a, b: not are_one(a, b),
     "In": lambda a, b: _in(a, b),
     "NotIn": lambda a, b: not_(_in(a, b)),
 }

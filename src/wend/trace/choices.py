@@ -95,6 +95,22 @@ def may_be(result: Tracer, arrays: Sequence[Any]) -> None:
             box.watch(result)
 
 
+def may_be_one(a: Tracer, b: Tracer) -> bool:
+    """Whether only the run tells if two arrays are one."""
+    return not _may_be(a).isdisjoint(_may_be(b))
+
+
+def _may_be(array: Tracer) -> set[int]:
+    """An array and those that it may be, by id."""
+    found, todo = {id(array)}, list(array.origins)
+    while todo:
+        origin = todo.pop()
+        if id(origin) not in found:
+            found.add(id(origin))
+            todo += getattr(origin, "origins", ())
+    return found
+
+
 def _is_outer(root: Any, outer: Any) -> bool:
     if isinstance(root, Tracer):
         return bool(outer.can_lift(root))

@@ -111,7 +111,7 @@ class Expressions(Transformer):
         return runtime("if_expression", test, thunk(body), thunk(orelse))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        if len(node.ops) == 1 and not _asks_wend(node.ops[0], node.comparators[0]):
             self.generic_visit(node)
             return node
         self.generic_visit(node)
@@ -246,3 +246,10 @@ def without_annotations(arguments: ast.arguments, expressions: Expressions) -> a
         plain(arguments.kwarg),
         [expressions.visit(default) for default in arguments.defaults],
     )
+
+
+def _asks_wend(operator: ast.cmpop, right: ast.expr) -> bool:
+    """Whether a comparison is more than an operator of the operands."""
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        return not isinstance(right, ast.Constant)  # `x is None` is Python's
+    return isinstance(operator, (ast.In, ast.NotIn))
