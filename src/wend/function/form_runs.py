@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from wend.base.errors import explain
 from wend.function.host_function import HostRun
 from wend.ir.graph import Graph
-from wend.ir.types import ListType, without_maybe
 from wend.runtime.sequence import Sequence as Sequence_
 from wend.trace.arguments import to_run
 from wend.trace.recorded_value import RecordedValue
@@ -82,9 +81,3 @@ def run_linear(
         for param, x in zip(graph.params, (*kept, *given), strict=True)
     ]
     return [recording.wrap(value) for value in recording.call(graph, values, backend).results]
-
-
-def hands_lists(graph: Graph) -> bool:
-    """Whether records of a loop go from one graph to another: only numpy does that so far."""
-    types = (*graph.param_types, *graph.result_types)
-    return any(isinstance(without_maybe(type), ListType) for type in types)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.records import for_records
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import (
@@ -16,7 +17,7 @@ from wend.base.errors import (
 from wend.function.concrete import ConcreteFunction
 from wend.function.differentiated import differentiated_part
 from wend.function.fitting import fitted, subtrees
-from wend.function.form_runs import hands_lists, run_forward, run_linear
+from wend.function.form_runs import run_forward, run_linear
 from wend.function.function import Function
 from wend.function.signature import argument_paths
 from wend.ir.graph import Graph
@@ -145,8 +146,8 @@ class Point:
         return trees.unflatten(self.output_tree, leaves)
 
     def backend(self, graph: Graph) -> str:
-        """The function's backend; numpy where records of a loop go from one graph to another."""
-        return "numpy" if hands_lists(graph) else self.function.backend or settings().backend
+        """What runs a graph of a pair."""
+        return for_records(self.function.backend or settings().backend, graph)
 
 
 def _sized_like(x: Any, like: Any) -> Any:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wend.backends.records import for_records
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.zero import ZERO
 from wend.function.fitting import fitted, subtrees
-from wend.function.form_runs import hands_lists, run_forward, run_linear
+from wend.function.form_runs import run_forward, run_linear
 from wend.function.signature import Arguments
 from wend.ir.types import MaybeType
 from wend.trace.recording import current
@@ -86,6 +87,5 @@ def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
 
 
 def _backend(concrete: ConcreteFunction) -> str:
-    """The function's backend; numpy where records of a loop go from one graph to the other."""
-    is_numpy = hands_lists(concrete.forms.forward)
-    return "numpy" if is_numpy else concrete.backend or settings().backend
+    """What runs a pair of its forms."""
+    return for_records(concrete.backend or settings().backend, concrete.forms.forward)

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
+from wend.ir.dtypes import FLOATS
 from wend.ir.op import Op, no_gradient
 from wend.ir.types import Shape, TensorType, Type
+from wend.ops import elementwise as ew
+from wend.ops.elementwise import elementwise
 from wend.ops.shapes import tensor_of
 
 UINT64 = np.dtype(np.uint64)
@@ -66,3 +69,18 @@ def _kernel_random_bits(key: Any, counter: Any, *given: Any, shape: Shape) -> An
 
 # The words that NumPy's Philox(key=key, counter=counter) gives, in C order
 random_bits = Op("random_bits", _infer_random_bits, _kernel_random_bits, no_gradient())
+
+# Uniform numbers become those of a distribution. No backend has code of its own for these: where its
+# logarithm differed in the last bit, a function would not draw what plain Python draws.
+exponential_quantile = elementwise(
+    "exponential_quantile",
+    lambda x: -np.log1p(-x),
+    FLOATS,
+    [lambda b, x, y: b.emit(ew.exp, y)],
+)
+gumbel_quantile = elementwise(
+    "gumbel_quantile",
+    lambda x: -np.log(-np.log(x)),
+    FLOATS,
+    [lambda b, x, y: b.div(b.emit(ew.exp, y), x)],
+)

@@ -8,11 +8,12 @@ import numpy as np
 
 from wend.base.errors import TypeMismatchError
 from wend.base.source import at, user_source
+from wend.eager.dispatch import apply
 from wend.eager.promotion import cast
 from wend.ir.dtypes import FLOAT64, FLOATS
-from wend.numpy import elementwise as ew
 from wend.numpy import shaping, special
 from wend.numpy.operands import staged
+from wend.ops import random as ops
 from wend.random.keys import as_shape, checked, draw
 
 
@@ -94,10 +95,10 @@ def normal(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
 def exponential(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
     """Floats of the exponential distribution of rate 1."""
     wanted = float_dtype(dtype, "exponential")
-    return cast(-ew.log1p(-unit(key, shape)), wanted)
+    return cast(apply(ops.exponential_quantile, unit(key, shape)), wanted)
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
     """Floats of the standard Gumbel distribution."""
     wanted = float_dtype(dtype, "gumbel")
-    return cast(-ew.log(-ew.log(_inside(key, shape))), wanted)
+    return cast(apply(ops.gumbel_quantile, _inside(key, shape)), wanted)

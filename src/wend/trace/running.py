@@ -12,9 +12,10 @@ import numpy as np
 from wend.autodiff.forms import Forms
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
+from wend.backends.records import for_records
 from wend.backends.storing import executable
 from wend.ir.graph import Graph
-from wend.ir.types import ListType, is_differentiable, without_maybe
+from wend.ir.types import is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
 from wend.passes.stores import without_stores
 
@@ -30,8 +31,6 @@ class Runner:
         self.differentiable = tuple(
             k for k, type in enumerate(graph.result_types) if is_differentiable(type)
         )
-        types = (*graph.param_types, *graph.result_types)
-        self._has_lists = any(isinstance(without_maybe(type), ListType) for type in types)
 
     @staticmethod
     def of(graph: Graph) -> Runner:
@@ -41,11 +40,10 @@ class Runner:
         return _runners[graph]
 
     def run(self, backend: str, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run it. Only the numpy backend hands lists from one graph to another so far."""
-        backend = "numpy" if self._has_lists else backend
+        """Run it."""
         if backend not in self._executables:
             optimized = run_passes(self._graph, OPTIMIZE)
-            self._executables[backend] = executable(backend, optimized)
+            self._executables[backend] = executable(for_records(backend, optimized), optimized)
         return self._executables[backend](arguments)
 
     def forms(self, wrt: tuple[int, ...]) -> Forms:

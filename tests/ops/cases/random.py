@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from tests.helpers.cases import Case
+from tests.helpers.samples import between
 
 WORD, FIELD = 2**64, 2**64 - 1
 
@@ -53,5 +55,12 @@ CASES = [
         lambda key, counter, size, shape: philox(key, counter, size, shape=shape),
         [(*KEYS[1], np.array([2, 3]))],
         attrs={"shape": (2, 3)},
+    ),
+    *(
+        Case(op, law.ppf, [(np.linspace(0.1, 0.9, 5),)], [(between(0.1, 0.9, 4),)], exact=False)
+        for op, law in {
+            "exponential_quantile": stats.expon,
+            "gumbel_quantile": stats.gumbel_r,
+        }.items()
     ),
 ]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wend.backends.native.kinds import REGISTERS
-from wend.backends.native.places import Place, root
+from wend.backends.native.places import Arena, Place, root
 from wend.backends.native.program import Field
 from wend.backends.native.slots import (
     BOXED_BYTES,
@@ -147,8 +147,28 @@ def _read_boxed(address: int, dtype: np.dtype) -> Any:
     return array if shape else array[()]
 
 
+def _column(
+    memory: Memory, arena: Arena, offset: int, dtype: np.dtype, base: int, length: int
+) -> np.ndarray:
+    """The numbers at one place of each of the records of an arena from `base` on."""
+    stride = arena.stride * SLOT_BYTES
+    if not length:
+        return np.empty(0, dtype)
+    start = memory.record(arena.number, arena.stride, base) + offset
+    buffer = (ctypes.c_char * ((length - 1) * stride + dtype.itemsize)).from_address(start)
+    return np.ndarray(length, dtype, memoryview(buffer), strides=stride)
+
+
 def _list_reader(place: Place) -> Callable[[Iterator[Any], Memory], Any]:
     arena, offset = place.arena, place.offset * SLOT_BYTES
+    if isinstance(place.element, TensorType) and is_scalar(place.element):
+        dtype = place.element.dtype
+
+        def read_numbers(slots: Iterator[Any], memory: Memory) -> Any:
+            base, length = next(slots), next(slots)
+            return Sequence.of(list(_column(memory, arena, offset, dtype, base, length)))
+
+        return read_numbers
     slots_of = struct.Struct(code_of(place.element))
     inner = None if place.inner is None else root(place.inner)
     read = _reader(place.element, inner)
@@ -220,6 +240,16 @@ def _write_boxed(x: Any, dtype: np.dtype, memory: Memory) -> int:
 
 def _list_writer(place: Place) -> Callable[[Any, Memory], tuple[Any, ...]]:
     arena, offset = place.arena, place.offset * SLOT_BYTES
+    if isinstance(place.element, TensorType) and is_scalar(place.element):
+        dtype = place.element.dtype
+
+        def write_numbers(x: Any, memory: Memory) -> tuple[Any, ...]:
+            items = x.items()
+            base = memory.extend(arena.number, arena.stride, len(items))
+            _column(memory, arena, offset, dtype, base, len(items))[:] = items
+            return base, len(items)
+
+        return write_numbers
     slots_of = struct.Struct(code_of(place.element))
     inner = None if place.inner is None else root(place.inner)
     write = _writer(place.element, inner)
