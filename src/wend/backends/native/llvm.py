@@ -68,7 +68,11 @@ class Engine:
         module.verify()
         options = binding.create_pipeline_tuning_options(speed_level=3)
         builder = binding.create_pass_builder(self.machine, options)
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        # llvmlite does not: its class of passes inherits another `_dispose` before its own
+        binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+        passes.detach()
         return module
 
     def assembly(self, text: str) -> str:
