@@ -172,3 +172,9 @@ def test_structure_is_kept():
     found = concrete({"a": 1.0, "b": (2.0, np.zeros(3))})
     assert found["sum"] == 3.0
     assert found["rest"][0] is None
+
+
+def test_structures_are_shown_as_types():
+    concrete = wend.function(lambda x, k: {"y": x * k}).get_concrete_function(np.ones(2), 1)
+    assert str(concrete.structured_outputs) == "{'y': f64[2]}"
+    assert str(concrete.structured_input_signature) == "((f64[2], i64[] (weak)), {})"

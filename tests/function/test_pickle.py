@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend.base.errors import ConcreteValueError
 
 
 @wend.function
@@ -64,3 +65,42 @@ def test_methods():
 def test_what_python_cannot_pickle():
     with pytest.raises((pickle.PicklingError, AttributeError)):
         again(wend.function(lambda x: x))
+
+
+class Counter:
+    def __init__(self):
+        self.total = wend.Variable([1.0, 2.0], name="total", trainable=False)
+        self.add = wend.function(self.plain)
+
+    def plain(self, x):
+        return self.total.assign_add(x).value
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, again])
+def test_what_holds_variables_is_another_with_variables_of_its_own(copied):
+    first = Counter()
+    first.add(1.0)
+    second = copied(first)
+    assert second.add(10.0).tolist() == [12.0, 13.0]
+    assert (first.total.value.tolist(), second.total.value.tolist()) == ([2, 3], [12, 13])
+    assert (second.total.name, second.total.trainable) == ("total", False)
+    one, same = copied([first.total, first.total])
+    assert one is same is not first.total
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, again])
+def test_variables_and_generators(copied):
+    v = wend.Variable(1.0)
+    other = copied(v)
+    wend.function(other.assign)(5.0)
+    assert (v.value, other.value) == (1.0, 5.0)
+    if copied is not copy.copy:  # that of Python shares what the object holds
+        rng = wend.random.Generator(0)
+        rng.normal()
+        assert copied(rng).normal() == rng.normal() != rng.normal()
+
+
+def test_a_variable_is_not_copied_while_it_is_traced():
+    v = wend.Variable(1.0)
+    with pytest.raises(ConcreteValueError):
+        wend.function(lambda x: copy.copy(v.assign_add(x)))(1.0)

@@ -226,3 +226,25 @@ def test_nothing_is_run_to_look():
     fun(1.0)
     fun.explain()
     assert ran == []
+
+
+def test_what_host_functions_read_is_read_as_they_run():
+    seen, factor = [], 2.0
+
+    @wend.function
+    def fun(x):
+        def note(z):
+            seen.append(float(z))
+
+        wend.py_function(note, None, x)
+        wend.py_function(lambda z: seen.append(-z), None, x)
+        return x * factor
+
+    assert told(lambda: [fun(k) for k in (1.0, 2.0, 3.0)]) == ([2.0, 4.0, 6.0], [])
+    assert seen == [1.0, -1.0, 2.0, -2.0, 3.0, -3.0]
+    with wend.config(watch_globals=True):
+        assert told(lambda: fun(4.0)) == (8.0, [])
+    assert fun.trace_count == 1
+    factor = 3.0
+    ((_, (message,)),) = [told(lambda: fun(1.0))]
+    assert "factor is 3.0, not 2.0" in message

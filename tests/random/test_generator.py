@@ -12,6 +12,7 @@ import scipy.stats
 import wend
 import wend.numpy as wnp
 from wend import random
+from wend.base.errors import VariableError
 from wend.random import Generator
 
 METHODS = """random uniform standard_normal normal exponential gumbel integers permutation
@@ -200,3 +201,52 @@ def test_a_host_call_goes_on_drawing() -> None:
     both = wend.function(lambda: wend.py_function(lambda: other.normal(), 0.0) + other.normal())
     with pytest.raises(TypeError, match="assigned to <Variable 'random_state'"):
         both()
+
+
+def layer(rng):
+    made = []
+
+    def call(x):
+        if not made:
+            made.append(wend.Variable(rng.normal(size=3)))
+            made.append(wend.Variable(2.0 * rng.normal()))
+        return made[0] * x, made[1].value, rng.normal()
+
+    return call
+
+
+def test_initial_values_advance_it():
+    plain = layer(Generator(0))
+    traced = wend.function(layer(Generator(0)))
+    inside = layer(Generator(0))
+    inner = wend.function(inside)
+    around = wend.function(lambda x: inner(x))
+    for _ in range(3):
+        expected = [np.asarray(x) for x in plain(2.0)]
+        for fun in (traced, around):
+            for x, y in zip(fun(2.0), expected, strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+def test_initial_values_repeat_nothing():
+    """Drawn before the call, whatever the call itself draws before them."""
+    rng, made, scaled = Generator(0), [], []
+
+    @wend.function
+    def fun(x):
+        first = rng.normal()
+        if not made:
+            made.append(wend.Variable(rng.normal()))
+            scaled.append(wend.Variable(rng.normal() * x))
+        return first, made[0].value, scaled[0].value, rng.normal()
+
+    drawn = [*fun(1.0), fun(1.0)[0], rng.normal()]
+    assert len({*map(float, drawn)}) == 6
+
+
+def test_made_in_a_loop_each_trip_would_draw():
+    rng = Generator(0)
+    with pytest.raises(VariableError, match="depends on what is computed there"):
+        wend.function(
+            lambda x: wend.fori_loop(0, 3, lambda i, c: c + wend.Variable(rng.normal()), x)
+        )(1.0)

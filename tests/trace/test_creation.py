@@ -397,3 +397,24 @@ def test_message(mistake, golden: Golden):
     text = re.sub(r"test_creation\.py:\d+", "test_creation.py:LINE", str(caught.value))
     text = re.sub(r"\bd\d+\b", "SIZE", text)
     golden.check(f"errors/variable_{mistake.__name__}.txt", text)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_trace_that_failed_leaves_what_the_next_call_initialises(error):
+    made, fails = [], [True, True]
+
+    @wend.function
+    def fun(x):
+        if not made:
+            made.append(wend.Variable(2.0 * x))
+            made.append(wend.Variable(made[0] + 1.0))
+            wend.Variable(x)  # nobody holds it: gone with the trace
+        if fails:
+            raise fails.pop() and error
+        return made[0].assign_add(x).value, made[1].value
+
+    for _ in range(2):
+        with pytest.raises(error):
+            fun(1.0)
+    assert [*fun(3.0)] == [9.0, 7.0]
+    assert [*fun(3.0)] == [12.0, 7.0]

@@ -142,6 +142,65 @@ def test_traced_values_in_containers(capsys):
     ]
 
 
+V = wend.Variable([1.5, 2.0], name="v")
+
+
+def shown(x, k):
+    v = V
+    print({"b": x, "a": k, "c": [v, "q", None]}, (x, k))
+    print(v, [v], f"{v} {v!r} {[x]} {k!r}", v)
+    wend.print([x, v], k)
+    print("a " + str(x) + "|" + repr(k), str([x, k]), str(v), str(1) + "", str(b"a", "ascii"))
+    wend.assert_(True, "{}", [x])
+
+
+def test_containers_and_variables_are_written_as_python_writes_them(capsys):
+    for x, k in ((np.arange(2.0), 2), (np.float32(1.0), np.int64(3)), (1, 2.5)):
+        shown(x, k)
+        plain = lines(capsys)
+        wend.function(shown)(x, k)
+        assert lines(capsys) == plain
+        with wend.config(eager=True):
+            wend.function(shown)(x, k)
+        assert lines(capsys) == plain
+    assert plain[0].startswith("{'b': 1, 'a': 2.5, 'c': [<Variable 'v': f64[2], [1.5 2. ]>, 'q'")
+
+
+def test_an_array_among_what_is_printed_is_what_it_holds_then(capsys):
+    a = np.zeros(2)
+    fun = wend.function(lambda x: wend.print([a, x]))
+    fun(1.0)
+    a[0] = 5.0
+    fun(2.0)
+    assert lines(capsys) == ["[array([0., 0.]), 1.0]", "[array([5., 0.]), 2.0]"]
+
+
+def test_two_tapes_around_it_print_once(capsys):
+    @wend.function
+    def fun(x):
+        i = 0
+        while i < 2:
+            wend.print("trip", i)
+            wend.assert_(x < 100.0)
+            x = inner(x)
+            i += 1
+        return x
+
+    @wend.function
+    def inner(x):
+        wend.cond(x > 3.0, lambda: wend.print("big"), lambda: None)
+        return x * x
+
+    with wend.GradientTape() as outer:
+        x = outer.watch(2.0)
+        with wend.GradientTape() as nested:
+            z = nested.watch(x)
+            y = fun(z)
+        slope = nested.gradient(y, z)
+    assert outer.gradient(slope, x) == 48.0
+    assert lines(capsys) == ["trip 0", "trip 1", "big"]
+
+
 def test_assertions():
     @wend.function
     def root(x):

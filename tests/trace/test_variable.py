@@ -49,7 +49,7 @@ def test_it_is_an_array_in_operations():
     assert [float(x) for x in v] == [1.0, 2.0, 3.0]
     one = wend.Variable(2)
     assert (int(one), float(one), bool(one), [10, 20, 30][one]) == (2, 2.0, True, 30)
-    assert repr(v) == "<Variable 'v': f64[3], [1., 2., 3.]>"
+    assert repr(v) == "<Variable 'v': f64[3], [1. 2. 3.]>"
     assert f"{one:03d}" == "002"
 
 

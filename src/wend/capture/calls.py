@@ -17,7 +17,7 @@ from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
 from wend.trace import effects
 from wend.trace.known_array import known
-from wend.trace.templates import holds_traced
+from wend.trace.templates import Text, holds_traced
 from wend.trace.tensor_list import TensorList
 
 
@@ -73,6 +73,16 @@ def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Calla
 def _print(*values: Any, **options: Any) -> None:
     is_staged = any(map(holds_traced, values)) or any_staged(values)
     (effects.print if is_staged else builtins.print)(*values, **options)
+
+
+def _text(original: Callable[..., Any], conversion: str) -> Callable[..., Any]:
+    """What makes a string of one value: an f-string of it."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        is_traced = len(args) == 1 and not kwargs and holds_traced(args[0])
+        return Text.of([(args[0], conversion, "")]) if is_traced else original(*args, **kwargs)
+
+    return run
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
@@ -159,8 +169,10 @@ _REPLACED |= texts.REPLACED | {
     builtins.max: standard.STAGED[builtins.max],
     builtins.min: standard.STAGED[builtins.min],
     builtins.print: _print,
+    builtins.repr: _text(builtins.repr, "r"),
     builtins.reversed: _reversed,
     builtins.sorted: standard.in_order,
+    builtins.str: _text(builtins.str, "s"),
     builtins.type: _type,
     builtins.zip: _zip,
 }

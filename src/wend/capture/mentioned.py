@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from types import CodeType
 from typing import Literal
@@ -28,21 +28,31 @@ class Path:
 # By value: what equal code mentions is equal.
 _known: weakref.WeakKeyDictionary[CodeType, tuple[Path, ...]] = weakref.WeakKeyDictionary()
 
+Place = tuple[str, int, str]
+
+
+def place(code: CodeType) -> Place:
+    """What tells code from other code of the user's; it is that of the captured form, too."""
+    return code.co_filename, code.co_firstlineno, code.co_name
+
 
 def mentioned(code: CodeType) -> tuple[Path, ...]:
     """The values from outside that code mentions, that of functions inside included."""
     if code not in _known:
-        count = code.co_argcount + code.co_kwonlyargcount
-        changed = set(_stored(code))
-        scope: dict[str, Kind] = dict.fromkeys(code.co_freevars, "closure")
-        scope.update(
-            {name: "parameter" for name in code.co_varnames[:count] if name not in changed}
-        )
-        _known[code] = tuple(dict.fromkeys(_paths(code, scope)))
+        _known[code] = mentioned_without(code, frozenset())
     return _known[code]
 
 
-def _paths(code: CodeType, scope: Mapping[str, Kind]) -> Iterator[Path]:
+def mentioned_without(code: CodeType, left_out: Set[Place]) -> tuple[Path, ...]:
+    """As `mentioned`, without some of the functions inside."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    changed = set(_stored(code))
+    scope: dict[str, Kind] = dict.fromkeys(code.co_freevars, "closure")
+    scope.update({name: "parameter" for name in code.co_varnames[:count] if name not in changed})
+    return tuple(dict.fromkeys(_paths(code, scope, left_out)))
+
+
+def _paths(code: CodeType, scope: Mapping[str, Kind], left_out: Set[Place]) -> Iterator[Path]:
     root: tuple[Kind, str] | None = None
     attributes: list[str] = []
     for step in dis.get_instructions(code):
@@ -55,9 +65,9 @@ def _paths(code: CodeType, scope: Mapping[str, Kind]) -> Iterator[Path]:
             yield Path(*root, tuple(attributes))
         root, attributes = _root(step, scope), []
     for inner in code.co_consts:
-        if isinstance(inner, CodeType):
+        if isinstance(inner, CodeType) and place(inner) not in left_out:
             free = {name: scope[name] for name in inner.co_freevars if name in scope}
-            yield from _paths(inner, free)
+            yield from _paths(inner, free, left_out)
 
 
 def _root(step: dis.Instruction, scope: Mapping[str, Kind]) -> tuple[Kind, str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from wend.capture.libraries import is_library
 from wend.capture.marks import MISSING, Mark, mark, short
-from wend.capture.mentioned import Path, mentioned
+from wend.capture.mentioned import Path, Place, mentioned, mentioned_without, place
 from wend.capture.plain import is_captured
 
 
@@ -103,6 +103,7 @@ class Reading:
         self._functions: dict[int, Any] = {}  # kept, so that ids stay their own
         self._groups: dict[tuple[int, int], Group] = {}
         self._inner: dict[int, Group] = {}
+        self.hosts: set[Place] = set()  # functions that run with the graph: they read anew
 
     def add(self, fun: types.FunctionType, owners: Mapping[str, Any]) -> None:
         """Note a function that is about to run; `owners`: objects that are its parameters."""
@@ -153,8 +154,28 @@ class Reading:
         """What was read, without what the trace itself has changed: that is its own doing."""
         for group in self._groups.values():
             changed = {id(read) for read, _ in group.changes()}
-            group.reads = [read for read in group.reads if id(read) not in changed]
+            kept = self._kept(group)
+            group.reads = [
+                read
+                for read in group.reads
+                if id(read) not in changed and (kept is None or _is_among(read, kept))
+            ]
         return Reads([*self._groups.values(), *self._inner.values()])
+
+    def _kept(self, group: Group) -> tuple[Path, ...] | None:
+        """What is mentioned outside of host functions; None: there are none."""
+        fun = group.function() if self.hosts else None
+        return None if fun is None else mentioned_without(fun.__code__, self.hosts)
+
+
+def _is_among(read: Read, paths: Iterable[Path]) -> bool:
+    """Whether one of the paths leads by what was read."""
+    own = read.path
+    return any(
+        (path.kind, path.root, path.attributes[: len(own.attributes)])
+        == (own.kind, own.root, own.attributes)
+        for path in paths
+    )
 
 
 _reading: ContextVar[Reading | None] = ContextVar("wend_reading", default=None)
@@ -178,6 +199,13 @@ def note(fun: types.FunctionType, **owners: Any) -> None:
     if found is None or is_captured(fun.__code__) or is_library(fun.__code__.co_filename):
         return
     found.add(fun, owners)
+
+
+def note_host(fun: Any) -> None:
+    """Tell the trace under way that a function runs with the graph, not now."""
+    found = _reading.get()
+    if found is not None and isinstance(fun, types.FunctionType):
+        found.hosts.add(place(fun.__code__))
 
 
 def note_method(fun: Any, owner: Any) -> None:

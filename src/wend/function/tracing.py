@@ -56,6 +56,20 @@ class Tracing:
         creation = Creation(self.name, self.pending)
         if not self._is_first and not new:
             self._refuse_later(creation)
+        try:
+            traced = self._traced_once_or_twice(arguments, creation, new)
+        finally:  # of a trace that failed, too: what Python holds is not made again
+            self.pending[:] = [
+                one for one in (*self.pending, *creation.new) if not one.place.is_gone
+            ]
+        self._is_first = False
+        alive = [known for known in self._known if known.reference() is not None]
+        self._known = [*alive, *map(ByIdentity, _objects(arguments))]
+        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
+
+    def _traced_once_or_twice(
+        self, arguments: Arguments, creation: Creation, new: list[Any]
+    ) -> Traced:
         traced = self._trace(arguments, creation)
         if creation.made:
             if not self._is_first:
@@ -70,14 +84,10 @@ class Tracing:
             )
             self.dropped += 1
             traced = self._trace(arguments, again)
-            self.pending += creation.new
             made = listed(map(described, creation.made))
             note = f"traced twice: the first trace made {made.rstrip(',')}"
             traced = replace(traced, notes=(*traced.notes, note))
-        self._is_first = False
-        alive = [known for known in self._known if known.reference() is not None]
-        self._known = [*alive, *map(ByIdentity, _objects(arguments))]
-        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
+        return traced
 
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
         plain = inspect.unwrap(self.fun)

@@ -16,6 +16,11 @@ from wend.random.keys import key, split
 from wend.trace.variable import Variable
 
 
+class _State(Variable):
+    __slots__ = ()
+    is_stream = True
+
+
 class Generator:
     """Random numbers one after the other: each call draws others.
 
@@ -34,7 +39,7 @@ class Generator:
         >>> rng = wend.random.Generator(0)
         >>> first = rng.normal(size=3)
         >>> rng.state.assign(wend.random.key(0))
-        <Variable 'random_state': u64[2], [0, 0]>
+        <Variable 'random_state': u64[2], [0 0]>
         >>> again = wend.function(lambda: rng.normal(size=3))()
         >>> bool((first == again).all())
         True
@@ -44,7 +49,7 @@ class Generator:
 
     def __init__(self, seed: Any = 0) -> None:
         is_key = np.ndim(seed) == 1
-        self.state = Variable(seed if is_key else key(seed), "random_state", trainable=False)
+        self.state = _State(seed if is_key else key(seed), "random_state", trainable=False)
         if is_key and self.state.type != KEY:
             raise TypeMismatchError(f"a seed is an integer or a key, not {self.state.type}")
 

@@ -41,6 +41,11 @@ class Place:
             raise self._gone()
         return found
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody holds the variable."""
+        return self._owner() is None
+
     def put(self, array: Any) -> None:
         """Let the variable hold an array, or a NumPy scalar."""
         owner = self._owner()  # as `self.owner`, but each trip of a loop may come by here

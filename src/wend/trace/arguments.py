@@ -13,7 +13,7 @@ from wend.ir.dtypes import is_supported
 from wend.ir.types import ListType, TensorType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(repr=False, frozen=True, slots=True)
 class LeafType:
     """The type a leaf of a pytree is traced as.
 
@@ -27,7 +27,7 @@ class LeafType:
     weak: bool = False
     variable: int | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if self.variable is not None:
             return f"Variable {self.type}"
         return f"{self.type}{' (weak)' if self.weak else ''}"

@@ -37,12 +37,14 @@ class Initialiser:
         graph: from some leaves of the arguments, and what is captured, to the value.
         leaves: which leaves of the arguments, by position.
         captured: arrays, places of variables, and traced arrays of an outer trace.
+        streams: the states of generators that it draws from; the graph gives what they become.
     """
 
     place: Place
     graph: Graph
     leaves: tuple[int, ...]
     captured: tuple[Any, ...]
+    streams: tuple[Place, ...]
 
     def given(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph."""
@@ -52,8 +54,8 @@ class Initialiser:
     def run(self, leaves: Sequence[Any]) -> None:
         """Initialise the variable."""
         variable = self.place.owner
-        given = [x.read() if isinstance(x, Staged) else x for x in self.given(leaves)]
-        given = [getattr(x, "concrete", x) for x in given]
+        # What a variable holds now, not what the trace under way has assigned to it
+        given = [getattr(x, "concrete", x) for x in self.given(leaves)]
         for param, x in zip(self.graph.params, given, strict=True):
             if not accepts(param.type, tensor_type(x)):
                 raise VariableError(
@@ -64,8 +66,10 @@ class Initialiser:
                     )
                 )
         run = executable("numpy", run_passes(self.graph, OPTIMIZE))
-        (value,) = run([to_run(x) for x in given])
+        value, *states = run([to_run(x) for x in given])
         variable.store(value)
+        for stream, state in zip(self.streams, states, strict=True):
+            stream.owner.store(state)
 
 
 @dataclass(eq=False)
@@ -78,6 +82,7 @@ class Creation:
         pending: initialisers of the function, for its next call.
         made: the variables that it has made.
         new: initialisers of those whose values depend on arguments.
+        starts: what the states of generators held when the trace began.
     """
 
     name: str
@@ -86,6 +91,7 @@ class Creation:
     cure: str = ""
     made: list[Any] = field(default_factory=list)
     new: list[Initialiser] = field(default_factory=list)
+    starts: dict[Place, Any] = field(default_factory=dict)
 
     def check(self, variable: Any) -> None:
         """Refuse to make a variable, if none may be."""
@@ -155,16 +161,30 @@ def _begin(here: Recording, variable: Any, value: Value) -> None:
         )
     variable.declare(value.type)
     behind = _Behind(here, variable)
-    b = behind.b
-    result = behind.copied(here, [value])[value]
+    behind.copied(here, [value])
+    streams = [x for x, _ in behind.held if getattr(x, "is_stream", False)]
+    if streams:
+        behind = _Behind(here, variable)
+    wanted = [value, *(here.lift(stream.read()) for stream in streams)]
+    copies = behind.copied(here, wanted)
     leaves = tuple(k for k, _ in behind.leaves)
     params = (*(param for _, param in behind.leaves), *(param for _, param in behind.held))
-    graph = without_stores(Graph("initial", params, tuple(b.nodes), (result,)))
+    results = tuple(copies[value] for value in wanted)
+    graph = without_stores(Graph("initial", params, tuple(behind.b.nodes), results))
     captured = tuple(getattr(x, "place", x) for x, _ in behind.held)
-    initialiser = Initialiser(variable.place, graph, leaves, captured)
+    advanced = tuple(stream.place for stream in streams)
+    initialiser = Initialiser(variable.place, graph, leaves, captured, advanced)
     waits = any(isinstance(x, Place) and not x.owner.is_initialised for x in captured)
     outer = any(isinstance(x, Staged) for x in captured)
     if not leaves and not outer and not waits:
+        owner = _owner(here)
+        assert owner is not None
+        starts = owner.creation.starts
+        for stream in advanced:  # those before it have advanced them: the graph does that, too
+            starts.setdefault(stream, stream.owner.concrete)
+        initialiser.captured = tuple(
+            starts.get(x, x) if isinstance(x, Place) else x for x in captured
+        )
         initialiser.run(())
         return
     if here.creation is None:
@@ -241,7 +261,7 @@ def _all_behind(values: Sequence[Value]) -> Iterator[Value]:
 def initialise(pending: list[Initialiser], leaves: Sequence[Any]) -> None:
     """Run what gives variables their first values."""
     while pending:
-        if not pending[0].place.owner.is_initialised:
+        if not pending[0].place.is_gone and not pending[0].place.owner.is_initialised:
             pending[0].run(leaves)
         del pending[0]
 
@@ -251,7 +271,9 @@ def initialise_in(outer: Recording, pending: list[Initialiser], leaves: Sequence
     if outer.runs_now():
         initialise(pending, [getattr(x, "concrete", x) for x in leaves])
         return
-    pending[:] = [one for one in pending if not one.place.owner.is_initialised]
+    pending[:] = [
+        one for one in pending if not one.place.is_gone and not one.place.owner.is_initialised
+    ]
     for one in pending:
         variable = one.place.owner
         owner = _owner(outer)
@@ -259,7 +281,9 @@ def initialise_in(outer: Recording, pending: list[Initialiser], leaves: Sequence
         if knows or (variable.initial is not None and outer.can_lift(variable.initial)):
             continue
         given = [outer.lift(x) for x in one.given(leaves)]
-        (value,) = inline(one.graph, given, outer.b.nodes)
+        value, *states = inline(one.graph, given, outer.b.nodes)
+        for stream, state in zip(one.streams, states, strict=True):
+            stream.owner.assign(outer.wrap(state))
         if owner is None:
             raise VariableError(
                 explain(

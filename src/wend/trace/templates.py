@@ -18,6 +18,7 @@ from wend.eager.promotion import is_weak
 from wend.trace.arguments import is_array_leaf
 from wend.trace.recording import current
 from wend.trace.shown_text import ShownText
+from wend.trace.variable import Variable
 
 _PARSE = Formatter()
 _ROOT = re.compile(r"[^.\[]*")
@@ -33,6 +34,12 @@ class Text(ShownText):
 
     __slots__ = ("template",)
     template: Template
+
+    def __add__(self, other: str) -> str:
+        return Text.of([(self, None, ""), (other, None, "")])
+
+    def __radd__(self, other: str) -> str:
+        return Text.of([(other, None, ""), (self, None, "")])
 
     @staticmethod
     def of(parts: Iterable[str | tuple[Any, str | None, str]]) -> str:
@@ -115,7 +122,9 @@ class Template:
         if isinstance(x, Text):
             self._parts += x.template._parts
             self.arrays += x.template.arrays
-        elif isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x):
+        elif _is_array(x) and conversion in ("r", "a") and not spec:
+            self._represented(x)
+        elif _is_array(x):
             if conversion in ("r", "a") and is_weak(x):
                 conversion = None  # Python's numbers look the same
             _check_spec(x, conversion, spec)
@@ -130,15 +139,25 @@ class Template:
         self.arrays.append(read(array))
 
     def _container(self, x: Any) -> None:
-        """What Python would write of it, with a place for each traced array inside."""
+        """What Python would write of it, with a place for each array inside that may change."""
         leaves, tree = trees.flatten(x)
-        shown = [_Place() if isinstance(leaf, Staged) else leaf for leaf in leaves]
-        first, *rest = str(trees.unflatten(tree, shown)).split(_Place.mark)
-        traced = [leaf for leaf in leaves if isinstance(leaf, Staged)]
+        shown = [_Place(k) if _is_array(leaf) else leaf for k, leaf in enumerate(leaves)]
+        # By number: a dict is written in its own order, flattened in that of its keys.
+        first, *rest = _Place.mark.split(str(trees.unflatten(tree, shown)))
         self.literal(first)
-        for leaf, text in zip(traced, rest, strict=True):
-            self._place(leaf)
+        for number, text in zip(rest[::2], rest[1::2], strict=True):
+            self._represented(leaves[int(number)])
             self.literal(text)
+
+    def _represented(self, x: Any) -> None:
+        """What `repr` would write of an array, with a place for its numbers."""
+        if isinstance(x, Variable):
+            start, end = x.frame
+            self.literal(start)
+            self._place(x)
+            self.literal(end)
+        else:
+            self._place(x, "" if is_weak(x) else "!r")
 
     def _format(self, format: str, values: Sequence[Any], fields: Mapping[str, Any]) -> None:
         numbers = itertools.count()
@@ -154,6 +173,10 @@ class Template:
                 raise _nothing_for(format, name, len(values), fields) from None
             spec = _PARSE.vformat(spec, values, fields) if spec and "{" in spec else spec or ""
             self.value(value, conversion, spec)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x)
 
 
 def holds_traced(x: Any) -> bool:
@@ -208,9 +231,12 @@ class _Named:
 
 
 class _Place:
-    """Where the number of a traced array is written."""
+    """Where an array among others is written."""
 
-    mark = "\0"
+    mark = re.compile("\0([0-9]+)\0")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
 
     def __repr__(self) -> str:
-        return self.mark
+        return f"\0{self.number}\0"

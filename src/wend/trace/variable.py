@@ -108,6 +108,7 @@ class Variable(Staged):
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
     weak = False
+    is_stream = False  # the state of a generator: initial values of variables advance it
 
     def __init__(self, initial: Any, name: str | None = None, trainable: bool = True) -> None:
         self.name = name
@@ -136,13 +137,19 @@ class Variable(Staged):
         return found
 
     def __repr__(self) -> str:
-        name = f" {self.name!r}" if self.name else ""
+        start, end = self.frame
         if self._array is None:
-            return f"<Variable{name}: {self.type}, no value yet>"
-        array = np.asarray(self._array)
-        is_one = not array.ndim
-        shown = str(array[()]) if is_one else np.array2string(array, separator=", ", threshold=16)
-        return f"<Variable{name}: {self.type}, {shown}>"
+            return f"{start}no value yet{end}"
+        with np.printoptions(threshold=16):
+            return f"{start}{self._array}{end}"
+
+    @property
+    def frame(self) -> tuple[str, str]:
+        """What its `repr` writes before and behind what it holds."""
+        return f"<Variable{f' {self.name!r}' if self.name else ''}: {self.type}, ", ">"
+
+    def __str__(self) -> str:
+        return repr(self) if self._array is None else str(self.read())
 
     # What it holds
     @property
@@ -344,4 +351,7 @@ class Variable(Staged):
     __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _refused
 
     def __format__(self, form: str) -> str:
-        return format(self.read(), form) if form else repr(self)
+        return format(self.read(), form) if form else str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (np.asarray(self), self.name, self.trainable)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
 import threading
@@ -396,3 +398,23 @@ else:
 assert run(9.99e8) == run(9.99e8)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.filterwarnings("ignore::wend.RetraceWarning")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="it tells how much memory is used"
+)
+def test_functions_that_are_thrown_away_give_their_memory_back():
+    def used():
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def throw_away(count):
+        for k in range(count):
+            wend.function(lambda x, k=k: x * k, backend="native")(1.0)
+
+    throw_away(40)
+    before = used()
+    throw_away(100)
+    assert used() - before < 100 * 30_000  # the passes of a module alone hold 55 KiB

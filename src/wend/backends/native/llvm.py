@@ -95,7 +95,11 @@ class Engine:
         # A third of the time to compile, and nothing gained by it
         options.loop_interleaving = options.loop_unrolling = False
         builder = binding.create_pass_builder(self.machine, options)
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        # llvmlite does not: its class of passes inherits another `_dispose` before its own
+        binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+        passes.detach()
         return module
 
     def assembly(self, text: str) -> str:
