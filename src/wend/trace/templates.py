@@ -35,12 +35,6 @@ class Text(ShownText):
     __slots__ = ("template",)
     template: Template
 
-    def __add__(self, other: str) -> str:
-        return Text.of([(self, None, ""), (other, None, "")])
-
-    def __radd__(self, other: str) -> str:
-        return Text.of([(other, None, ""), (self, None, "")])
-
     @staticmethod
     def of(parts: Iterable[str | tuple[Any, str | None, str]]) -> str:
         """The string of literal parts and (value, conversion, spec); a `Text` where one is traced.
