@@ -150,7 +150,7 @@ def shown(x, k):
     print({"b": x, "a": k, "c": [v, "q", None]}, (x, k))
     print(v, [v], f"{v} {v!r} {[x]} {k!r}", v)
     wend.print([x, v], k)
-    print("a " + str(x) + "|" + repr(k), str([x, k]), str(v), str(1) + str(), str(b"a", "ascii"))
+    print("a " + str(x) + "|" + repr(k), str([x, k]), str(v), str(b"a", "ascii"))
     wend.assert_(True, "{}", [x])
 
 
