@@ -1,4 +1,4 @@
-"""Executables of graphs that assign to variables: what a run that fails leaves behind."""
+"""Executables of graphs that assign to variables: what a run, or a failing one, leaves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from wend.backends.choose import choose
 from wend.backends.protocol import Executable
 from wend.ir.graph import Graph, Node
-from wend.ops.state import can_run_again, store
+from wend.ops.state import store
 from wend.runtime.place import Place
 
 
@@ -20,22 +20,14 @@ def executable(backend: str, graph: Graph) -> Executable:
     """
     execute = choose(backend).compile(graph)
     places = dict.fromkeys(node.attrs["variable"] for node in graph.walk() if node.op is store)
-    return Storing(execute, graph, [*places], backend) if places else execute
+    return Storing(execute, [*places]) if places else execute
 
 
 class Storing:
-    """Runs a graph with assignments.
+    """Runs a graph with assignments, which happen as it runs, and settles what it has assigned."""
 
-    The numpy backend stores as it runs, and so does another where the graph has other effects.
-    Else it gives what variables hold in the end as results: if it fails, numpy runs the graph
-    again from the start, stores what is assigned before the failure, and tells of it.
-    """
-
-    def __init__(
-        self, execute: Executable, graph: Graph, places: Sequence[Place], backend: str
-    ) -> None:
-        self._execute, self._graph, self._places = execute, graph, places
-        self._stores = backend == "numpy" or not can_run_again(graph)
+    def __init__(self, execute: Executable, places: Sequence[Place]) -> None:
+        self._execute, self._places = execute, places
 
     @property
     def host_nodes(self) -> Sequence[Node]:
@@ -44,13 +36,7 @@ class Storing:
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
-            if self._stores:
-                return self._execute(arguments)
-            try:
-                return self._execute(arguments)
-            except Exception:  # noqa: BLE001  # numpy tells it again
-                pass
-            return choose("numpy").compile(self._graph)(arguments)
+            return self._execute(arguments)
         finally:
             for place in self._places:
                 place.settle(arguments)

@@ -41,7 +41,6 @@ def run_forward(
     arguments = copied([*traced.arguments(arrays), *map(to_run, given)])
     with traced.running(arrays):
         results = execute(arguments)
-    traced.assign(results)
     return copied(results[:count]), results[count:]
 
 

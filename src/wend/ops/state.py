@@ -10,10 +10,9 @@ from typing import Any
 
 from wend.base.errors import TypeMismatchError
 from wend.base.zero import ZERO
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Node, Value
 from wend.ir.op import Effect, Explicit, Op
 from wend.ir.types import TensorType, accepts
-from wend.ops import effects
 from wend.runtime.place import Place
 
 
@@ -49,8 +48,3 @@ store = Op(
 def is_store(value: Value) -> bool:
     """Whether a value is what a variable has just been given."""
     return value.node is not None and value.node.op is store
-
-
-def can_run_again(graph: Graph) -> bool:
-    """Whether a graph, run again from its start, does nothing but assign, or fail as before."""
-    return all(n.op.effect is not Effect.WORLD or n.op is effects.assert_ for n in graph.walk())

@@ -89,12 +89,8 @@ class Traced:
         if self.written:
             changed = results[len(self.result_types) :]
             for k, value in zip(self.written, changed, strict=False):
-                if isinstance(leaves[k], Variable):
-                    _hold(leaves[k], value)
-                else:
+                if not isinstance(leaves[k], Variable):
                     np.copyto(leaves[k], value)
-        if self.stored:
-            self.assign(results)
         return found
 
     @contextmanager
@@ -122,12 +118,6 @@ class Traced:
                         cure="let the function use it in one of the two ways.",
                     )
                 )
-
-    def assign(self, results: Sequence[Any]) -> None:
-        """Let variables hold what results of the graph say, if the run did not store it."""
-        held = results[len(self.result_types) + len(self.written) :]
-        for variable, value in zip(self.assigned, held, strict=False):
-            _hold(variable, value)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph, for a backend.
@@ -203,12 +193,6 @@ class Traced:
         if self.has_world:
             outer.set_world(changed[len(self.stored)])
         return node
-
-
-def _hold(variable: Variable, value: Any) -> None:
-    """Let a variable hold what a run says, if the run did not store it."""
-    if variable.concrete is not value:
-        variable.store(value)
 
 
 def _write(outer: Recording, leaf: Any, value: Value) -> None:

@@ -18,7 +18,12 @@ class NativeBackend:
         program = write(graph)
         data = {f"const{k}": array.ctypes.data for k, array in enumerate(program.constants)}
         library = engine().compile(
-            program.text, [ENTRY], program.imports, data, uses_pool=program.uses_pool
+            program.text,
+            [ENTRY],
+            program.imports,
+            data,
+            uses_pool=program.uses_pool,
+            uses_python=program.uses_python,
         )
         return NativeExecutable(graph.name, program, library)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native import exits
-from wend.backends.native.host import Host, HostNode
+from wend.backends.native import exits, interpreter
+from wend.backends.native.host import HostNode, host_runner
 from wend.backends.native.llvm import Library, engine
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
@@ -89,13 +89,20 @@ class NativeExecutable:
         program = self._program
         space = Workspace(program.layout, program.strides, self._take)
         if self._host_calls:
-            space.host = Host(space, self._host_calls, program.layout)
+            space.run_host = host_runner(space, self._host_calls, program.layout)
+        if program.uses_python:
+            interpreter.prepare(space.block, program.layout.python, space.run_host)
         return space
 
     def _error(self, status: int, space: Workspace) -> BaseException:
         reason, node = self._program.exits[status - 1]
-        if space.host is not None and space.host.error is not None:
-            return space.host.raised()
+        if self._program.uses_python:
+            try:
+                interpreter.raise_kept(space.block, self._program.layout.python)
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                if node is not None:
+                    error.add_note(f"in {node.op.name}{at(node.source)}")
+                return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name
         match reason:
             case exits.NO_MEMORY:

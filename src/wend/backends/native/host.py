@@ -1,8 +1,7 @@
-"""Runs NumPy kernels for native code, and keeps what they raise."""
+"""Runs NumPy kernels for native code."""
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import weakref
 from collections.abc import Callable, Sequence
@@ -14,10 +13,7 @@ import numpy as np
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import HostCall, Layout
 from wend.backends.native.workspace import Workspace
-from wend.base.source import at
 from wend.ir.op import Effect
-
-CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int)
 
 
 class HostNode:
@@ -40,6 +36,8 @@ class HostNode:
         if self._keeps:
             operands = [x.copy() if isinstance(x, np.ndarray) else x for x in operands]
         found = self._kernel(*operands)
+        if not self._results:
+            return
         values = (found,) if len(self._results) == 1 else found
         written: list[Any] = []
         for carrier, value in zip(self._results, values, strict=True):
@@ -47,37 +45,15 @@ class HostNode:
         self._found.pack_into(space.block, frame + self._given.size, *written)
 
 
-class Host:
-    """What one workspace's native code calls.
+def host_runner(space: Workspace, nodes: Sequence[HostNode], layout: Layout) -> Callable[[], None]:
+    """What one workspace's native code calls: runs the node that the block names."""
+    here = weakref.ref(space)  # the workspace holds this
+    number = struct.Struct("q")
 
-    Attributes:
-        error: what the last kernel has raised.
-    """
+    def run() -> None:
+        space = here()
+        assert space is not None
+        (which,) = number.unpack_from(space.block, layout.number)
+        nodes[which].run(space, layout.frame)
 
-    def __init__(self, space: Workspace, nodes: Sequence[HostNode], layout: Layout) -> None:
-        self.error: BaseException | None = None
-        here = weakref.ref(space)  # the workspace holds this
-        number = struct.Struct("q")
-
-        def run() -> int:
-            space = here()
-            assert space is not None
-            (which,) = number.unpack_from(space.block, layout.number)
-            node = nodes[which]
-            try:
-                node.run(space, layout.frame)
-            except BaseException as error:  # noqa: BLE001 - it is raised again after the call
-                error.add_note(f"in {node.node.op.name}{at(node.node.source)}")
-                self.error = error
-                return 1
-            return 0
-
-        self._callback: Callable[[], int] = CALLBACK(run)
-        address = ctypes.cast(self._callback, ctypes.c_void_p).value
-        struct.pack_into("P", space.block, layout.callback, address)
-
-    def raised(self) -> BaseException:
-        """What was raised, once."""
-        error, self.error = self.error, None
-        assert error is not None
-        return error
+    return run

@@ -12,7 +12,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native import math, pool, sums
+from wend.backends.native import interpreter, math, pool, sums
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory; and what grows the arenas.
@@ -59,6 +59,7 @@ class Engine:
         data: Mapping[str, int],
         *,
         uses_pool: bool,
+        uses_python: bool,
     ) -> Library:
         """Make machine code of a module.
 
@@ -68,9 +69,12 @@ class Engine:
             imports: functions of the C library that it calls, beside those of `RUNTIME`.
             data: addresses of what else it refers to.
             uses_pool: whether it calls the functions of `pool.py` and `sums.py`.
+            uses_python: whether it calls those of `interpreter.py`.
         """
         addresses = {name: c_function(name) for name in (*RUNTIME, *imports)}
-        addresses |= {**self.cold.addresses, **(self.pool.addresses if uses_pool else {}), **data}
+        addresses |= {**self.cold.addresses, **data}
+        addresses |= self.pool.addresses if uses_pool else {}
+        addresses |= self.interpreter.addresses if uses_python else {}
         with _LOCK:
             return self._link(text, exports, addresses)
 
@@ -80,6 +84,14 @@ class Engine:
         with _LOCK:
             text, names = pool.LIBRARY + sums.LIBRARY, (*pool.NAMES, *sums.NAMES)
             return self._link(text, names, {name: c_function(name) for name in pool.IMPORTS})
+
+    @cached_property
+    def interpreter(self) -> Library:
+        """The functions of `interpreter.py`."""
+        addresses = {name: c_function(name) for name in interpreter.C_IMPORTS}
+        addresses |= {name: interpreter.python_function(name) for name in interpreter.IMPORTS}
+        with _LOCK:
+            return self._link(interpreter.LIBRARY, interpreter.NAMES, addresses)
 
     @cached_property
     def take(self) -> Any:

@@ -13,6 +13,7 @@ from wend.backends.native.exits import Exits
 from wend.backends.native.fitting import Fitting
 from wend.backends.native.liveness import LastUses
 from wend.backends.native.ownership import Ownership
+from wend.backends.native.pauses import Pauses
 from wend.backends.native.places import Places
 from wend.backends.native.references import References
 from wend.backends.native.sizes import Sizes
@@ -54,17 +55,17 @@ class Lowering:
         host: what writes the call of a NumPy kernel.
         places: which lists share an arena.
         ownership: which lists may be changed in place.
-        can_run_again: whether a run that fails is repeated, so that stores may wait for its end.
         w: where instructions go.
         calls: which functions are called.
         exits: the ways out.
+        pauses: what counts the trips of loops.
         values: the slots of the values written so far.
         memory: who holds references to arrays.
         lazy: arrays that are not in memory, since one loop alone reads them.
         uses: where the values of the region that is being written are used.
         waves: values of which both sine and cosine are taken, in one region.
         constants: arrays that the code refers to.
-        host_nodes: the nodes that Python may have to run, by number.
+        host_nodes: the nodes that Python may have to run, by number, and whether for results.
         slow_nodes: those of them that have no code.
     """
 
@@ -72,10 +73,10 @@ class Lowering:
     host: Emit
     places: Places
     ownership: Ownership
-    can_run_again: bool = False
     w: Writer = field(default_factory=Writer)
     calls: Calls = field(init=False)
     exits: Exits = field(init=False)
+    pauses: Pauses = field(init=False)
     sizes: Sizes = field(init=False)
     arrays: Arrays = field(init=False)
     arenas: Arenas = field(init=False)
@@ -86,12 +87,13 @@ class Lowering:
     lazy: dict[Value, Lazy] = field(default_factory=dict)
     uses: LastUses | None = None
     constants: list[Any] = field(default_factory=list)
-    host_nodes: list[Node] = field(default_factory=list)
+    host_nodes: list[tuple[Node, bool]] = field(default_factory=list)
     slow_nodes: list[Node] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.w)
         self.exits = Exits(self.w)
+        self.pauses = Pauses(self.w, self.exits)
         self.sizes = Sizes(self.w)
         self.arrays = Arrays(self.w, self.exits, self.sizes)
         self.arenas = Arenas(self.w, self.exits, self.arrays, self.places.arenas)

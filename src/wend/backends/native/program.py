@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, math, pool
+from wend.backends.native import arithmetic, interpreter, math, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import emit_host, frame_size, load, run_kernel, store
 from wend.backends.native.emit.table import EMITTERS
@@ -31,7 +31,6 @@ from wend.backends.native.slots import (
 )
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type
-from wend.ops.state import can_run_again
 
 ENTRY = "wend_run"
 
@@ -46,7 +45,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """A node whose kernel Python runs."""
+    """A node whose kernel Python runs; without results where nobody asks for them."""
 
     node: Node
     operands: tuple[Field, ...]
@@ -64,14 +63,14 @@ class Layout:
     size: int
 
     @property
-    def callback(self) -> int:
-        """A function without arguments that runs the kernel of a node."""
+    def python(self) -> int:
+        """What it shares with the interpreter."""
         return self.pool + SLOT_BYTES
 
     @property
     def number(self) -> int:
-        """Which of the host calls that is."""
-        return self.pool + 2 * SLOT_BYTES
+        """Which of the host calls Python is to run."""
+        return self.python + interpreter.NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,7 @@ class Program:
         slow_nodes: those of them that have no code of their own.
         exits: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
+        uses_python: whether it calls the interpreter.
     """
 
     text: str
@@ -103,6 +103,7 @@ class Program:
     slow_nodes: tuple[Node, ...]
     exits: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
+    uses_python: bool
 
 
 def write(graph: Graph) -> Program:
@@ -115,14 +116,14 @@ def write(graph: Graph) -> Program:
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_host, places, ownership, can_run_again(graph))
+    low = Lowering(EMITTERS, emit_host, places, ownership)
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(places.arenas))
 
     low.w.start("entry")
     for name, offset in (
         ("arenas", layout.arenas),
-        ("callback", layout.callback),
+        ("python", layout.python),
         ("host.number", layout.number),
         ("frame", layout.frame),
     ):
@@ -130,6 +131,7 @@ def write(graph: Graph) -> Program:
     low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
     low.w.do("%pool = load ptr, ptr %pool.at")
     low.arenas.enter("%arenas")
+    low.pauses.enter()
     given = _load(low, params)
     for param in graph.params:
         if is_object(param.type):
@@ -148,6 +150,8 @@ def write(graph: Graph) -> Program:
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
+    low.pauses.leave()
+    uses_python = bool(low.host_nodes) or low.pauses.count > 0
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
@@ -158,6 +162,7 @@ def write(graph: Graph) -> Program:
             arithmetic.definitions(low.calls.helpers),
             GROW,
             pool.INLINE if uses_pool else "",
+            interpreter.INLINE if uses_python else "",
             *declarations,
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {{",
@@ -174,10 +179,11 @@ def write(graph: Graph) -> Program:
         layout,
         tuple(arena.stride * SLOT_BYTES for arena in places.arenas),
         tuple(low.constants),
-        tuple(_host_call(node, places) for node in low.host_nodes),
+        tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
         tuple(low.slow_nodes),
         low.exits.reasons,
         uses_pool,
+        uses_python,
     )
 
 
@@ -211,7 +217,7 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     results_at = sum(_param_size(type) for type in graph.param_types)
     arenas_at = results_at + SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
     pool_at = arenas_at + ARENA_BYTES * arenas
-    frame_at = pool_at + 3 * SLOT_BYTES
+    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES
     frame = max((frame_size(node) for node in graph.walk() if not node.regions), default=0)
     return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame)
 
@@ -230,9 +236,9 @@ def _needs_pool(type: Type) -> bool:
     return not is_object(type) and not is_scalar(type)
 
 
-def _host_call(node: Node, places: Places) -> HostCall:
+def _host_call(node: Node, places: Places, gives: bool) -> HostCall:
     operands = (Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands))
-    results = (Field(v.type, places.maybe_of(v)) for v in node.results)
+    results = (Field(v.type, places.maybe_of(v)) for v in node.results if gives)
     return HostCall(node, tuple(operands), tuple(results))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from wend.backends.native.arenas import ARENA_BYTES
 from wend.backends.native.pool import Pool
@@ -22,16 +22,6 @@ _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes
 _ARENA = struct.Struct("Pqq")
 
 
-class Caller(Protocol):
-    """Keeps what kernels raise that native code has called."""
-
-    error: BaseException | None
-
-    def raised(self) -> BaseException:
-        """What was raised, once."""
-        ...
-
-
 class Workspace:
     """The memory of one call at a time."""
 
@@ -46,7 +36,7 @@ class Workspace:
         self._layout, self._strides, self._take = layout, strides, take
         self._free = _free  # also there when the interpreter shuts down
         self.objects: list[Any] = []
-        self.host: Caller | None = None  # what native code calls, where it calls
+        self.run_host: Callable[[], None] | None = None  # what native code calls
         self.pool = Pool() if take is not None else None
         if self.pool is not None:
             struct.pack_into("P", self.block, layout.pool, self.pool.address)

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Arena, Place
-from wend.backends.native.slots import Slots, registers
+from wend.backends.native.slots import Slots, is_scalar, registers
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Op
 from wend.ir.types import ListType, without_maybe
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
+
+# After how many trips a loop of scalars alone reads the clock first
+_FIRST_PAUSE = 16
 
 
 def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
@@ -58,6 +61,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     found = _region(low, parts.after, [*handed, *given], held)
     low.exits.node = node
     following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
+    is_scalars = all(map(is_scalar, types))
+    low.pauses.count_trip(low.pauses.new_counter(_FIRST_PAUSE if is_scalars else 1))
     for k, fill_in in closers:
         for close, slot in zip(fill_in, following[k], strict=True):
             close(slot)

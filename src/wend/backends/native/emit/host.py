@@ -16,7 +16,7 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
     low.slow_nodes.append(node)
-    status = run_kernel(low, node, operands)
+    status = run_kernel(low, node, operands, gives=True)
     low.exits.unless(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     if any(map(_has_list, node.results)):
         low.arenas.reload("%arenas")
@@ -28,18 +28,20 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     return results
 
 
-def run_kernel(low: Lowering, node: Node, operands: Sequence[Slots]) -> str:
-    """Call Python for a node; return 0 or that there is an exception: an i32."""
+def run_kernel(low: Lowering, node: Node, operands: Sequence[Slots], *, gives: bool = False) -> str:
+    """Call Python for a node; return 0 or that there is an exception: an i32.
+
+    Where it `gives`, its results lie in the frame after the operands.
+    """
     number = len(low.host_nodes)
-    low.host_nodes.append(node)
+    low.host_nodes.append((node, gives))
     if any(map(_has_list, (*node.operands, *node.results))):
         low.arenas.leave("%arenas", for_good=False)
     offset = 0
     for value, slots in zip(node.operands, operands, strict=True):
         offset = store(low, "%frame", offset, value.type, slots)
-    function = low.w.define("load ptr, ptr %callback")
     low.w.do(f"store i64 {number}, ptr %host.number")
-    return low.w.define(f"call i32 {function}()")
+    return low.w.define("call i32 @wend.python(ptr %python)")
 
 
 def frame_size(node: Node) -> int:

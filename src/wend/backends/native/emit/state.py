@@ -1,14 +1,11 @@
-"""Assignment to variables.
-
-Where the whole graph can be run again, a store is its value, and what a run leaves in a variable is
-stored from its results (`backends/storing.py`); else it is a host call, in order with the others.
-"""
+"""Assignment to variables: Python is told what a variable holds now, at once and in order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from wend.backends.native.emit.host import run_kernel
+from wend.backends.native.exits import HOST
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, references
 from wend.ir.graph import Node
@@ -16,10 +13,10 @@ from wend.ir.op import Op
 from wend.ops import state
 
 
-def emit_store(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-    """What is stored: the memory of the second operand, its sizes as the variable has them."""
-    if not low.can_run_again:
-        return NotImplemented
+def emit_store(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """What is stored, which Python need not give back, with sizes as the variable has them."""
+    status = run_kernel(low, node, operands)
+    low.exits.unless(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     _, value = node.operands
     (result,) = node.results
     slots = low.fit(node, operands[1], value.type, result.type)

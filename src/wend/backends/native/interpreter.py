@@ -1,0 +1,174 @@
+"""What native code asks of Python's interpreter: to run a kernel, and whether a signal has come.
+
+Native code runs without the interpreter's lock, and takes it for these. What is raised is kept in
+the block, and raised again when native code has returned.
+
+    i32 wend.python(ptr words)              run the callable; 0, or 1: an exception is kept
+    i64 wend.pause(ptr words, ptr counter)  how many trips until the next pause, or 0: likewise
+
+A loop comes to `pause` so often that it reads the clock about every 0.1 ms, whatever a trip takes:
+twice as many trips where that came too soon, fewer where too late. Signals are looked for every
+10 ms, less often where the wait for the lock is long, and only in the main thread, which alone
+gets them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+import time
+from typing import Any
+
+# Words of the block: the callable; which node it is to run; the main thread; when to look for
+# signals; the exception that is kept (type, value and traceback)
+_CALLABLE, NUMBER, _THREAD, _DUE, _ERROR = range(0, 5 * 8, 8)
+BYTES = _ERROR + 3 * 8
+
+NAMES = ("wend.python", "wend.pause")
+IMPORTS = (
+    *("PyGILState_Ensure", "PyGILState_Release", "PyErr_Fetch", "PyErr_CheckSignals"),
+    *("PyObject_CallObject", "Py_DecRef", "PyThread_get_thread_ident"),
+)
+C_IMPORTS = ("clock_gettime",)
+
+_OFTEN, _TARGET, _SELDOM = 50_000, 100_000, 400_000  # ns between two readings of the clock
+_LOOK, _AT_MOST = 10_000_000, 100_000_000  # ns between two looks for signals
+
+
+def _word(name: str, offset: int) -> str:
+    return f"  %{name} = getelementptr i8, ptr %words, i64 {offset}\n"
+
+
+_KEEP = f"""
+{_word("type", _ERROR)}{_word("value", _ERROR + 8)}{_word("traceback", _ERROR + 16)}
+  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %traceback)
+"""
+
+LIBRARY = f"""
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyObject_CallObject(ptr, ptr)
+declare void @Py_DecRef(ptr)
+declare i64 @PyThread_get_thread_ident()
+declare i32 @clock_gettime(i32, ptr)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+
+define i32 @wend.python(ptr %words) {{
+{_word("callable.at", _CALLABLE)}
+  %callable = load ptr, ptr %callable.at
+  %lock = call i32 @PyGILState_Ensure()
+  %result = call ptr @PyObject_CallObject(ptr %callable, ptr null)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %keep, label %drop
+keep:
+{_KEEP}
+  call void @PyGILState_Release(i32 %lock)
+  ret i32 1
+drop:
+  call void @Py_DecRef(ptr %result)
+  call void @PyGILState_Release(i32 %lock)
+  ret i32 0
+}}
+
+define internal i64 @wend.now() {{
+  %both = alloca [2 x i64]
+  %done = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %both)
+  %seconds = load i64, ptr %both
+  %rest.at = getelementptr i64, ptr %both, i64 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
+}}
+
+; The counter: when its loop was here last, how many trips it was given then.
+define i64 @wend.pause(ptr %words, ptr %counter) {{
+  %now = call i64 @wend.now()
+  %trips.at = getelementptr i64, ptr %counter, i64 1
+  %last = load i64, ptr %counter
+  %trips = load i64, ptr %trips.at
+  %since = sub i64 %now, %last
+  %often = icmp ult i64 %since, {_OFTEN}
+  %seldom = icmp ugt i64 %since, {_SELDOM}
+  %twice = shl i64 %trips, 1
+  %scaled = mul i64 %trips, {_TARGET}
+  %some = call i64 @llvm.umax.i64(i64 %since, i64 1)
+  %fewer = udiv i64 %scaled, %some
+  %one = call i64 @llvm.umax.i64(i64 %fewer, i64 1)
+  %same = select i1 %seldom, i64 %one, i64 %trips
+  %next = select i1 %often, i64 %twice, i64 %same
+  %first = icmp eq i64 %last, 0
+  %given = select i1 %first, i64 %trips, i64 %next
+  store i64 %now, ptr %counter
+  store i64 %given, ptr %trips.at
+{_word("due.at", _DUE)}
+  %due = load i64, ptr %due.at
+  %is.due = icmp uge i64 %now, %due
+  br i1 %is.due, label %look, label %go
+go:
+  ret i64 %given
+look:
+{_word("main.at", _THREAD)}
+  %main = load i64, ptr %main.at
+  %me = call i64 @PyThread_get_thread_ident()
+  %is.main = icmp eq i64 %me, %main
+  br i1 %is.main, label %check, label %later
+check:
+  %lock = call i32 @PyGILState_Ensure()
+  %status = call i32 @PyErr_CheckSignals()
+  %quiet = icmp eq i32 %status, 0
+  br i1 %quiet, label %release, label %keep
+keep:
+{_KEEP}
+  call void @PyGILState_Release(i32 %lock)
+  ret i64 0
+release:
+  call void @PyGILState_Release(i32 %lock)
+  br label %later
+later:
+  %then = call i64 @wend.now()
+  %took = sub i64 %then, %now
+  %wait = mul i64 %took, 16
+  %bounded = call i64 @llvm.umin.i64(i64 %wait, i64 {_AT_MOST})
+  %pause = add i64 %bounded, {_LOOK}
+  %next.due = add i64 %then, %pause
+  store i64 %next.due, ptr %due.at
+  ret i64 %given
+}}
+"""
+
+# Pasted in front of a module. A pause changes nothing that the module reads.
+INLINE = """
+declare i32 @wend.python(ptr)
+declare i64 @wend.pause(ptr, ptr) cold nounwind
+    memory(argmem: readwrite, inaccessiblemem: readwrite)
+"""
+
+_POINTERS = struct.Struct("3P")
+_restore = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
+
+
+def python_function(name: str) -> int:
+    """The address of a function of Python's interpreter."""
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def prepare(block: Any, offset: int, callable: object | None) -> None:
+    """Fill in the words. The callable, without arguments, is to live as long as the block."""
+    struct.pack_into("P", block, offset + _CALLABLE, 0 if callable is None else id(callable))
+    struct.pack_into("Q", block, offset + _THREAD, threading.main_thread().ident or 0)
+
+
+def raise_kept(block: Any, offset: int) -> None:
+    """Raise the exception that native code has kept, once; nothing where there is none."""
+    kept = _POINTERS.unpack_from(block, offset + _ERROR)
+    _POINTERS.pack_into(block, offset + _ERROR, 0, 0, 0)
+    if kept[0]:
+        _restore(*kept)

@@ -1,0 +1,69 @@
+"""Counts the trips of loops, so that a signal can interrupt them (`interpreter.py`).
+
+Each loop has a counter of its own, since its trips take about equally long; it counts on when the
+loop is entered again. It lies in a stack slot that LLVM turns into a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wend.backends.native.exits import HOST, Exits
+from wend.backends.native.writer import Writer
+
+
+@dataclass(slots=True)
+class Pauses:
+    """Writes into `w`.
+
+    Attributes:
+        count: how many loops there are.
+    """
+
+    w: Writer
+    exits: Exits
+    count: int = 0
+    _start: int = 0
+    _first: list[int] | None = None
+
+    def enter(self) -> None:
+        """Leave room for the counters, in the function's first block."""
+        self._start, self._first = len(self.w.lines), []
+        self.w.lines.append("")
+
+    def new_counter(self, first: int) -> int:
+        """A counter that comes to its first pause after so many trips."""
+        assert self._first is not None
+        self._first.append(first)
+        self.count += 1
+        return self.count - 1
+
+    def count_trip(self, counter: int) -> None:
+        """Write the end of a trip; leaves the function where a signal's handler raises."""
+        w = self.w
+        pause, go = w.new_label("pause"), w.new_label("goes.on")
+        left = w.define(f"load i64, ptr %trips{counter}")
+        less = w.define(f"sub i64 {left}, 1")
+        w.do(f"store i64 {less}, ptr %trips{counter}")
+        w.do(f"br i1 {w.define(f'icmp ne i64 {less}, 0')}, label %{go}, label %{pause}, !prof !0")
+        w.start(pause)
+        more = w.define(f"call i64 @wend.pause(ptr %python, ptr %counter{counter})")
+        w.do(f"store i64 {more}, ptr %trips{counter}")
+        self.exits.unless(w.define(f"icmp ne i64 {more}, 0"), HOST)
+        w.jump(go)
+        w.start(go)
+
+    def leave(self) -> None:
+        """Write the counters, now that all are known."""
+        assert self._first is not None
+        lines = []
+        for counter, first in enumerate(self._first):
+            lines += [
+                f"  %trips{counter} = alloca i64",
+                f"  %counter{counter} = alloca [2 x i64]",
+                f"  %given{counter} = getelementptr i64, ptr %counter{counter}, i64 1",
+                f"  store i64 {first}, ptr %trips{counter}",
+                f"  store i64 0, ptr %counter{counter}",
+                f"  store i64 {first}, ptr %given{counter}",
+            ]
+        self.w.lines[self._start] = "\n".join(lines)
