@@ -70,8 +70,8 @@ def _kernel_random_bits(key: Any, counter: Any, *given: Any, shape: Shape) -> An
 # The words that NumPy's Philox(key=key, counter=counter) gives, in C order
 random_bits = Op("random_bits", _infer_random_bits, _kernel_random_bits, no_gradient())
 
-# Uniform numbers become those of a distribution. No backend has code of its own for these: where its
-# logarithm differed in the last bit, a function would not draw what plain Python draws.
+# Uniform numbers become those of a distribution. No backend has code of its own for these: where
+# its logarithm differed in the last bit, a function would not draw what plain Python draws.
 exponential_quantile = elementwise(
     "exponential_quantile",
     lambda x: -np.log1p(-x),
