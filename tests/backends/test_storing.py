@@ -39,3 +39,28 @@ def test_what_a_run_that_fails_leaves(backend):
     assert v.value == 5.0
     run([np.float64(-5.0), None, np.float64(0.0)])
     assert v.value == 9.0
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_what_is_stored_stays_what_it_is(backend):
+    """An array that is stored is used on, by several: whoever is last gives it up, nobody twice."""
+    v = wend.Variable(np.zeros(40))
+
+    def fun(x, n):
+        total = v + 0.0
+        for _ in range(n):
+            v.assign(v + x)
+            inside = v * 2.0
+            total = total + inside + v
+        return total, v + x, x * x
+
+    run = wend.function(fun, backend=backend)
+    x, held = np.arange(40.0), np.zeros(40)
+    for n in (3, 0, 5):
+        expected = held.copy()
+        for _ in range(n):
+            held = held + x
+            expected = expected + held * 2.0 + held
+        for found, wanted in zip(run(x, n), (expected, held + x, x * x), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(v.value, held)

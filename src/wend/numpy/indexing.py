@@ -46,7 +46,7 @@ def _is_mask(entry: Any) -> bool:
     return not isinstance(entry, slice) and tensor_type(entry).dtype == BOOL
 
 
-def _normal(entry: Any) -> Any:
+def normal(entry: Any) -> Any:
     """An entry as a slice, a Python int, or an array."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
@@ -63,7 +63,7 @@ def _normal(entry: Any) -> Any:
 
 def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
     """Give every axis its entry: expand the ellipsis, insert axes for None, unpack masks."""
-    entries = [_normal(entry) for entry in (key if isinstance(key, tuple) else (key,))]
+    entries = [normal(entry) for entry in (key if isinstance(key, tuple) else (key,))]
     used = sum(0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries)
     rank = shaping.rank_of(x)
     if used > rank:

@@ -30,6 +30,10 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     if bounds is not None:
         value = _fitted(value, x, indexing.getitem(x, key))
         return apply(ops.set_slice, x, value, slices=bounds)
+    positions = _leading(x, key)
+    if positions is not None:
+        value = _fitted(value, x, indexing.getitem(x, key))
+        return apply(ops.scatter_set, x, value, *positions)
     places, found = _places(x, key)
     value = _flat(_fitted(value, x, found))
     flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
@@ -38,6 +42,10 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
 
 def add_at(x: Any, key: Any, value: Any) -> Any:
     """A copy of `x` with `value` added at `key`; positions named twice add up."""
+    positions = _leading(x, key)
+    if positions is not None:
+        value = _fitted(value, x, indexing.getitem(x, key))
+        return apply(indexing_ops.scatter_add, x, value, *positions)
     places, found = _places(x, key)
     value = _flat(_fitted(value, x, found))
     flat = apply(indexing_ops.scatter_add, shaping.reshape(x, (-1,)), value, places)
@@ -67,6 +75,35 @@ def _static_slices(x: Any, key: Any) -> Any:
         raise IndexError(f"too many indices for array: array is {rank}-dimensional")
     entries[place : place + 1] = [slice(None)] * missing
     return tuple(map(indexing.known_bounds, entries))
+
+
+def _leading(x: Any, key: Any) -> Any:
+    """The positions along the leading axes, if a key is nothing but numbers or vectors of them.
+
+    So what one element costs does not depend on the size of the array.
+    """
+    given = list(key) if isinstance(key, tuple) else [key]
+    if any(isinstance(entry, (bool, np.bool_)) for entry in given):
+        return None  # a mask without axes
+    entries = list(map(indexing.normal, given))
+    while entries and (entries[-1] is Ellipsis or _is_whole(entries[-1])):
+        entries.pop()
+    if not entries or len([e for e in given if e is not Ellipsis]) > shaping.rank_of(x):
+        return None
+    for entry in entries:
+        if entry is None or entry is Ellipsis or isinstance(entry, slice):
+            return None
+        known = tensor_type(entry)
+        if known.dtype.kind not in "iu" or known.shape is None or len(known.shape) > 1:
+            return None
+    try:
+        return broadcast(*(cast(entry, INT64) for entry in entries))
+    except ShapeError:
+        return None  # the error is NumPy's where the array itself is indexed
+
+
+def _is_whole(entry: Any) -> bool:
+    return isinstance(entry, slice) and entry.start is entry.stop is entry.step is None
 
 
 def _places(x: Any, key: Any) -> tuple[Any, Any]:

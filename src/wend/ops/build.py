@@ -347,9 +347,9 @@ class Build(Builder):
         """`into` with a part replaced."""
         return self.emit(updating.set_slice, into, x, slices=slices)
 
-    def scatter_set(self, into: Value, x: Value, places: Value) -> Value:
-        """A vector with the elements at positions replaced."""
-        return self.emit(updating.scatter_set, into, x, places)
+    def scatter_set(self, into: Value, x: Value, *indices: Value) -> Value:
+        """`into` with what is at positions of its leading axes replaced."""
+        return self.emit(updating.scatter_set, into, x, *indices)
 
     def take_along(self, x: Value, indices: Value, *, axis: int) -> Value:
         return self.emit(indexing.take_along, x, indices, axis=axis)

@@ -17,7 +17,8 @@ from wend.ir.types import Dim, Shape, TensorType, Type, fresh
 from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unpacked
 
 
-def _index_shape(indices: tuple[Type, ...]) -> Shape:
+def index_shape(indices: tuple[Type, ...]) -> Shape:
+    """The shape that integer arrays which index together have in common."""
     first = check_same(indices)
     check_dtype(first, INTEGERS, "a position")
     return first.dims
@@ -27,7 +28,7 @@ def _infer_gather(x: Type, *indices: Type) -> TensorType:
     x = tensor_of(x)
     if len(indices) > len(x.dims):
         raise ShapeError(f"{len(indices)} indices for {x}")
-    return x.with_shape((*_index_shape(indices), *x.dims[len(indices) :]))
+    return x.with_shape((*index_shape(indices), *x.dims[len(indices) :]))
 
 
 def _kernel_gather(x: Any, *indices: Any) -> Any:
@@ -52,7 +53,7 @@ gather = Op(
 
 def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
-    wanted = into.with_shape((*_index_shape(indices), *into.dims[len(indices) :]))
+    wanted = into.with_shape((*index_shape(indices), *into.dims[len(indices) :]))
     if x.rank != wanted.rank or x.dtype != wanted.dtype:
         raise ShapeError(f"adds {wanted} into {into}, found {x}")
     return into

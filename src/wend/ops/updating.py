@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, listed
-from wend.ir.dtypes import INTEGERS
+from wend.ir.dtypes import INT64
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
-from wend.ops.shapes import check_dtype, same_dim, tensor_of
+from wend.ops.indexing import index_shape
+from wend.ops.shapes import same_dim, tensor_of
 from wend.ops.shaping import Slices, sliced_type
 
 
@@ -42,33 +43,36 @@ def _transpose_set_slice(b: Any, node: Any, ct: Any, index: int) -> Any:
 set_slice = Op("set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice))
 
 
-# Elements of a vector; of a position that is named twice the last value stays
-def _infer_scatter_set(into: Type, x: Type, places: Type) -> TensorType:
-    into, x, places = tensor_of(into), tensor_of(x), tensor_of(places)
-    check_dtype(places, INTEGERS, "a position")
-    if not into.rank == x.rank == places.rank == 1:
-        raise ShapeError(f"puts elements into a vector, found {listed((into, x, places))}")
-    same_dim(x.dims[0], places.dims[0], "the numbers of elements and positions")
-    return _check_fits(into, x, x)
+# Elements, or rows of the leading axes; of a position that is named twice the last value stays
+def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
+    into, x = tensor_of(into), tensor_of(x)
+    named = index_shape(indices)
+    if len(named) > 1 or len(indices) > len(into.dims):
+        raise ShapeError(f"puts rows at numbers or vectors of positions, found {listed(indices)}")
+    wanted = into.with_shape((*named, *into.dims[len(indices) :]))
+    _check_fits(into, wanted, x)
+    for mine, its in zip(x.dims, wanted.dims, strict=True):
+        same_dim(mine, its, "the numbers of elements and positions")
+    return into
 
 
-def _kernel_scatter_set(into: Any, x: Any, places: Any) -> Any:
+def _kernel_scatter_set(into: Any, x: Any, *indices: Any) -> Any:
     out = np.array(into)
-    out[places] = x
+    out[indices] = x
     return out
 
 
 def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
-    _, x, places = node.operands
+    _, x, *indices = node.operands
     if index == 0:
-        return b.scatter_set(ct, b.zeros_like(x), places)
+        return b.scatter_set(ct, b.zeros_like(x), *indices)
+    found = b.gather(ct, *indices)
+    if all(size == 1 for size in indices[0].type.dims):
+        return b.refine(found, x.type)
     # Where a position is named twice only the last value is in the result.
-    (size,) = places.type.dims
-    count = b.iota(size if isinstance(size, int) else b.size_of(places, 0))
-    order = b.refine(count, count.type.with_shape(places.type.dims))
+    order = b.refine(b.positions(x, axis=0), found.type.with_dtype(INT64))
     nobody = b.cast(b.zeros_like(ct), np.int64)
-    last = b.gather(b.scatter_set(nobody, order, places), places)
-    found = b.gather(ct, places)
+    last = b.gather(b.scatter_set(nobody, order, *indices), *indices)
     # The size of `x` may have another name than that of the positions.
     return b.refine(b.select(b.eq(last, order), found, b.zeros_like(found)), x.type)
 

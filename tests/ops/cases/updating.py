@@ -16,10 +16,13 @@ def with_part(into: np.ndarray, x: np.ndarray, slices: tuple) -> np.ndarray:
     return out
 
 
-def with_elements(into: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+def with_elements(into: np.ndarray, x: np.ndarray, *places: np.ndarray) -> np.ndarray:
     out = into.copy()
-    for place, number in zip(places, x, strict=True):
-        out[place] = number
+    if not places[0].ndim:
+        out[tuple(map(int, places))] = x
+        return out
+    for row, *place in zip(x, *places, strict=True):
+        out[tuple(map(int, place))] = row
     return out
 
 
@@ -49,6 +52,11 @@ CASES = [
             (between(-1, 1, 5), between(2, 3, 1), i([2])),
             (between(-1, 1, 5), np.zeros(0), i([])),
             (complexes(3), complexes(2), i([1, 1])),
+            (between(-1, 1, 5), np.float64(3), i(-2)),
+            (between(-1, 1, 3, 2), between(2, 3, 2), i(1)),
+            (between(-1, 1, 3, 2), np.float64(3), i(1), i(-1)),
+            (between(-1, 1, 3, 2), between(2, 3, 4, 2), i([1, 0, 1, -1])),
+            (between(-1, 1, 3, 2), between(2, 3, 3), i([1, 0, 1]), i([0, 1, 0])),
         ],
     ),
 ]

@@ -127,15 +127,28 @@ def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> An
 
 
 def emit_scatter_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-    """Elements put where they belong, in order; in place at the last use."""
-    source, places = low.array(node, 1), low.array(node, 2)
-    low.exits.unless(low.sizes.equal(source.dims[0], places.dims[0]), BAD_SHAPE)
+    """Elements or rows put where they belong, in order; in place at the last use."""
+    x, indices, array = node.operands[1].tensor, range(2, len(operands)), low.array(node, 0)
+    rest = array.dims[len(indices) :]
+    wanted, row = (*_index_dims(low, node, indices), *rest), low.sizes.product(rest)
+    if not is_scalar(x):
+        for mine, size in zip(low.array(node, 1).dims, wanted, strict=True):
+            low.exits.unless(low.sizes.equal(mine, size), BAD_SHAPE)
     target = writable(low, node, 0)
 
     def put(number: str, at: str) -> None:
-        low.arrays.copy_element(target, at, source, number)
+        if is_scalar(x):
+            low.arrays.store(target, at, operands[1][0])
+            return
+        source, start = low.array(node, 1), low.sizes.mul(number, row)
+        if row == "1":
+            low.arrays.copy_element(target, at, source, start)
+        else:
+            size = low.sizes.mul(row, str(array.dtype.itemsize))
+            places = low.arrays.address(target, at), low.arrays.address(source, start)
+            low.arrays.move(*places, size)
 
-    at_positions(low, node, range(2, 3), target, put)
+    at_positions(low, node, indices, target, put)
     return [low.give(node, target)]
 
 
