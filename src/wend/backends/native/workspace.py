@@ -84,6 +84,8 @@ class Workspace:
             self._free(data)
 
     def __del__(self) -> None:
+        if _ARENA is None:
+            return  # the interpreter shuts down: what modules held is gone, the memory goes too
         self.release()
         if self.pool is not None:
             self.pool.release()
