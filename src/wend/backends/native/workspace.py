@@ -20,6 +20,7 @@ _free, _realloc = _process.free, _process.realloc
 _free.argtypes = [ctypes.c_void_p]
 _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
 _ARENA = struct.Struct("Pqq")
+assert _ARENA.size == ARENA_BYTES
 
 
 class Workspace:
@@ -34,7 +35,7 @@ class Workspace:
         self.block = ctypes.create_string_buffer(max(layout.size, 1))
         self.address = ctypes.addressof(self.block)
         self._layout, self._strides, self._take = layout, strides, take
-        self._free = _free  # also there when the interpreter shuts down
+        self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
         self.objects: list[Any] = []
         self.run_host: Callable[[], None] | None = None  # what native code calls
         self.pool = Pool() if take is not None else None
@@ -61,7 +62,7 @@ class Workspace:
             if moved is None:
                 raise MemoryError("no memory for the records of a loop")
             data = moved
-        _ARENA.pack_into(self.block, self._place(number), data, room, fill + count)
+        self._form.pack_into(self.block, self._place(number), data, room, fill + count)
         return fill
 
     def trim(self) -> None:
@@ -80,19 +81,17 @@ class Workspace:
         """Give all arenas back to the system."""
         for number in range(len(self._strides)):
             data = self._arena(number)[0]
-            _ARENA.pack_into(self.block, self._place(number), 0, 0, 0)
+            self._form.pack_into(self.block, self._place(number), 0, 0, 0)
             self._free(data)
 
     def __del__(self) -> None:
-        if _ARENA is None:
-            return  # the interpreter shuts down: what modules held is gone, the memory goes too
         self.release()
         if self.pool is not None:
             self.pool.release()
 
     def _place(self, number: int) -> int:
-        return self._layout.arenas + ARENA_BYTES * number
+        return self._layout.arenas + self._form.size * number
 
     def _arena(self, number: int) -> tuple[int, int, int]:
-        data, room, fill = _ARENA.unpack_from(self.block, self._place(number))
+        data, room, fill = self._form.unpack_from(self.block, self._place(number))
         return data, room, fill
