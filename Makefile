@@ -31,10 +31,10 @@ types: setup-test ## mypy, strict, over src/wend
 	$(PY) -m mypy
 
 pytest: setup-test ## the tests alone (PYTEST_ARGS="-k newton -x")
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n auto $(PYTEST_ARGS)
 
 test-long: setup-test ## the tests with the slow ones and longer random search
-	HYPOTHESIS_PROFILE=long $(PY) -m pytest -m "" $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest -n auto -m "" $(PYTEST_ARGS)
 
 format: setup-test ## let ruff format and mend what it can
 	$(PY) -m ruff check --fix .
