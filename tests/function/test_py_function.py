@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import math
+import pickle
 import re
 import signal
 import threading
@@ -554,3 +556,16 @@ def test_a_graph_says_which_host_calls_it_holds() -> None:
     outer = wend.function(lambda x: wend.grad(fun)(x, 2)).get_concrete_function(1.0)
     assert outer.host_calls == concrete.host_calls
     assert wend.function(lambda x: x).get_concrete_function(1.0).host_calls == ()
+
+
+def test_what_calls_python_is_not_saved() -> None:
+    def called(x: Any) -> Any:
+        return wend.py_function(cube, SCALAR, x)
+
+    concrete = wend.function(called).get_concrete_function(1.0)
+    with pytest.raises(TypeError, match="called cannot be saved.*cube at test_py_func") as at:
+        pickle.dumps(concrete)
+    assert "To fix it: save the function itself" in str(at.value)
+    with pytest.raises(NotImplementedError, match="not built yet"):
+        pickle.dumps(wend.function(lambda x: x).get_concrete_function(1.0))
+    assert copy.deepcopy([concrete])[0] is concrete

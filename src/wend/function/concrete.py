@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from wend.autodiff.forms import Forms
 from wend.autodiff.jvp import JVP, jvp
@@ -14,6 +14,7 @@ from wend.backends.protocol import Executable
 from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
+from wend.base.errors import explain, listed
 from wend.base.source import at
 from wend.function.binding import Binding
 from wend.function.pruning import part_between
@@ -94,6 +95,29 @@ class ConcreteFunction:
         """
         calls = [node for node in self.graph.walk() if node.op in HOST_CALLS]
         return tuple(f"{node.attrs['function'].name}{at(node.source)}" for node in calls)
+
+    def __copy__(self) -> ConcreteFunction:
+        return self  # a trace never changes
+
+    def __deepcopy__(self, memo: Any) -> ConcreteFunction:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Not possible yet; with calls of Python it never will be.
+
+        Raises:
+            TypeError: it calls functions of Python, which are named.
+            NotImplementedError: it does not, and is waiting for saving to be built.
+        """
+        if calls := self.host_calls:
+            raise TypeError(
+                explain(
+                    f"{self.name} cannot be saved, for its graph calls Python: {listed(calls)}",
+                    cure="save the function itself, which is traced anew where it is loaded; or "
+                    "let wend's operations compute what Python does there.",
+                )
+            )
+        raise NotImplementedError("saving a concrete function is not built yet; save the function")
 
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""
