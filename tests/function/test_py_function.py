@@ -563,7 +563,7 @@ def test_what_calls_python_is_not_saved() -> None:
         return wend.py_function(cube, SCALAR, x)
 
     concrete = wend.function(called).get_concrete_function(1.0)
-    with pytest.raises(TypeError, match="called cannot be saved.*cube at test_py_func") as at:
+    with pytest.raises(TypeError, match=r"called cannot be saved.*cube at test_py_func") as at:
         pickle.dumps(concrete)
     assert "To fix it: save the function itself" in str(at.value)
     with pytest.raises(NotImplementedError, match="not built yet"):
