@@ -124,6 +124,10 @@ def _in_place(function: Callable[..., Any]) -> Any:
     return change
 
 
+def _has_its_own_way(out: Any) -> bool:
+    return type(out) not in _SEEN_TO and hasattr(type(out), "__array_ufunc__")
+
+
 def _put(array: Tracer, result: Any) -> Tracer:
     """Let an array take the numbers of a result of its shape, as NumPy's `out=` does."""
     found, mine = tensor_type(result), array.type
@@ -416,7 +420,7 @@ class Tracer(Methods):
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.pop("out", None)
-        if outs is not None and any(type(out) not in _SEEN_TO for out in outs):
+        if outs is not None and any(map(_has_its_own_way, outs)):
             return NotImplemented  # an array with a way of its own
         found = ufunc_methods.run(ufunc, method, *inputs, **options)
         if outs is None:
