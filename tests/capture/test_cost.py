@@ -47,9 +47,12 @@ def test_a_small_function_takes_three_milliseconds(tmp_path: Path) -> None:
     assert min(milliseconds(fun) for (fun,) in files) <= 3.0
 
 
-def test_so_does_one_in_a_long_file(tmp_path: Path) -> None:
-    files = (functions(tmp_path / f"long{k}.py", 300) for k in range(5))
-    assert min(milliseconds(funs[-1]) for funs in files) <= 3.0
+def test_one_in_a_long_file_takes_little_more(tmp_path: Path) -> None:
+    # 300 times as long, with the first look at the file; by ratio, since machines differ.
+    short = (functions(tmp_path / f"short{k}.py", 1) for k in range(7))
+    long = (functions(tmp_path / f"long{k}.py", 300) for k in range(7))
+    alone = min(milliseconds(fun) for (fun,) in short)
+    assert min(milliseconds(funs[-1]) for funs in long) <= 2.5 * alone
 
 
 @pytest.mark.parametrize("enabled", [True, False])

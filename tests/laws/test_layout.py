@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -78,11 +79,17 @@ def test_import_is_light() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_import_is_quick() -> None:
-    # Of the processor, so that a busy machine does not count.
+def test_import_is_quick(tmp_path: Path) -> None:
+    # Of the processor, so that a busy machine does not count; compiled files as users have them.
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     code = "import time; t = time.process_time(); import wend; print(time.process_time() - t)"
     seconds = min(
-        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
-        for _ in range(3)
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], check=True, env=env, capture_output=True
+            ).stdout
+        )
+        for _ in range(4)
     )
-    assert seconds < 0.5
+    assert seconds < 0.4
