@@ -16,15 +16,7 @@ class NativeBackend:
 
     def compile(self, graph: Graph) -> Executable:
         program = write(graph)
-        data = {f"const{k}": array.ctypes.data for k, array in enumerate(program.constants)}
-        library = engine().compile(
-            program.text,
-            [ENTRY],
-            program.imports,
-            data,
-            uses_pool=program.uses_pool,
-            uses_python=program.uses_python,
-        )
+        library = engine().compile(program.text, [ENTRY], program.constants)
         return NativeExecutable(graph.name, program, library)
 
     def text(self, graph: Graph) -> str:
