@@ -15,7 +15,7 @@ DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST = range(7)
 _RAISED = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Exits:
     """Writes exits into `w`.
 

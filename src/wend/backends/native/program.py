@@ -42,7 +42,7 @@ from wend.ir.types import Symbol, TensorType, Type
 ENTRY = "wend_run"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Field:
     """A value that crosses between native code and Python: its type, and where its lists lie."""
 
@@ -50,7 +50,7 @@ class Field:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class HostCall:
     """A node whose kernel Python runs; without results where nobody asks for them."""
 
@@ -59,7 +59,7 @@ class HostCall:
     results: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Layout:
     """Where things lie in the block, in bytes from its start."""
 
@@ -80,7 +80,7 @@ class Layout:
         return self.python + interpreter.NUMBER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Program:
     """A module, and what it takes.
 

@@ -9,7 +9,7 @@ from functools import partial
 from wend.backends.native import interpreter, math, pool, sums
 
 
-@dataclass(eq=False, frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Shared:
     """Functions that are compiled together.
 
