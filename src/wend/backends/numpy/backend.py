@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +26,10 @@ class NumpyExecutable:
 
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """None: Python frees what it has used."""
+        return {}
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
