@@ -209,8 +209,8 @@ def copies_in_a_list(v, w, x):
 
 
 EQUAL = [
-    *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through, bound_again_to_itself,
-    in_a_tuple),
+    *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
+    *(in_a_tuple, bound_again_to_itself),
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
     *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),
