@@ -344,6 +344,7 @@ def test_an_argument_that_nobody_uses_has_a_place() -> None:
     b.param(ROW)
     used = b.param(ROW)
     graph = b.finish([b.list_get(used, b.integer(1))])
+    assert sorted(Places(graph).of(param).arena.number for param in graph.params) == [0, 1]
     execute = BACKEND.compile(graph)
     for _ in range(3):
         assert execute([Sequence.of([1.0, 2.0]), Sequence.of([3.0, 4.0])]) == [4.0]
