@@ -14,7 +14,7 @@ class Settings:
     """Every setting with its default; `WEND_BACKEND=native` sets `backend` at start-up."""
 
     backend: str = "numpy"  # which backend runs compiled functions: numpy or native
-    verify: bool = False  # verify every graph after each pass
+    verify: bool = False  # verify every graph after each pass, and native memory after each call
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from wend.backends.native import canaries
 from wend.backends.native.arrays import Arrays
 from wend.backends.native.exits import NO_MEMORY, Exits
 from wend.backends.native.kinds import stored
@@ -18,27 +19,33 @@ from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import SLOT_BYTES, Slots, registers
 from wend.backends.native.writer import Writer
 
-GROW = """
+GROW = f"""
 declare ptr @realloc(ptr, i64)
 
 ; A buffer with room for more records, at least twice as many; null where there is no memory.
-define internal { ptr, i64 } @wend.grow(ptr %data, i64 %room, i64 %needed, i64 %bytes)
-    noinline cold {
+define internal {{ ptr, i64 }} @wend.grow(ptr %data, i64 %room, i64 %needed, i64 %bytes)
+    noinline cold {{
   %twice = shl i64 %room, 1
   %most = call i64 @llvm.umax.i64(i64 %twice, i64 %needed)
   %new = call i64 @llvm.umax.i64(i64 %most, i64 64)
-  %size = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %new, i64 %bytes)
-  %total = extractvalue { i64, i1 } %size, 0
-  %over = extractvalue { i64, i1 } %size, 1
+  %size = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %new, i64 %bytes)
+  %total = extractvalue {{ i64, i1 }} %size, 0
+  %over = extractvalue {{ i64, i1 }} %size, 1
   br i1 %over, label %fail, label %go
 go:
-  %moved = call ptr @realloc(ptr %data, i64 %total)
-  %pair = insertvalue { ptr, i64 } poison, ptr %moved, 0
-  %both = insertvalue { ptr, i64 } %pair, i64 %new, 1
-  ret { ptr, i64 } %both
+  %guarded = add i64 %total, {canaries.BYTES}
+  %moved = call ptr @realloc(ptr %data, i64 %guarded)
+  %none = icmp eq ptr %moved, null
+  br i1 %none, label %fail, label %mark
+mark:
+  %end = getelementptr i8, ptr %moved, i64 %total
+  store i64 {canaries.WORD}, ptr %end
+  %pair = insertvalue {{ ptr, i64 }} poison, ptr %moved, 0
+  %both = insertvalue {{ ptr, i64 }} %pair, i64 %new, 1
+  ret {{ ptr, i64 }} %both
 fail:
-  ret { ptr, i64 } { ptr null, i64 0 }
-}
+  ret {{ ptr, i64 }} {{ ptr null, i64 0 }}
+}}
 """
 
 

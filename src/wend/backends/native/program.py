@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, interpreter, math, pool
+from wend.backends.native import arithmetic, canaries, interpreter, math, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import (
     emit_host,
@@ -73,6 +73,16 @@ class Layout:
     def python(self) -> int:
         """What it shares with the interpreter."""
         return self.pool + SLOT_BYTES
+
+    @property
+    def guards(self) -> dict[str, int]:
+        """Words between the parts that nobody is to write to, behind which each is."""
+        return {
+            "arguments and results": self.arenas - canaries.BYTES,
+            "what is known of lists": self.pool - canaries.BYTES,
+            "what Python shares": self.frame - canaries.BYTES,
+            "operands of Python's calls": self.size - canaries.BYTES,
+        }
 
     @property
     def number(self) -> int:
@@ -223,11 +233,13 @@ def _check_outer(graph: Graph, what: str, value: Value) -> None:
 
 def _layout(graph: Graph, arenas: int) -> Layout:
     results_at = sum(_param_size(type) for type in graph.param_types)
-    arenas_at = results_at + SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
-    pool_at = arenas_at + ARENA_BYTES * arenas
-    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES
+    guard = canaries.BYTES
+    results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
+    arenas_at = results_at + results + guard
+    pool_at = arenas_at + ARENA_BYTES * arenas + guard
+    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES + guard
     frame = max((frame_size(node) for node in graph.walk() if not node.regions), default=0)
-    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame)
+    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
 
 
 def _param_size(type: Type) -> int:

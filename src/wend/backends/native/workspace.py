@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from weakref import WeakSet
 
+from wend.backends.native import canaries
 from wend.backends.native.arenas import ARENA_BYTES
 from wend.backends.native.pool import Pool
 from wend.backends.native.program import Layout
 from wend.backends.native.slots import SLOT_BYTES
+from wend.base.config import settings
 
 # Arenas and pool are kept for the next call unless they are larger together.
 KEPT_BYTES = 1 << 27
@@ -19,8 +22,13 @@ _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
 _free.argtypes = [ctypes.c_void_p]
 _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+_BEFORE = 16  # before the block: a pattern, and so that it starts as memory does
 _ARENA = struct.Struct("Pqq")
 assert _ARENA.size == ARENA_BYTES
+
+
+# Those that are looked at after each call
+CHECKED: WeakSet[Workspace] = WeakSet()
 
 
 class Workspace:
@@ -32,8 +40,14 @@ class Workspace:
         strides: Sequence[int],
         take: Callable[[int, int], int | None] | None,
     ) -> None:
-        self.block = ctypes.create_string_buffer(max(layout.size, 1))
+        self._memory = ctypes.create_string_buffer(_BEFORE + layout.size)
+        canaries.write(self._memory, _BEFORE - canaries.BYTES)
+        self.block = (ctypes.c_char * layout.size).from_buffer(self._memory, _BEFORE)
+        for place in layout.guards.values():
+            canaries.write(self.block, place)
         self.address = ctypes.addressof(self.block)
+        if settings().verify:
+            CHECKED.add(self)
         self._layout, self._strides, self._take = layout, strides, take
         self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
         self.objects: list[Any] = []
@@ -58,9 +72,11 @@ class Workspace:
         data, room, fill = self._arena(number)
         if fill + count > room:
             room = max(2 * room, fill + count, 64)
-            moved = _realloc(data, room * stride * SLOT_BYTES)
+            size = room * stride * SLOT_BYTES
+            moved = _realloc(data, size + canaries.BYTES)
             if moved is None:
                 raise MemoryError("no memory for the records of a loop")
+            ctypes.c_uint64.from_address(moved + size).value = canaries.WORD
             data = moved
         self._form.pack_into(self.block, self._place(number), data, room, fill + count)
         return fill
@@ -71,6 +87,20 @@ class Workspace:
             self.release()
         if self.pool is not None and len(self.pool) > KEPT_BYTES:
             self.pool.release()
+
+    def faults(self) -> Iterator[str]:
+        """What of its patterns has been written over, in words."""
+        if not canaries.is_there(self._memory, _BEFORE - canaries.BYTES):
+            yield "the memory before arguments and results"
+        for what, place in self._layout.guards.items():
+            if not canaries.is_there(self.block, place):
+                yield f"the memory behind {what}"
+        for number, stride in enumerate(self._strides):
+            data, room, _ = self._arena(number)
+            if data and stride:
+                end = ctypes.c_uint64.from_address(data + room * stride)
+                if end.value != canaries.WORD:
+                    yield f"the memory behind {room} records of {stride} bytes of lists"
 
     def arena_bytes(self) -> int:
         """How much memory the arenas hold."""
