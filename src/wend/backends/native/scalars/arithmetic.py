@@ -28,10 +28,13 @@ _PLAIN = {
     *(elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.sign),
 }
 _FUNCTION = 12  # so many instructions a function is worth, at least
+_MOST_FUNCTIONS = 4  # of more elements they are computed faster by vectors, in a loop
 
 
 # Element by element
 def _each_fits(node: Node) -> bool:
+    if node.op not in _PLAIN and size(node.results[0].type) > _MOST_FUNCTIONS:
+        return False
     is_power = node.op is elementwise.pow and node.results[0].tensor.dtype != FLOAT32
     if is_power and not is_one_number(node.operands[1]):
         return False  # an exponent for each element is another power than one for all

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -106,29 +107,39 @@ def _write_set(scope: Scope, node: Node) -> Sequence[Elements]:
 
 
 # x[i] += y
+def _part(node: Node) -> Any:
+    """What is added to, as NumPy's key; None where it is not known."""
+    known = [constant_of(value) for value in node.operands[2:]]
+    if node.op is shaping.add_slice:
+        return tuple(slice(*bounds) for bounds in node.attrs["slices"])
+    if any(position is None for position in known):
+        return None
+    if node.op is shaping.add_narrow:
+        return (slice(None),) * node.attrs["axis"] + (slice(*map(int, known)),)
+    return tuple(position[()] for position in known) or None
+
+
 def _targets(node: Node) -> list[int] | None:
     """The numbers of the elements that are added to, one for each of what is added, in order."""
     into, x = node.operands[:2]
-    numbers = np.arange(size(into.type)).reshape(into.tensor.dims)  # type: ignore[arg-type]
-    if node.op is shaping.add_slice:
-        found = numbers[tuple(slice(*bounds) for bounds in node.attrs["slices"])]
-    else:
-        known = [constant_of(value) for value in node.operands[2:]]
-        if not known or any(position is None for position in known):
-            return None
-        try:
-            found = numbers[tuple(position[()] for position in known)]
-        except IndexError:
-            return None
-    return None if np.shape(found) != x.tensor.dims else np.ravel(found).tolist()
+    part = _part(node)
+    if part is None:
+        return None
+    try:
+        found = np.arange(size(into.type)).reshape(into.tensor.dims)[part]  # type: ignore[arg-type]
+    except IndexError:
+        return None  # the run says what is wrong
+    return np.ravel(found).tolist() if np.shape(found) == x.tensor.dims else None
 
 
 def _add_fits(node: Node) -> bool:
+    into, x = node.operands[:2]
+    if into.tensor.dtype.kind == "b":
+        return False
     if _targets(node) is not None:
         return True
-    if node.op is shaping.add_slice or not _one_row(node, 2):
+    if node.op is not indexing.scatter_add or not _one_row(node, 2):
         return False
-    into, x = node.operands[:2]
     return x.tensor.dims == into.tensor.dims[len(node.operands) - 2 :]
 
 
@@ -137,30 +148,23 @@ def _write_add(scope: Scope, node: Node) -> Sequence[Elements]:
     b, targets = scope.b, _targets(node)
     if targets is not None:
         for target, part in zip(targets, x, strict=True):
-            total[target] = _sum(scope, total[target], part)
+            total[target] = b.add(total[target], part)
         return [tuple(total)]
     flags = _flags(scope, node, 2)
     for k, old in enumerate(total):
-        more = _sum(scope, old, x[k % len(x)])
+        more = b.add(old, x[k % len(x)])
         total[k] = b.select(flags[k // len(x)], more, old)
     return [tuple(total)]
-
-
-def _sum(scope: Scope, x: Value, y: Value) -> Value:
-    return scope.b.add(x, y)
 
 
 def _added(node: Node) -> int:
     return size(node.operands[0].type) * 2
 
 
-def _is_number(node: Node) -> bool:
-    return node.operands[0].tensor.dtype.kind != "b"
-
-
 RULES: Mapping[Op, Rule] = {
     indexing.gather: Rule(_write_gather, _gather_fits, _chosen, reads=1),
     updating.scatter_set: Rule(_write_set, _set_fits, _chosen),
-    indexing.scatter_add: Rule(_write_add, lambda n: _is_number(n) and _add_fits(n), _added),
-    shaping.add_slice: Rule(_write_add, lambda n: _is_number(n) and _add_fits(n), _added),
+    indexing.scatter_add: Rule(_write_add, _add_fits, _added),
+    shaping.add_slice: Rule(_write_add, _add_fits, _added),
+    shaping.add_narrow: Rule(_write_add, _add_fits, _added),
 }

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
 from wend.backends.native.scalars.small import innermost, is_small, size
 from wend.backends.native.uses import is_new_list
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
-from wend.ir.types import ListType, MaybeType
+from wend.ir.types import ListType, MaybeType, TensorType
 from wend.ops import lists
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
 
@@ -116,6 +118,26 @@ def _write_length(scope: Scope, node: Node) -> Sequence[Elements]:
     return [(scope.b.list_len(scope.elements(node.operands[0])[0]),)]
 
 
+# Between lists and arrays: a column for each element
+def _write_stack(scope: Scope, node: Node) -> Sequence[Elements]:
+    b, (result,) = scope.b, node.results
+    length, *rest = result.tensor.dims
+    dtype, none = result.tensor.dtype, b.constant([], np.int64)
+    columns = []
+    for column in scope.elements(node.operands[0]):
+        stacked = b.emit(node.op, column, none, dtype=dtype)
+        columns.append(b.refine(b.reshape(stacked, (-1, 1)), TensorType(dtype, (length, 1))))
+    rows = b.reshape(b.concat(*columns, axis=1), (-1, *rest))
+    return [(b.refine(rows, result.type),)]
+
+
+def _write_unstack(scope: Scope, node: Node) -> Sequence[Elements]:
+    b, count = scope.b, _count(node)
+    rows = b.reshape(scope.whole(node.operands[0]), (-1, count))
+    columns = (b.part(rows, k, k + 1) for k in range(count))
+    return [tuple(b.list_unstack(b.reshape(column, (-1,))) for column in columns)]
+
+
 def _is_apart(value: Value) -> bool:
     """Whether an operand is a list or what is put into it, and not a position."""
     return isinstance(value.type, ListType) or is_small(value.type)
@@ -136,4 +158,6 @@ RULES: Mapping[Op, Rule] = {
         )
     },
     lists.list_len: Rule(_write_length),
+    lists.list_stack: Rule(_write_stack, cost=_count),
+    lists.list_unstack: Rule(_write_unstack, cost=_count),
 }

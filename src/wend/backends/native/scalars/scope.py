@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from wend.backends.native.scalars.small import constant_of, element_type, innermost, size
+from wend.backends.native.scalars.small import constant_of, element_type, innermost, is_small, size
 from wend.backends.native.slots import is_scalar
 from wend.backends.native.uses import is_new_list
 from wend.ir.graph import Node, Value
@@ -33,8 +33,8 @@ class Scope:
         self._whole[value] = whole
 
     def take_apart(self, value: Value, elements: Sequence[Value]) -> None:
-        """Say what the elements of a value are."""
-        if is_scalar(value.type):
+        """Say what the elements of a value are; a scalar, or a large array, is its own."""
+        if not is_small(innermost(value.type)):
             (self._whole[value],) = elements
         else:
             self._elements[value] = tuple(elements)

@@ -33,15 +33,21 @@ _SIZES = (MOST, 9, 4, 2)
 
 def in_registers(graph: Graph) -> Graph:
     """Do what is done on small arrays on their elements."""
-    if not any(_has_small(value.type) for value in _values(graph)):
-        return graph
-    return run_passes(graph, (split_arrays, algebra, hoist, cse, dce))
+    apart = split_arrays(graph)
+    return graph if apart is graph else run_passes(apart, (algebra, hoist, cse, dce))
 
 
 def split_arrays(graph: Graph) -> Graph:
-    """Take small arrays apart; params and results of the graph stay what they are."""
+    """Take small arrays apart; params and results of the graph stay what they are.
+
+    A graph in which nothing is gained by that is returned as it is.
+    """
+    if not any(_has_small(value.type) for value in _values(graph)):
+        return graph
     for most in _SIZES:
         plan = Plan(graph, most)
+        if not any(map(plan.splits, graph.walk())):
+            return graph
         if plan.cost <= MOST_OPERATIONS:
             return _Split(plan).graph(graph)
     return graph
