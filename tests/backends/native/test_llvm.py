@@ -194,10 +194,11 @@ def test_a_function_of_nobody_is_an_error() -> None:
 def seconds_per_line(function: Any, *args: Any) -> float:
     """What LLVM takes for a line of a gradient's text."""
     graph = wend.grad(function, has_aux=True)
-    text = write(run_passes(wend.function(graph).get_concrete_function(*args).graph, OPTIMIZE)).text
+    traced = wend.function(graph).get_concrete_function(*args).graph
+    program = write(run_passes(traced, OPTIMIZE))
     start = time.process_time()
-    Engine().compile(text, [ENTRY])
-    return (time.process_time() - start) / text.count("\n")
+    Engine().compile(program.text, [ENTRY], program.constants)
+    return (time.process_time() - start) / program.text.count("\n")
 
 
 def test_nested_loops_take_llvm_no_longer_than_others_of_their_size() -> None:

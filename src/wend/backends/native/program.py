@@ -26,6 +26,7 @@ from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
+from wend.backends.native.scalars.split import in_registers
 from wend.backends.native.slots import (
     SLOT_BYTES,
     Slots,
@@ -128,6 +129,7 @@ def write(graph: Graph) -> Program:
         UnsupportedError: it needs something that native code does not know.
     """
     check(graph)
+    graph = in_registers(graph)
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
