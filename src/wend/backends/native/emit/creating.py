@@ -21,9 +21,8 @@ def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Seque
     value, (result,) = node.attrs["value"], node.results
     if is_scalar(result.type):
         return [(scalar_literal(value[()], value.dtype),)]
-    low.constants.append(np.array(value, order="C"))
     low.memory.mark_foreign(result)
-    return [(f"@const{len(low.constants) - 1}",)]
+    return [(low.constant(np.array(value, order="C")).pointer,)]
 
 
 def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:

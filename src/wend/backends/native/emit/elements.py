@@ -23,7 +23,7 @@ from wend.ops import shaping
 Write: TypeAlias = Callable[..., str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Element:
     """How one element is computed, and for which kinds of dtype (`"fiub"`)."""
 
