@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wend.backends.choose import choose
+from wend.backends.direct import Direct, Form
 from wend.backends.protocol import Executable
 from wend.ir.graph import Graph, Node
 from wend.ops.state import store
@@ -33,6 +34,10 @@ class Storing:
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python."""
         return self._execute.host_nodes
+
+    def direct(self, form: Form) -> Direct | None:
+        """Nothing: what it has assigned is to be settled."""
+        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

@@ -16,6 +16,7 @@ from wend.function.generalise import Place, all_unknown, merged, serves, unknown
 from wend.function.keys import held_weakly, plain_key
 from wend.function.report import Given, given, nearest
 from wend.function.retraces import Retraces
+from wend.function.shortcuts import Shortcuts
 from wend.function.signature import Arguments
 from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
@@ -96,6 +97,7 @@ class TraceCache:
         self._calls = self.retraces.calls
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
+        self.shortcuts = Shortcuts()
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
         self._last_gone: Given | None = None
         self._depth = 0  # how many traces are under way
@@ -120,6 +122,12 @@ class TraceCache:
             return None
         self._calls.count += 1
         return found
+
+    def shorten(self, trace: Trace, first: int, backend: str) -> None:
+        """Let a trace that was found serve calls without being looked for; they count now."""
+        here = settings()
+        if not here.watch_globals:
+            self._calls.count += self.shortcuts.renew(trace, first, backend, here)
 
     def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Note which trace serves such arguments."""
@@ -155,6 +163,7 @@ class TraceCache:
                     self._changes = changes
             self._serving.clear()
             self._plain.clear()
+            self.shortcuts.clear()
         return True
 
     def tell_of_changes(self) -> None:
@@ -265,6 +274,7 @@ class TraceCache:
             self._last_gone = found.given
         self._serving.clear()
         self._plain.clear()
+        self.shortcuts.clear()
 
     def _reason(self, own: Given) -> str:
         changes, self._changes = self._changes, []

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, Unpack, overload
 
+from wend.backends.direct import MISS
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
@@ -86,6 +87,7 @@ class Function:
         # Those that derivatives make for a call are not the user's to keep.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
+        self._shortcuts = self._cache.shortcuts
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -190,6 +192,20 @@ class Function:
         return self._find(self._bind(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        shortcuts = self._shortcuts
+        known = shortcuts.first
+        if known is None or kwargs:
+            return self._call(args, kwargs)
+        try:
+            result = known.call(*args)
+            if result is MISS:
+                result = shortcuts.call(args)
+        except ValueError:
+            self._tell_sizes((shortcuts.first or known).trace, args)
+            raise
+        return self._call(args, kwargs) if result is MISS else result
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         own = 1 if self.signature.is_method else 0
         if not kwargs and recorder.get() is None:
             here = settings()
@@ -197,11 +213,12 @@ class Function:
                 plain = args[own:]
                 known = self._cache.find_plain(plain)
                 if known is not None:
+                    backend = self.backend or here.backend
+                    self._cache.shorten(known, own, backend)
                     try:
-                        return known.concrete.run(self.backend or here.backend, plain)
+                        return known.concrete.run(backend, plain)
                     except ValueError:
-                        if not known.special:
-                            self._check_sizes(self._bind(args, kwargs))
+                        self._tell_sizes(known, args)
                         raise
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
@@ -225,6 +242,10 @@ class Function:
             if not trace.special:
                 self._check_sizes(arguments)
             raise
+
+    def _tell_sizes(self, trace: Trace, args: Sequence[Any]) -> None:
+        if not trace.special:
+            self._check_sizes(self._bind(args, {}))
 
     def _check_sizes(self, arguments: Arguments) -> None:
         """Let what a run with unknown sizes fails for be told as a trace with known ones does."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native import interpreter, math, pool, sums
+from wend.backends.native import array_memory, entry_code, interpreter, math, pool, sums
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory; and what grows the arenas.
@@ -92,6 +92,16 @@ class Engine:
         addresses |= {name: interpreter.python_function(name) for name in interpreter.IMPORTS}
         with _LOCK:
             return self._link(interpreter.LIBRARY, interpreter.NAMES, addresses)
+
+    @cached_property
+    def entry(self) -> Library:
+        """The functions of `entry_code.py`."""
+        addresses = {name: c_function(name) for name in entry_code.C_IMPORTS}
+        addresses |= {name: interpreter.python_function(name) for name in entry_code.IMPORTS}
+        addresses |= array_memory.numpy_functions(entry_code.NUMPY_IMPORTS)
+        addresses |= {name: id(type) for name, type in entry_code.TYPES.items()}
+        with _LOCK:
+            return self._link(entry_code.LIBRARY, entry_code.NAMES, addresses)
 
     @cached_property
     def take(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.direct import Direct, Form
 from wend.backends.numpy.program import Program, write
 from wend.backends.protocol import Backend, Executable
 from wend.base.source import at
@@ -24,6 +25,10 @@ class NumpyExecutable:
 
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
+
+    def direct(self, form: Form) -> Direct | None:
+        """Nothing: all of it is Python."""
+        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
