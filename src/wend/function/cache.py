@@ -16,7 +16,7 @@ from wend.function.generalise import Place, all_unknown, merged, serves, unknown
 from wend.function.keys import held_weakly, plain_key
 from wend.function.report import Given, given, nearest
 from wend.function.retraces import Retraces
-from wend.function.shortcuts import Shortcuts
+from wend.function.shortcuts import Shortcuts, Taking
 from wend.function.signature import Arguments
 from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
@@ -41,6 +41,7 @@ class Trace:
         where: the user's line that called.
         special: whether its unknown sizes may be 0 or 1: where the user asked for them.
         notes: what else there is to tell of it.
+        is_used: whether it has served a call.
         held: weak references to objects without which it is of no use.
         watch: looks whether the Python values that it read have changed.
     """
@@ -52,6 +53,7 @@ class Trace:
     where: Source | None
     special: bool = True
     notes: tuple[str, ...] = ()
+    is_used: bool = False
     held: list[Any] = field(default_factory=list)
     watch: Watch = field(default_factory=lambda: Watch(Reads()))
 
@@ -123,11 +125,11 @@ class TraceCache:
         self._calls.count += 1
         return found
 
-    def shorten(self, trace: Trace, first: int, backend: str) -> None:
+    def shorten(self, trace: Trace, taken: Taking, backend: str) -> None:
         """Let a trace that was found serve calls without being looked for; they count now."""
         here = settings()
         if not here.watch_globals:
-            self._calls.count += self.shortcuts.renew(trace, first, backend, here)
+            self._calls.count += self.shortcuts.renew(trace, taken, backend, here)
 
     def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Note which trace serves such arguments."""

@@ -22,6 +22,7 @@ from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
+from wend.function.shortcuts import Taking
 from wend.function.signature import Arguments, Signature
 from wend.function.stale import warn
 from wend.function.tracing import Tracing
@@ -201,11 +202,18 @@ class Function:
             if result is MISS:
                 result = shortcuts.call(args)
         except ValueError:
-            self._tell_sizes((shortcuts.first or known).trace, args)
+            self._tell_sizes((shortcuts.first or known).trace, args, {})
             raise
         return self._call(args, kwargs) if result is MISS else result
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        try:
+            result = self._shortcuts.call_structured(args, kwargs)
+        except ValueError:
+            self._check_sizes(self._bind(args, kwargs))
+            raise
+        if result is not MISS:
+            return result
         own = 1 if self.signature.is_method else 0
         if not kwargs and recorder.get() is None:
             here = settings()
@@ -214,11 +222,12 @@ class Function:
                 known = self._cache.find_plain(plain)
                 if known is not None:
                     backend = self.backend or here.backend
-                    self._cache.shorten(known, own, backend)
+                    count = len(args)
+                    self._cache.shorten(known, Taking(range(own, count), count), backend)
                     try:
                         return known.concrete.run(backend, plain)
                     except ValueError:
-                        self._tell_sizes(known, args)
+                        self._tell_sizes(known, args, {})
                         raise
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
@@ -236,16 +245,34 @@ class Function:
             self._cache.remember_plain(args[own:], trace)
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
+        backend = self.backend or settings().backend
+        if trace.is_used and self.input_signature is None:
+            taken = self._taken(args, kwargs, arguments)
+            if taken is not None:
+                self._cache.shorten(trace, taken, backend)
+        trace.is_used = True
         try:
-            return concrete.run(self.backend or settings().backend, arguments.arrays)
+            return concrete.run(backend, arguments.arrays)
         except ValueError:
             if not trace.special:
                 self._check_sizes(arguments)
             raise
 
-    def _tell_sizes(self, trace: Trace, args: Sequence[Any]) -> None:
+    def _taken(
+        self, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
+    ) -> Taking | None:
+        """What a trace takes of calls that are structured like this one, of arrays only."""
+        own = 1 if self.signature.is_method else 0
+        if is_flat(arguments, args, own) or len(arguments.rest) != own:
+            return None
+        leaves, tree = trees.flatten((tuple(args), kwargs))
+        numbered = trees.unflatten(tree, range(len(leaves)))
+        places = self.signature.bound_leaves(*numbered)
+        return Taking(places[own:], len(leaves), tree)
+
+    def _tell_sizes(self, trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         if not trace.special:
-            self._check_sizes(self._bind(args, {}))
+            self._check_sizes(self._bind(args, kwargs))
 
     def _check_sizes(self, arguments: Arguments) -> None:
         """Let what a run with unknown sizes fails for be told as a trace with known ones does."""

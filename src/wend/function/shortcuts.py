@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wend.backends.direct import MISS, Bound, Direct, Form, Given, Guard, Taken
 from wend.base import trees
 from wend.base.config import Settings, where_settings_are
+from wend.base.tree_plans import Build, Take, builder, taker
 from wend.eager.dispatch import recorder
 from wend.runtime.place import Place
 
@@ -19,25 +20,46 @@ _MOST = 8  # traces that are tried
 _NOT_RECORDED = Guard(recorder, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """What a trace takes of a call.
+
+    Attributes:
+        places: for each array that is traced, which argument it is, or which leaf.
+        count: how many there are.
+        tree: the structure of (args, kwargs); None where the arguments are the leaves.
+    """
+
+    places: Sequence[int]
+    count: int
+    tree: trees.TreeDef | None = None
+
+
 @dataclass(slots=True)
 class Shortcut:
-    """A trace with what calls its code; `call` gives `MISS` where the trace does not serve."""
+    """A trace with what calls its code.
+
+    Attributes:
+        call: takes leaves; gives `MISS` where the trace does not serve.
+        take: gives the leaves of (args, kwargs); None where the arguments are the leaves.
+    """
 
     trace: Trace
     direct: Direct
     call: Callable[..., Any]
+    take: Take | None = None
 
 
 class Shortcuts:
     """Those of one function.
 
     Attributes:
-        first: the one that served last.
+        first: the one that served last, of those that take the arguments as they are.
     """
 
     def __init__(self) -> None:
         self.first: Shortcut | None = None
-        self._all: dict[int, tuple[Trace, Shortcut | None]] = {}  # by the trace's id
+        self._all: dict[tuple[int, trees.TreeDef | None], Shortcut | Trace] = {}
 
     def clear(self) -> None:
         """Let none serve any more: a trace was dropped."""
@@ -46,8 +68,8 @@ class Shortcuts:
 
     def call(self, args: Sequence[Any]) -> Any:
         """Call with the first that serves, which is tried first from now on; or `MISS`."""
-        for _, shortcut in (*self._all.values(),):
-            if shortcut is None:
+        for shortcut in self._known():
+            if shortcut.take is not None:
                 continue
             try:
                 result = shortcut.call(*args)
@@ -59,33 +81,50 @@ class Shortcuts:
                 return result
         return MISS
 
-    def renew(self, trace: Trace, first: int, backend: str, here: Settings) -> int:
+    def call_structured(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with one that takes arguments of this structure; or `MISS`."""
+        if not self._all or recorder.get() is not None:
+            return MISS
+        given = (args, kwargs)
+        for shortcut in self._known():
+            leaves = shortcut.take and shortcut.take(given)
+            if leaves is not None:
+                result = shortcut.call(*leaves)
+                if result is not MISS:
+                    return result
+        return MISS
+
+    def _known(self) -> list[Shortcut]:
+        return [found for found in self._all.copy().values() if isinstance(found, Shortcut)]
+
+    def renew(self, trace: Trace, taken: Taking, backend: str, here: Settings) -> int:
         """A trace was found to be in order: let its code serve calls, as many as need no look.
 
         Args:
             trace: the trace.
-            first: the argument from which on they are traced.
+            taken: what it takes of a call.
             backend: what runs it.
             here: the settings in force.
 
         Returns:
             How many calls more its code may serve than before.
         """
-        number = id(trace)
-        if number not in self._all:
+        key = id(trace), taken.tree
+        if key not in self._all:
             if len(self._all) >= _MOST:
                 self.clear()
-            self._all[number] = trace, _made(trace, first, backend, here)
-        _, found = self._all[number]
-        if found is None:
+            self._all[key] = _made(trace, taken, backend, here) or trace
+        found = self._all[key]
+        if not isinstance(found, Shortcut):
             return 0
-        self.first = found
+        if taken.tree is None:
+            self.first = found
         found.direct.expect(1, here)
         count = trace.watch.grant()
         return count - found.direct.grant(count)
 
 
-def _made(trace: Trace, first: int, backend: str, here: Settings) -> Shortcut | None:
+def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut | None:
     """None where Python has something to do in each call."""
     concrete = trace.concrete
     traced = concrete.traced
@@ -93,27 +132,37 @@ def _made(trace: Trace, first: int, backend: str, here: Settings) -> Shortcut | 
     if is_more or traced.has_world or not traced.is_closed():
         return None
     takes: list[Taken] = [
-        Given(first + k, type.weak, trace.special) for k, type in enumerate(concrete.input_types)
+        Given(place, type.weak, trace.special)
+        for place, type in zip(taken.places, concrete.input_types, strict=True)
     ]
-    count = first + len(takes)
-    places = [x for x in traced.captured if isinstance(x, Place)]
-    of_variables = iter(range(count, count + len(places)))
+    count = taken.count
+    variables = [x for x in traced.captured if isinstance(x, Place)]
+    of_variables = iter(range(count, count + len(variables)))
     takes += [
         Given(next(of_variables)) if isinstance(x, Place) else Bound(x) for x in traced.captured
     ]
     tree = traced.result_tree
     guards = (_NOT_RECORDED, Guard(*where_settings_are(), here))
-    form = Form(tuple(takes), count + len(places), len(traced.result_types), tree.is_leaf(), guards)
+    form = Form(
+        tuple(takes), count + len(variables), len(traced.result_types), tree.is_leaf(), guards
+    )
     direct = concrete.executable(backend).direct(form)
     if direct is None:
         return None
     direct.grant(0)
     call = direct.call
-    if places:
-        call = _with_variables(call, places)
+    if variables:
+        call = _with_variables(call, variables)
     if not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
-        call = _with_structure(call, tree)
-    return Shortcut(trace, direct, call)
+        call = _with_structure(call, builder(_numbered(tree)) or tree.unflatten)
+    if taken.tree is None:
+        return Shortcut(trace, direct, call)
+    take = taker(_numbered(taken.tree))
+    return None if take is None else Shortcut(trace, direct, call, take)
+
+
+def _numbered(tree: trees.TreeDef) -> Any:
+    return trees.unflatten(tree, range(tree.num_leaves))
 
 
 def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callable[..., Any]:
@@ -123,9 +172,9 @@ def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callab
     return call_with_variables
 
 
-def _with_structure(call: Callable[..., Any], tree: trees.TreeDef) -> Callable[..., Any]:
+def _with_structure(call: Callable[..., Any], build: Build) -> Callable[..., Any]:
     def call_with_structure(*args: Any) -> Any:
         leaves = call(*args)
-        return leaves if leaves is MISS else tree.unflatten(leaves)
+        return leaves if leaves is MISS else build(leaves)
 
     return call_with_structure
