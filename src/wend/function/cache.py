@@ -42,6 +42,7 @@ class Trace:
         special: whether its unknown sizes may be 0 or 1: where the user asked for them.
         notes: what else there is to tell of it.
         is_used: whether it has served a call.
+        needs_python: the backends for which no shortcut can be made.
         held: weak references to objects without which it is of no use.
         watch: looks whether the Python values that it read have changed.
     """
@@ -54,6 +55,7 @@ class Trace:
     special: bool = True
     notes: tuple[str, ...] = ()
     is_used: bool = False
+    needs_python: set[str] = field(default_factory=set)
     held: list[Any] = field(default_factory=list)
     watch: Watch = field(default_factory=lambda: Watch(Reads()))
 

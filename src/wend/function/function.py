@@ -222,8 +222,9 @@ class Function:
                 known = self._cache.find_plain(plain)
                 if known is not None:
                     backend = self.backend or here.backend
-                    count = len(args)
-                    self._cache.shorten(known, Taking(range(own, count), count), backend)
+                    if backend not in known.needs_python:
+                        taken = Taking(range(own, len(args)), len(args))
+                        self._cache.shorten(known, taken, backend)
                     try:
                         return known.concrete.run(backend, plain)
                     except ValueError:
@@ -246,10 +247,10 @@ class Function:
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
         backend = self.backend or settings().backend
-        if trace.is_used and self.input_signature is None:
-            taken = self._taken(args, kwargs, arguments)
-            if taken is not None:
-                self._cache.shorten(trace, taken, backend)
+        if trace.is_used and backend not in trace.needs_python:
+            shape = self._taken(args, kwargs, arguments)
+            if shape is not None:
+                self._cache.shorten(trace, shape, backend)
         trace.is_used = True
         try:
             return concrete.run(backend, arguments.arrays)
@@ -263,7 +264,8 @@ class Function:
     ) -> Taking | None:
         """What a trace takes of calls that are structured like this one, of arrays only."""
         own = 1 if self.signature.is_method else 0
-        if is_flat(arguments, args, own) or len(arguments.rest) != own:
+        is_other = len(arguments.rest) != own or self.input_signature is not None
+        if is_other or is_flat(arguments, args, own):
             return None
         leaves, tree = trees.flatten((tuple(args), kwargs))
         numbered = trees.unflatten(tree, range(len(leaves)))

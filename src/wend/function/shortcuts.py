@@ -59,7 +59,7 @@ class Shortcuts:
 
     def __init__(self) -> None:
         self.first: Shortcut | None = None
-        self._all: dict[tuple[int, trees.TreeDef | None], Shortcut | Trace] = {}
+        self._all: dict[tuple[int, str, trees.TreeDef | None], Shortcut] = {}
 
     def clear(self) -> None:
         """Let none serve any more: a trace was dropped."""
@@ -68,7 +68,7 @@ class Shortcuts:
 
     def call(self, args: Sequence[Any]) -> Any:
         """Call with the first that serves, which is tried first from now on; or `MISS`."""
-        for shortcut in self._known():
+        for shortcut in (*self._all.values(),):
             if shortcut.take is not None:
                 continue
             try:
@@ -86,16 +86,13 @@ class Shortcuts:
         if not self._all or recorder.get() is not None:
             return MISS
         given = (args, kwargs)
-        for shortcut in self._known():
+        for shortcut in (*self._all.values(),):
             leaves = shortcut.take and shortcut.take(given)
             if leaves is not None:
                 result = shortcut.call(*leaves)
                 if result is not MISS:
                     return result
         return MISS
-
-    def _known(self) -> list[Shortcut]:
-        return [found for found in self._all.copy().values() if isinstance(found, Shortcut)]
 
     def renew(self, trace: Trace, taken: Taking, backend: str, here: Settings) -> int:
         """A trace was found to be in order: let its code serve calls, as many as need no look.
@@ -109,14 +106,16 @@ class Shortcuts:
         Returns:
             How many calls more its code may serve than before.
         """
-        key = id(trace), taken.tree
-        if key not in self._all:
+        key = id(trace), backend, taken.tree
+        found = self._all.get(key)
+        if found is None:
+            found = _made(trace, taken, backend, here)
+            if found is None:
+                trace.needs_python.add(backend)
+                return 0
             if len(self._all) >= _MOST:
                 self.clear()
-            self._all[key] = _made(trace, taken, backend, here) or trace
-        found = self._all[key]
-        if not isinstance(found, Shortcut):
-            return 0
+            self._all[key] = found
         if taken.tree is None:
             self.first = found
         found.direct.expect(1, here)
