@@ -21,6 +21,7 @@ def taker(numbered: Any) -> Take | None:
         numbered: a pytree of the structure, with numbers from 0 for leaves.
 
     Example:
+        >>> from wend.base.tree_plans import taker
         >>> take = taker({"w": 1, "b": (0, None)})
         >>> take({"w": 0.5, "b": (2.0, None)}), take({"w": 0.5, "b": [2.0, None]})
         ((2.0, 0.5), None)
@@ -37,6 +38,7 @@ def builder(numbered: Any) -> Build | None:
     """What makes a pytree of its leaves; None where there can be no such function.
 
     Example:
+        >>> from wend.base.tree_plans import builder
         >>> builder({"w": 1, "b": (0, None)})([2.0, 0.5])
         {'w': 0.5, 'b': (2.0, None)}
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from functools import cache
 from math import prod
@@ -46,6 +47,7 @@ class _Method(ctypes.Structure):
 
 
 _FASTCALL = 0x80
+_LOCK = threading.Lock()  # arrays may refer to the one handler for good
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
 _new_function.restype = ctypes.py_object
@@ -66,7 +68,8 @@ class Entry:
     """
 
     def __init__(self, form: Form, program: Program, library: Library, spaces: Spaces) -> None:
-        method, handler = _method()
+        with _LOCK:
+            method, handler = _method()
         params, results = _params(form, program), _results(form, program)
         objects = [spaces.more, spaces.fail, spaces.trim]
         guards = [

@@ -243,6 +243,9 @@ class Pool:
 
     def __init__(self) -> None:
         process = ctypes.CDLL(None)
+        # What `release` needs, also when the interpreter shuts down
+        self._first, self._word, self._clear = _FIRST // 8, ctypes.c_int64, ctypes.memset
+        self._bytes = POOL_BYTES
         self._free = process.free
         self._free.argtypes = [ctypes.c_void_p]
         self._memory = (ctypes.c_int64 * (POOL_BYTES // 8))()
@@ -254,9 +257,9 @@ class Pool:
 
     def release(self) -> None:
         """Give all chunks back to the system."""
-        chunk = self._memory[_FIRST // 8]
+        chunk = self._memory[self._first]
         while chunk:
-            following = ctypes.c_int64.from_address(chunk).value
+            following = self._word.from_address(chunk).value
             self._free(chunk)
             chunk = following
-        ctypes.memset(self.address, 0, POOL_BYTES)
+        self._clear(self.address, 0, self._bytes)
