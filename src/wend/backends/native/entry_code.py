@@ -29,13 +29,6 @@ from wend.backends.native.entry_words import (
 from wend.backends.native.pool import TOTAL
 
 NAMES = ("wend.call", "wend.malloc", "wend.calloc", "wend.realloc", "wend.give_back")
-C_IMPORTS = ("malloc", "calloc", "realloc", "free", "aligned_alloc", "memcpy")
-IMPORTS = (
-    *("PyContextVar_Get", "PyErr_Clear", "PyErr_NoMemory", "PyList_GetItem"),
-    *("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem"),
-    *("PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyLong_AsVoidPtr"),
-    *("PyObject_CallFunction", "PyEval_SaveThread", "PyEval_RestoreThread"),
-)
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # where in NumPy's table
 TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
 
