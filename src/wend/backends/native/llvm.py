@@ -120,7 +120,8 @@ class Engine:
         data = array_memory.numpy_functions(entry_code.NUMPY_IMPORTS)
         data |= {name: id(type) for name, type in entry_code.TYPES.items()}
         with _LOCK:
-            return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data)
+            # LLVM's passes would take 30 ms, and gain 5 ns a call.
+            return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
 
     @cached_property
     def take(self) -> Any:
@@ -129,12 +130,13 @@ class Engine:
         with _LOCK:
             return type(self._address("wend.take"))
 
-    def optimized(self, text: str) -> Any:
-        """The module after LLVM's passes."""
+    def optimized(self, text: str, level: int | None = None) -> Any:
+        """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
             module = binding.parse_assembly(text)
             module.verify()
-            level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
+            if level is None:
+                level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
             options = binding.create_pipeline_tuning_options(speed_level=level)
             # A third of the time to compile, and nothing gained by it
             options.loop_interleaving = options.loop_unrolling = False
@@ -159,9 +161,10 @@ class Engine:
         exports: Iterable[str],
         data: dict[str, int],
         constants: Sequence[Any] = (),
+        level: int | None = None,
     ) -> Library:
         names = list(exports)
-        module = self.optimized(text)
+        module = self.optimized(text, level)
         builder = binding.JITLibraryBuilder().add_ir(module)
         for name in names:
             builder.export_symbol(name)
