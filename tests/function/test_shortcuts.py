@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,38 @@ def test_traced_and_recorded_arguments() -> None:
             y = fun(x)
             assert float(wend.stop_gradient(y)) == 9.0
         assert tape.gradient(y, x) == 6.0
+
+
+def test_most_calls_are_of_machine_code_itself() -> None:
+    fun = native(lambda x: x * x)
+    assert [fun(2.0) for _ in range(5)] == [4.0] * 5
+    assert type(fun.__call__) is type(len)
+    assert fun(x=3.0) == 9.0
+    assert fun(np.ones(2)).tolist() == [1.0, 1.0]
+    assert callable(fun)
+    assert list(inspect.signature(fun).parameters) == ["x"]
+    with pytest.raises(TypeError, match="too many positional"):
+        fun(1.0, 2.0)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        fun(1.0, y=2.0)
+    assert pickle.loads(pickle.dumps(power))(2.0) == 4.0
+
+
+@wend.function
+def power(x: Any) -> Any:
+    return x * x
+
+
+@pytest.mark.parametrize("calls", [0, 5])
+def test_what_calls_a_function_does_not_keep_it(calls: int) -> None:
+    fun = native(lambda x: x * x)
+    for _ in range(calls):
+        fun(2.0)
+    call = fun.__call__
+    assert call(3.0) == 9.0
+    del fun
+    with pytest.raises(ReferenceError, match="keep it"):
+        call("an argument that no trace serves")
 
 
 def test_settings_that_change() -> None:

@@ -77,6 +77,10 @@ class Direct(Protocol):
     @property
     def call(self) -> Callable[..., Any]: ...
 
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """What calls another callable, by keyword too, where `call` misses; of one at a time."""
+        ...
+
     def grant(self, count: int) -> int:
         """Let it serve so many calls, then none; returns how many are left of those before."""
         ...

@@ -7,7 +7,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from wend.backends.direct import MISS
 from wend.base import trees
@@ -22,7 +22,7 @@ from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
-from wend.function.shortcuts import Taking
+from wend.function.shortcuts import Shortcut, Taking
 from wend.function.signature import Arguments, Signature
 from wend.function.stale import warn
 from wend.function.tracing import Tracing
@@ -44,6 +44,14 @@ class Function:
         >>> scaled.trace_count
         2
     """
+
+    # What a call is done by is an attribute of each function: of most it is machine code in the
+    # end, which a method in Python in front of it would make half as fast.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Run the trace for these arguments, made now if there is none."""
 
     def __init__(
         self,
@@ -89,6 +97,9 @@ class Function:
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
         self._shortcuts = self._cache.shortcuts
+        self._by_python = _by_python(weakref.ref(self))
+        self._served: Shortcut | None = None
+        self.__call__ = self._by_python  # type: ignore[method-assign]
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -192,19 +203,26 @@ class Function:
                 args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_known(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with a shortcut, if one serves; the last one is what calls try first."""
         shortcuts = self._shortcuts
         known = shortcuts.first
         if known is None or kwargs:
             return self._call(args, kwargs)
         try:
-            result = known.call(*args)
-            if result is MISS:
-                result = shortcuts.call(args)
+            result = shortcuts.call(args)
         except ValueError:
             self._tell_sizes((shortcuts.first or known).trace, args, {})
             raise
-        return self._call(args, kwargs) if result is MISS else result
+        if result is MISS:
+            result = self._call(args, kwargs)
+        if shortcuts.first is not self._served:
+            self._served = shortcuts.first
+            if self._served is not None:
+                self.__call__ = self._served.or_else(  # type: ignore[method-assign]
+                    self._by_python
+                )
+        return result
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         try:
@@ -303,6 +321,18 @@ class Function:
         if within:
             include(found.watch.reads)
         return found
+
+
+def _by_python(reference: weakref.ref[Function]) -> Callable[..., Any]:
+    """Calls a function; holds it weakly, since the function holds this."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        fun = reference()
+        if fun is None:
+            raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
+        return fun._call_known(args, kwargs)
+
+    return call
 
 
 def is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:

@@ -42,12 +42,23 @@ class Shortcut:
     Attributes:
         call: takes leaves; gives `MISS` where the trace does not serve.
         take: gives the leaves of (args, kwargs); None where the arguments are the leaves.
+        is_bare: whether nothing is done by Python, also where the code fails.
     """
 
     trace: Trace
     direct: Direct
     call: Callable[..., Any]
     take: Take | None = None
+    is_bare: bool = False
+    bare: Callable[..., Any] | None = None
+
+    def or_else(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """What a call is done by: bare code where it can be, which calls `otherwise` if need be."""
+        if not self.is_bare:
+            return otherwise
+        if self.bare is None:
+            self.bare = self.direct.call_or(otherwise)
+        return self.bare
 
 
 class Shortcuts:
@@ -64,12 +75,19 @@ class Shortcuts:
     def clear(self) -> None:
         """Let none serve any more: a trace was dropped."""
         self.first = None
+        for shortcut in self._all.values():
+            shortcut.direct.grant(0)
         self._all = {}
 
     def call(self, args: Sequence[Any]) -> Any:
         """Call with the first that serves, which is tried first from now on; or `MISS`."""
+        first = self.first
+        if first is not None:
+            result = first.call(*args)
+            if result is not MISS:
+                return result
         for shortcut in (*self._all.values(),):
-            if shortcut.take is not None:
+            if shortcut.take is not None or shortcut is first:
                 continue
             try:
                 result = shortcut.call(*args)
@@ -155,7 +173,7 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     if not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, builder(_numbered(tree)) or tree.unflatten)
     if taken.tree is None:
-        return Shortcut(trace, direct, call)
+        return Shortcut(trace, direct, call, is_bare=call is direct.call and trace.special)
     take = taker(_numbered(taken.tree))
     return None if take is None else Shortcut(trace, direct, call, take)
 

@@ -206,6 +206,30 @@ def test_calls_that_are_granted() -> None:
     assert made.grant(5) == 1
 
 
+def test_another_callable_does_what_misses() -> None:
+    made = direct(native(lambda x: x + 1.0), np.float64(1.0), is_single=True)
+    given_: list[Any] = []
+
+    def otherwise(*args: Any, **kwargs: Any) -> Any:
+        given_.append((args, kwargs))
+        if args == ("no",):
+            raise ValueError("not this")
+        return "otherwise"
+
+    call = made.call_or(otherwise)
+    x = np.float64(1.0)
+    assert call(x) == 2.0
+    assert given_ == []
+    for args, kwargs in (((1.0,), {}), ((), {"x": x}), ((x,), {"y": 2}), ((x, x), {}), ((), {})):
+        before = sys.getrefcount(MISS), sys.getrefcount(otherwise)
+        assert call(*args, **kwargs) == "otherwise"
+        assert given_.pop() == (args, kwargs)
+        assert (sys.getrefcount(MISS), sys.getrefcount(otherwise)) == before
+    with pytest.raises(ValueError, match="not this"):
+        call("no")
+    assert made.call(1.0) is MISS
+
+
 def test_references_are_balanced() -> None:
     captured = np.arange(3.0)
     fun = native(lambda x, y, z: (x * captured, y, z, None, x.sum()))

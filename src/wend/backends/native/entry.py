@@ -46,7 +46,7 @@ class _Method(ctypes.Structure):
     )
 
 
-_FASTCALL = 0x80
+_FASTCALL, _KEYWORDS = 0x80, 0x02
 _LOCK = threading.Lock()  # arrays may refer to the one handler for good
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -54,10 +54,12 @@ _new_function.restype = ctypes.py_object
 
 
 @cache
-def _method() -> tuple[_Method, Handler]:
-    """What makes Python call `wend.call`, and memory for what that gives."""
+def _methods() -> tuple[_Method, _Method, Handler]:
+    """What makes Python call `wend.call` and `wend.call.or`, and memory for what they give."""
     addresses = engine().entry.addresses
-    return _Method(b"wend", addresses["wend.call"], _FASTCALL, None), Handler(addresses)
+    call, other = addresses["wend.call"], addresses["wend.call.or"]
+    both = _Method(b"wend", other, _FASTCALL | _KEYWORDS, None)
+    return _Method(b"wend", call, _FASTCALL, None), both, Handler(addresses)
 
 
 class Entry:
@@ -69,7 +71,7 @@ class Entry:
 
     def __init__(self, form: Form, program: Program, library: Library, spaces: Spaces) -> None:
         with _LOCK:
-            method, handler = _method()
+            method, self._other, handler = _methods()
         params, results = _params(form, program), _results(form, program)
         objects = [spaces.more, spaces.fail, spaces.trim]
         guards = [
@@ -101,6 +103,7 @@ class Entry:
             "guards": at_guards,
             "guard_count": len(form.guards),
             "miss": id(MISS),
+            "otherwise": 0,
             "more": id(objects[0]),
             "fail": id(objects[1]),
             "trim": id(objects[2]),
@@ -114,8 +117,24 @@ class Entry:
         }
         self._words = np.array([words[name] for name in code.WORDS], np.int64)
         # What the words refer to lives as long as the function does.
-        owner = (self._words, tables, objects, form, program, library, spaces, self._expected)
+        self._owner = owner = (
+            self._words,
+            tables,
+            objects,
+            form,
+            program,
+            library,
+            spaces,
+            self._expected,
+        )
         self.call: Callable[..., Any] = _new_function(ctypes.addressof(method), owner, None)
+
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """What calls another callable, by keyword too, where `call` misses."""
+        self._words[code.WORDS.index("otherwise")] = id(otherwise)
+        owner = (*self._owner, otherwise)
+        made: Callable[..., Any] = _new_function(ctypes.addressof(self._other), owner, None)
+        return made
 
     def grant(self, count: int) -> int:
         """Let it serve so many calls, then none; returns how many are left of those before."""

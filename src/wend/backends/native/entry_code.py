@@ -1,6 +1,7 @@
 """The code that Python calls: from Python's objects into a block of memory, and results out of it.
 
     PyObject *wend.call(PyObject *self, PyObject **arguments, ssize_t count)
+    PyObject *wend.call.or(PyObject *self, PyObject **arguments, ssize_t count, PyObject *names)
 
 `self` is a tuple; its first item is an array of words, which says what is taken and given
 (`entry.py`). One function serves all graphs: it goes by those words, which takes some nanoseconds
@@ -28,7 +29,14 @@ from wend.backends.native.entry_words import (
 )
 from wend.backends.native.pool import TOTAL
 
-NAMES = ("wend.call", "wend.malloc", "wend.calloc", "wend.realloc", "wend.give_back")
+NAMES = (
+    "wend.call",
+    "wend.call.or",
+    "wend.malloc",
+    "wend.calloc",
+    "wend.realloc",
+    "wend.give_back",
+)
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # where in NumPy's table
 TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
 
@@ -246,6 +254,26 @@ kept.it:
   ret ptr %found
 }}
 
+; The same for calls by keyword too: where it misses, Python's callable does the call.
+define ptr @wend.call.or(ptr %self, ptr %arguments, i64 %count, ptr %names) {{
+{load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
+{word("miss", "ptr")}{word("otherwise", "ptr")}
+  %by.position = icmp eq ptr %names, null
+  br i1 %by.position, label %directly, label %by.python
+directly:
+  %found = call ptr @wend.call(ptr %self, ptr %arguments, i64 %count)
+  %missed = icmp eq ptr %found, %miss
+  br i1 %missed, label %drop, label %done
+done:
+  ret ptr %found
+drop:
+  call void @Py_DecRef(ptr %found)
+  br label %by.python
+by.python:
+  %other = call ptr @PyObject_Vectorcall(ptr %otherwise, ptr %arguments, i64 %count, ptr %names)
+  ret ptr %other
+}}
+
 define internal void @wend.push(ptr %idle, ptr %space) alwaysinline {{
   %top = load ptr, ptr %idle
   store ptr %top, ptr %space
@@ -270,6 +298,7 @@ declare double @PyFloat_AsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyObject_CallFunction(ptr, ptr, ...)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyArray_Scalar(ptr, ptr, ptr)

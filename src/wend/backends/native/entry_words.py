@@ -9,7 +9,7 @@ from __future__ import annotations
 WORDS = (
     *("left", "run", "idle", "flags", "arguments"),
     *("params", "param_count", "results", "result_count", "guards", "guard_count"),
-    *("miss", "more", "fail", "trim", "handler"),
+    *("miss", "otherwise", "more", "fail", "trim", "handler"),
     *("bytes", "limit", "arenas", "arena_count", "strides", "kept"),
 )
 RELEASES, SINGLE = 1, 2  # flags
