@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.choose import choose
+from wend.backends.direct import Direct, Form
 from wend.backends.protocol import Executable
 from wend.ir.graph import Graph, Node
 from wend.ops.state import store
@@ -37,6 +38,10 @@ class Storing:
     def kept_memory(self) -> Mapping[str, int]:
         """The bytes that wait for the next call, by what they are for."""
         return self._execute.kept_memory()
+
+    def direct(self, form: Form) -> Direct | None:
+        """Nothing: what it has assigned is to be settled."""
+        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

@@ -35,15 +35,18 @@ def _from_environment() -> Settings:
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
-class _Process:
-    """What holds where no context has settings of its own: in threads of the program's making."""
-
-    settings = _from_environment()
+# What holds where no context has settings of its own, in threads of the program's making: one item
+_process = [_from_environment()]
 
 
 def settings() -> Settings:
     """Return the settings in force here (per thread and per context)."""
-    return _current.get(_Process.settings)
+    return _current.get(_process[0])
+
+
+def where_settings_are() -> tuple[ContextVar[Settings], list[Settings]]:
+    """What holds them: the variable; where it is not set, the item of the list."""
+    return _current, _process
 
 
 class config:  # noqa: N801 - used like a function, and as a context manager
@@ -70,11 +73,11 @@ class config:  # noqa: N801 - used like a function, and as a context manager
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
         # Without `with` it is for every thread; `__enter__` takes that back.
-        self._before = _Process.settings
-        _Process.settings = replace(_Process.settings, **changes)
+        self._before = _process[0]
+        _process[0] = replace(_process[0], **changes)
 
     def __enter__(self) -> Settings:
-        _Process.settings = self._before
+        _process[0] = self._before
         return settings()
 
     def __exit__(

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import llvmlite.binding as binding
 
-from wend.backends.native import canaries, interpreter
+from wend.backends.native import array_memory, canaries, entry_code, interpreter
 from wend.backends.native.shared import Shared, shared_with
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
@@ -126,18 +126,28 @@ class Engine:
             return found
 
     @cached_property
+    def entry(self) -> Library:
+        """The functions of `entry_code.py`."""
+        data = array_memory.numpy_functions(entry_code.NUMPY_IMPORTS)
+        data |= {name: id(type) for name, type in entry_code.TYPES.items()}
+        with _LOCK:
+            # LLVM's passes would take 30 ms, and gain 5 ns a call.
+            return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
+
+    @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
         with _LOCK:
             return type(self._address("wend.take"))
 
-    def optimized(self, text: str) -> Any:
-        """The module after LLVM's passes."""
+    def optimized(self, text: str, level: int | None = None) -> Any:
+        """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
             module = binding.parse_assembly(text)
             module.verify()
-            level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
+            if level is None:
+                level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
             options = binding.create_pipeline_tuning_options(speed_level=level)
             # A third of the time to compile, and nothing gained by it
             options.loop_interleaving = options.loop_unrolling = False
@@ -162,9 +172,10 @@ class Engine:
         exports: Iterable[str],
         data: dict[str, int],
         constants: Sequence[Any] = (),
+        level: int | None = None,
     ) -> Library:
         names = list(exports)
-        module = self.optimized(text)
+        module = self.optimized(text, level)
         builder = binding.JITLibraryBuilder().add_ir(module)
         for name in names:
             builder.export_symbol(name)

@@ -107,6 +107,7 @@ class Program:
         exits: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
+        has_loops: whether it may run for long whatever it is given.
     """
 
     text: str
@@ -120,6 +121,7 @@ class Program:
     exits: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
     uses_python: bool
+    has_loops: bool
 
 
 def write(graph: Graph) -> Program:
@@ -204,6 +206,7 @@ def write(graph: Graph) -> Program:
         low.exits.reasons,
         uses_pool,
         uses_python,
+        low.pauses.count > 0,
     )
 
 
@@ -234,7 +237,7 @@ def _check_outer(graph: Graph, what: str, value: Value) -> None:
 
 
 def _layout(graph: Graph, arenas: int) -> Layout:
-    results_at = sum(_param_size(type) for type in graph.param_types)
+    results_at = sum(param_size(type) for type in graph.param_types)
     guard = canaries.BYTES
     results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
     arenas_at = results_at + results + guard
@@ -244,7 +247,8 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
 
 
-def _param_size(type: Type) -> int:
+def param_size(type: Type) -> int:
+    """How many bytes of the block an argument takes."""
     return SLOT_BYTES if is_object(type) else SLOT_BYTES * len(registers(type))
 
 
