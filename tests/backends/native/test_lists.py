@@ -17,6 +17,7 @@ from wend.ir.types import ListType, MaybeType, tensor
 from wend.ir.verify import verify
 from wend.ops import elementwise, lists
 from wend.ops.build import Build
+from wend.runtime.sequence import Sequence
 
 F64, I64 = tensor("f8"), tensor("i8")
 ROW = ListType(F64)
@@ -370,3 +371,14 @@ def test_positions_out_of_range_are_errors() -> None:
     b = Build("range")
     graph = b.finish([b.list_get(filled(b, 2).results[1], b.integer(-3))])
     assert outcome(BACKEND, graph) == [0.0]
+
+
+def test_an_argument_that_nobody_uses_has_a_place() -> None:
+    b = Build("unused")
+    b.param(ROW)
+    used = b.param(ROW)
+    graph = b.finish([b.list_get(used, b.integer(1))])
+    assert sorted(Places(graph).of(param).arena.number for param in graph.params) == [0, 1]
+    execute = BACKEND.compile(graph)
+    for _ in range(3):
+        assert execute([Sequence.of([1.0, 2.0]), Sequence.of([3.0, 4.0])]) == [4.0]
