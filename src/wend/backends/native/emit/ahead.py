@@ -1,9 +1,9 @@
-"""Backward loops compute ahead: what no trip waits for, for 64 trips at once, in vectors.
+"""Backward loops compute ahead: what no trip waits for, for eight trips at once, in a vector.
 
 Of a trip of a backward loop only what depends on the cotangents has to wait for the trip before.
 What follows from its record alone, the sines and cosines that were not kept, may be had for the
-next trips as well: a block of them is put into buffers on the stack, from which the trips take
-theirs. The last trips, when there is no full block, compute for themselves.
+next trips as well: they are put into buffers on the stack, from which the trips take theirs. The
+last trips, when they are too few for a vector, compute for themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wend.ir.types import TensorType
 from wend.ops import creating, elementwise, lists
 from wend.ops.control import WhileParts
 
-BLOCK, LANES = 64, 8
+LANES = 8  # more at once are no faster: the trips run while the next vector is computed
 _VECTOR = Kind(FLOAT64, LANES)
 _WAVES = (elementwise.sin, elementwise.cos)
 # What pays: the others take part where they stand between these.
@@ -123,7 +123,7 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
     low.find_waves(plan.body)
     for node in plan.first:
         low.write_early(node)
-    buffers = [w.allocate(f"[{BLOCK} x double]") for _ in gives]
+    buffers = [w.allocate(_VECTOR.text) for _ in gives]
     count = low.values[plan.count][0]
     asks, fill, alone, take, ready = (
         w.new_label(hint) for hint in ("asks", "fill", "alone", "take", "ready")
@@ -131,12 +131,10 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
     here = w.block
     w.branch(w.define(f"icmp ne i64 {left}, 0"), take, asks)
     w.start(asks)
-    w.branch(w.define(f"icmp sge i64 {count}, {BLOCK}"), fill, alone)
+    w.branch(w.define(f"icmp sge i64 {count}, {LANES}"), fill, alone)
 
     w.start(fill)
-    w.loop(
-        str(BLOCK // LANES), lambda k: _fill(low, plan, w.define(f"mul i64 {k}, {LANES}"), buffers)
-    )
+    _fill(low, plan, buffers)
     filled = w.block
     w.jump(take)
 
@@ -148,7 +146,7 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
     w.jump(ready)
 
     w.start(take)
-    there = w.phi("i64", (left, here), (str(BLOCK), filled))
+    there = w.phi("i64", (left, here), (str(LANES), filled))
     rest = w.define(f"sub i64 {there}, 1")
     taken = []
     for buffer in buffers:
@@ -162,12 +160,12 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
     return w.phi("i64", ("0", done), (rest, take))
 
 
-def _fill(low: Lowering, plan: Ahead, start: str, buffers: Sequence[str]) -> None:
-    """Compute a vector of each value, for trips from one of the block on; the last comes first."""
+def _fill(low: Lowering, plan: Ahead, buffers: Sequence[str]) -> None:
+    """Compute a vector of each value; the trip that comes first takes the last of its numbers."""
     w, values = low.w, dict[Value, str]()
     for node in plan.first:
         if node.op is lists.list_get:
-            values[node.results[0]] = _records(low, plan, node, start)
+            values[node.results[0]] = _records(low, plan, node)
     waves: dict[Value, tuple[str, str]] = {}
 
     def vector(value: Value) -> str:
@@ -191,14 +189,13 @@ def _fill(low: Lowering, plan: Ahead, start: str, buffers: Sequence[str]) -> Non
         else:
             values[result] = ELEMENTS[node.op].write(low, node, _VECTOR, *given)
     for value, buffer in zip(plan.gives, buffers, strict=True):
-        place = w.define(f"getelementptr double, ptr {buffer}, i64 {start}")
-        w.do(f"store {_VECTOR.text} {values[value]}, ptr {place}, align 8")
+        w.do(f"store {_VECTOR.text} {values[value]}, ptr {buffer}")
 
 
-def _records(low: Lowering, plan: Ahead, node: Node, start: str) -> str:
-    """What a `list_get` reads in the trips of a vector. The last trip of the block reads first."""
-    w, list = low.w, low.values[node.operands[0]]
-    offset = plan.positions[node.operands[1]] - (BLOCK - 1)
-    lowest = w.define(f"add i64 {low.values[plan.count][0]}, {offset}")
-    record = w.define(f"add i64 {list[0]}, {w.define(f'add i64 {lowest}, {start}')}")
+def _records(low: Lowering, plan: Ahead, node: Node) -> str:
+    """What a `list_get` reads in this trip and those after it, in the order of the list."""
+    list = low.values[node.operands[0]]
+    offset = plan.positions[node.operands[1]] - (LANES - 1)
+    lowest = low.w.define(f"add i64 {low.values[plan.count][0]}, {offset}")
+    record = low.w.define(f"add i64 {list[0]}, {lowest}")
     return low.arenas.load_reals(low.places.used(node, 0), record, LANES)
