@@ -35,7 +35,7 @@ Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
 _ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Lazy:
     """An array whose elements are computed where they are read.
 
@@ -48,7 +48,7 @@ class Lazy:
     keeps: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Lowering:
     """A function being written.
 

@@ -131,7 +131,7 @@ class Term:
         return b.emit(to, f"bitcast {b.typed(self)} to {b.type(to)}")
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Body:
     """The instructions of one function of a real argument `x`, in order."""
 

@@ -27,7 +27,7 @@ from wend.ops.control import WhileParts, call, if_, while_
 Use: TypeAlias = tuple[Node | Graph, int]  # the operand of a node, or the result of a graph
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Arena:
     """Where the records of one or more places lie.
 
@@ -42,7 +42,7 @@ class Arena:
     references: list[int] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Place:
     """Lists that flow into one another.
 

@@ -1,4 +1,4 @@
-"""Constants and ranges."""
+"""Constants, ranges, and arrays of numbers."""
 
 from __future__ import annotations
 
@@ -45,4 +45,21 @@ def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-EMITTERS: Mapping[Op, Emit] = {creating.constant: emit_constant, creating.iota: emit_iota}
+def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """Numbers put side by side."""
+    if node.results[0].tensor.dtype not in REGISTERS:
+        return NotImplemented
+    shape = node.attrs["shape"]
+    if not shape:
+        return [operands[0]]
+    made = low.new_result(node, [str(size) for size in shape])
+    for k, (number,) in enumerate(operands):
+        low.arrays.store(made, str(k), number)
+    return [low.give(node, made)]
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    creating.constant: emit_constant,
+    creating.iota: emit_iota,
+    creating.from_elements: emit_from_elements,
+}
