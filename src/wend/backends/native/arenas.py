@@ -131,6 +131,18 @@ class Arenas:
             self._load_slot(type, address, k) for k, type in enumerate(registers(place.element))
         )
 
+    def load_reals(self, place: Place, record: str, count: int) -> str:
+        """The f64 elements of some records that follow each other, as a vector."""
+        vector = f"<{count} x double>"
+        if place.arena.stride == 1:
+            return self.w.define(f"load {vector}, ptr {self._address(place, record)}, align 8")
+        found = "poison"
+        for k in range(count):
+            address = self._address(place, self.w.define(f"add i64 {record}, {k}"))
+            one = self.w.define(f"load double, ptr {address}, align 8")
+            found = self.w.define(f"insertelement {vector} {found}, double {one}, i64 {k}")
+        return found
+
     def store(self, place: Place, record: str, slots: Slots) -> None:
         """Put an element into a record of the arena."""
         address = self._address(place, record)

@@ -150,7 +150,7 @@ def write(graph: Graph) -> Program:
     low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
     low.w.do("%pool = load ptr, ptr %pool.at")
     low.arenas.enter("%arenas")
-    low.pauses.enter()
+    low.w.open_entry()
     given = _load(low, params)
     for param in graph.params:
         if is_object(param.type):
@@ -173,7 +173,6 @@ def write(graph: Graph) -> Program:
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
-    low.pauses.leave()
     uses_python = bool(low.host_nodes) or low.pauses.count > 0
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
