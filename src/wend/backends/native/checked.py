@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from wend.backends.direct import MISS, Direct, Form
 from wend.backends.native import canaries, workspace
 from wend.backends.protocol import Executable
 from wend.base.errors import WendError, explain, listed
@@ -35,6 +37,36 @@ class Checked:
             return self._execute(arguments)
         finally:
             check(self._name)
+
+    def direct(self, form: Form) -> Direct | None:
+        """What calls it without a line of Python between, but for the look at its memory."""
+        found = self._execute.direct(form)
+        return None if found is None else _CheckedDirect(self._name, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedDirect:
+    name: str
+    direct: Direct
+
+    def call(self, *args: Any) -> Any:
+        try:
+            return self.direct.call(*args)
+        finally:
+            check(self.name)
+
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        def call_checked(*args: Any, **kwargs: Any) -> Any:
+            found = MISS if kwargs else self.call(*args)
+            return otherwise(*args, **kwargs) if found is MISS else found
+
+        return call_checked
+
+    def grant(self, count: int) -> int:
+        return self.direct.grant(count)
+
+    def expect(self, number: int, value: Any) -> None:
+        self.direct.expect(number, value)
 
 
 def check(name: str) -> None:
