@@ -14,7 +14,8 @@ class Settings:
     """Every setting with its default; `WEND_BACKEND=numpy` sets `backend` at start-up."""
 
     backend: str = "native"  # which backend runs compiled functions: numpy or native
-    verify: bool = False  # verify every graph after each pass, and native memory after each call
+    verify: bool = False  # verify every graph after each pass
+    verify_memory: bool = False  # look after each native call whether it wrote past its arrays
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code

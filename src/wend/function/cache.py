@@ -65,7 +65,7 @@ class Trace:
         read, changes = self.watch.reads.texts(), self.watch.reads.changes()
         more = [f"reads {', '.join(read)}"] if read else []
         more += [f"goes on with what was: {change}" for change in changes]
-        more += self.concrete.explain().splitlines()
+        more += self.concrete.costs()
         return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
 
 

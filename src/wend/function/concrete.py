@@ -17,7 +17,7 @@ from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
 from wend.function.binding import Binding
-from wend.function.costs import costs
+from wend.function.costs import costs, memory
 from wend.function.pruning import part_between
 from wend.function.report import Explanation
 from wend.function.run import Run, start
@@ -145,7 +145,12 @@ class ConcreteFunction:
             >>> run.explain()
             runs in Python: det at <doctest explain[1]>:1
         """
-        return Explanation("\n".join(costs(self._executables.values())))
+        runs = [run for _, run in self._executables.values()]
+        return Explanation("\n".join([*self.costs(), *memory(runs)]))
+
+    def costs(self) -> list[str]:
+        """What `explain` of the function tells of it, too."""
+        return costs(self._executables.values())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.

@@ -39,7 +39,7 @@ end:
 
 @pytest.fixture(autouse=True)
 def verified() -> Iterator[None]:
-    with wend.config(backend="native", verify=True):
+    with wend.config(backend="native", verify_memory=True):
         yield
 
 
@@ -126,7 +126,7 @@ def test_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_setting_nothing_is_looked_at() -> None:
-    with wend.config(verify=False):
+    with wend.config(verify_memory=False):
         run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
         assert not isinstance(run.executable("native"), Checked)
     run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
@@ -137,7 +137,7 @@ def test_without_the_setting_nothing_is_looked_at() -> None:
 def test_whole_programs_and_their_gradients(program: Program) -> None:
     places = tuple(range(len(program.args)))
     value, gradient = wend.value_and_grad(program.fun, argnums=places)(*program.args)
-    with wend.config(backend="numpy", verify=False):
+    with wend.config(backend="numpy", verify_memory=False):
         expected = wend.value_and_grad(program.fun, argnums=places)(*program.args)
     np.testing.assert_allclose(value, expected[0], rtol=1e-9, atol=1e-9)
     for found, other in zip(gradient, expected[1], strict=True):
@@ -159,7 +159,7 @@ def test_programs_stay_within_their_memory(size: int) -> None:
     x = np.linspace(0.1, 0.9, size)
     checked = wend.value_and_grad(slices)
     found = [checked(x, 3), checked(x, 3)]
-    with wend.config(backend="numpy", verify=False):
+    with wend.config(backend="numpy", verify_memory=False):
         expected = wend.value_and_grad(slices)(x, 3)
     for value, gradient in found:
         np.testing.assert_allclose(value, expected[0], rtol=1e-12)
@@ -172,6 +172,6 @@ def test_a_run_before_its_pullback_keeps_its_arrays() -> None:
     _, first = wend.vjp(fun, x)
     _, second = wend.vjp(fun, 2.0 * x)
     (one,), (two,) = first(1.0), second(1.0)
-    with wend.config(backend="numpy", verify=False):
+    with wend.config(backend="numpy", verify_memory=False):
         np.testing.assert_allclose(one, wend.grad(fun.python_function)(x), rtol=1e-12)
         np.testing.assert_allclose(two, wend.grad(fun.python_function)(2.0 * x), rtol=1e-12)

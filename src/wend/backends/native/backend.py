@@ -21,7 +21,7 @@ class NativeBackend:
     def compile(self, graph: Graph) -> Executable:
         with step("native", graph.name) as tell:
             program = write(graph)
-            checked = settings().verify
+            checked = settings().verify_memory
             constants = program.constants
             library = engine().compile(program.text, [ENTRY], constants, checked=checked)
             tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")

@@ -1,4 +1,4 @@
-"""Arrays of native code with a pattern before and behind each: `config(verify=True)`.
+"""Arrays of native code with a pattern before and behind each: `config(verify_memory=True)`.
 
 In place of the functions of `pool.py` modules then call Python for every array. That is slow; but
 whoever writes past the end of an array, or before its start, is told of.

@@ -14,7 +14,7 @@ from wend.ir.graph import Node
 
 
 class OverrunError(WendError, MemoryError):
-    """Compiled code wrote where nothing of its own is: a fault of wend, found by `verify`."""
+    """Compiled code wrote where nothing of its own is, which is a fault of wend."""
 
 
 class Checked:

@@ -46,7 +46,7 @@ class Workspace:
         for place in layout.guards.values():
             canaries.write(self.block, place)
         self.address = ctypes.addressof(self.block)
-        if settings().verify:
+        if settings().verify_memory:
             CHECKED.add(self)
         self._layout, self._strides, self._take = layout, strides, take
         self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
