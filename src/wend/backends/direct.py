@@ -77,6 +77,11 @@ class Direct(Protocol):
     @property
     def call(self) -> Callable[..., Any]: ...
 
+    @property
+    def left(self) -> int:
+        """How many calls it may still serve."""
+        ...
+
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """What calls another callable, by keyword too, where `call` misses; of one at a time."""
         ...

@@ -133,6 +133,12 @@ class TraceCache:
         if not here.watch_globals:
             self._calls.count += self.shortcuts.renew(trace, taken, backend, here)
 
+    def look_again(self) -> bool:
+        """Let shortcuts that have served as many calls as they may serve more, after a look."""
+        spent = [x for x in self.shortcuts.spent() if not self.is_outdated(x.trace)]
+        self._calls.count += sum(shortcut.grant(1) for shortcut in spent)
+        return bool(spent)
+
     def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Note which trace serves such arguments."""
         key = plain_key(arguments)

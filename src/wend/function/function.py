@@ -206,13 +206,15 @@ class Function:
     def _call_known(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call with a shortcut, if one serves; the last one is what calls try first."""
         shortcuts = self._shortcuts
-        known = shortcuts.first
-        if known is None or kwargs:
+        if not shortcuts:
             return self._call(args, kwargs)
         try:
-            result = shortcuts.call(args)
+            result = shortcuts.call(args, kwargs)
+            if result is MISS and self._cache.look_again():
+                result = shortcuts.call(args, kwargs)
         except ValueError:
-            self._tell_sizes((shortcuts.first or known).trace, args, {})
+            if shortcuts.failed is not None:
+                self._tell_sizes(shortcuts.failed, args, kwargs)
             raise
         if result is MISS:
             result = self._call(args, kwargs)
@@ -225,13 +227,6 @@ class Function:
         return result
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        try:
-            result = self._shortcuts.call_structured(args, kwargs)
-        except ValueError:
-            self._check_sizes(self._bind(args, kwargs))
-            raise
-        if result is not MISS:
-            return result
         own = 1 if self.signature.is_method else 0
         if not kwargs and recorder.get() is None:
             here = settings()

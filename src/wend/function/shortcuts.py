@@ -52,6 +52,11 @@ class Shortcut:
     is_bare: bool = False
     bare: Callable[..., Any] | None = None
 
+    def grant(self, more: int = 0) -> int:
+        """Let it serve as many calls as need no look, and more; returns how many more than now."""
+        count = self.trace.watch.grant() + more
+        return count - self.direct.grant(count)
+
     def or_else(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """What a call is done by: bare code where it can be, which calls `otherwise` if need be."""
         if not self.is_bare:
@@ -66,11 +71,16 @@ class Shortcuts:
 
     Attributes:
         first: the one that served last, of those that take the arguments as they are.
+        failed: the trace whose run failed last.
     """
 
     def __init__(self) -> None:
         self.first: Shortcut | None = None
+        self.failed: Trace | None = None
         self._all: dict[tuple[int, str, trees.TreeDef | None], Shortcut] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     def clear(self) -> None:
         """Let none serve any more: a trace was dropped."""
@@ -79,38 +89,41 @@ class Shortcuts:
             shortcut.direct.grant(0)
         self._all = {}
 
-    def call(self, args: Sequence[Any]) -> Any:
-        """Call with the first that serves, which is tried first from now on; or `MISS`."""
+    def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with the first that serves; or `MISS`.
+
+        Raises:
+            ValueError: what `failed` runs has raised it.
+        """
         first = self.first
-        if first is not None:
-            result = first.call(*args)
+        if first is not None and not kwargs:
+            result = self._call(first, args)
             if result is not MISS:
                 return result
+        if recorder.get() is not None:
+            return MISS
         for shortcut in (*self._all.values(),):
-            if shortcut.take is not None or shortcut is first:
-                continue
-            try:
-                result = shortcut.call(*args)
-            except ValueError:
-                self.first = shortcut
-                raise
+            leaves: Sequence[Any] | None = None
+            if shortcut.take is not None:
+                leaves = shortcut.take((args, kwargs))
+            elif not kwargs and shortcut is not first:
+                leaves = args
+            result = MISS if leaves is None else self._call(shortcut, leaves)
             if result is not MISS:
-                self.first = shortcut
+                self.first = shortcut if shortcut.take is None else self.first
                 return result
         return MISS
 
-    def call_structured(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call with one that takes arguments of this structure; or `MISS`."""
-        if not self._all or recorder.get() is not None:
-            return MISS
-        given = (args, kwargs)
-        for shortcut in (*self._all.values(),):
-            leaves = shortcut.take and shortcut.take(given)
-            if leaves is not None:
-                result = shortcut.call(*leaves)
-                if result is not MISS:
-                    return result
-        return MISS
+    def _call(self, shortcut: Shortcut, leaves: Sequence[Any]) -> Any:
+        try:
+            return shortcut.call(*leaves)
+        except ValueError:
+            self.failed = shortcut.trace
+            raise
+
+    def spent(self) -> list[Shortcut]:
+        """Those that have served as many calls as they may."""
+        return [shortcut for shortcut in self._all.copy().values() if not shortcut.direct.left]
 
     def renew(self, trace: Trace, taken: Taking, backend: str, here: Settings) -> int:
         """A trace was found to be in order: let its code serve calls, as many as need no look.
@@ -137,8 +150,7 @@ class Shortcuts:
         if taken.tree is None:
             self.first = found
         found.direct.expect(1, here)
-        count = trace.watch.grant()
-        return count - found.direct.grant(count)
+        return found.grant()
 
 
 def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut | None:

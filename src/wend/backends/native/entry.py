@@ -129,6 +129,11 @@ class Entry:
         )
         self.call: Callable[..., Any] = _new_function(ctypes.addressof(method), owner, None)
 
+    @property
+    def left(self) -> int:
+        """How many calls it may still serve."""
+        return int(self._words[0])
+
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """What calls another callable, by keyword too, where `call` misses."""
         self._words[code.WORDS.index("otherwise")] = id(otherwise)
@@ -138,7 +143,7 @@ class Entry:
 
     def grant(self, count: int) -> int:
         """Let it serve so many calls, then none; returns how many are left of those before."""
-        left, self._words[0] = int(self._words[0]), count
+        left, self._words[0] = self.left, count
         return left
 
     def expect(self, number: int, value: Any) -> None:
