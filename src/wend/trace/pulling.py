@@ -14,6 +14,7 @@ from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.traverse import operands_first
+from wend.ir.types import MaybeType
 from wend.ops.control import call
 from wend.ops.hosting import HOST_CALLS
 from wend.trace.eager_recording import CallPullback, EagerBuild
@@ -61,12 +62,21 @@ def pull_back(
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
             # All that reads these has been pulled back: they are complete.
+            for result in node.results:
+                this.cts.put(result, _settled(b, this.cts.get(result)))
             found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
             _transposer.pull_back(this, [node])
         for value in wanted - found.keys():
             found[value] = this.cts.get(value)
         b.source = None
         return [_instantiated(b, found[value], value) for value in sources]
+
+
+def _settled(b: EagerBuild, ct: Cotangent) -> Cotangent:
+    """A cotangent that may have arrived: here it is known whether it has."""
+    if isinstance(ct, Zero) or not isinstance(ct.type, MaybeType):
+        return ct
+    return ZERO if ct.concrete is ZERO else b.present(ct)  # type: ignore[attr-defined]
 
 
 def _instantiated(b: EagerBuild, ct: Cotangent, source: Value) -> Value | None:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native import exits, interpreter
+from wend.backends.native.given import is_list
 from wend.backends.native.host import HostNode, host_runner
 from wend.backends.native.llvm import Library, engine
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
+from wend.backends.native.records import Giver, Lease, Lender, is_lent, sources
 from wend.backends.native.slots import is_scalar
 from wend.backends.native.workspace import Workspace
 from wend.base.source import at
@@ -36,7 +38,12 @@ class NativeExecutable:
         self._arguments = struct.Struct("".join(param.format for param in params))
         self._is_plain = all(param.is_plain for param in params)
         self._params = params
-        results = [Carrier(field) for field in program.results]
+        self._handed_on = [
+            (k, field.param) for k, field in enumerate(program.results) if field.param is not None
+        ]
+        self._given = [k for k, field in enumerate(program.params) if is_list(field.type)]
+        self._lends = any(map(is_lent, program.results))
+        results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
         self._results = struct.Struct("".join(carrier.format for carrier in results))
         self._readers = [carrier.read for carrier in results]
         self._take = engine().take if program.uses_pool else None
@@ -64,15 +71,22 @@ class NativeExecutable:
                 status = self._enter(space.address)
             if status:
                 raise self._error(status, space)
+            if self._lends:
+                space.lease = Lease(space, self._idle, sources(arguments, self._given))
             slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
             found = [read(slots, space) for read in self._readers]
+            for result, param in self._handed_on:
+                found[result] = arguments[param]
             # What was read lies in memory of the next call.
             return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
         finally:
             space.objects.clear()
-            if not self._is_kept:
-                space.trim()
-            self._idle.append(space)
+            if space.lease is not None:
+                space.lease = None  # whoever has a list holds it, or else it gives back the space
+            elif self._is_kept:
+                self._idle.append(space)
+            else:
+                space.give_back(self._idle)
 
     def _slots(self, arguments: Sequence[Any], space: Workspace, kept: list[Any]) -> list[Any]:
         given: list[Any] = []
@@ -126,7 +140,7 @@ class _Argument:
     """Gives values of one param: an array as the object that it is, others as their slots."""
 
     def __init__(self, field: Field) -> None:
-        carrier = Carrier(field)
+        carrier = Giver(field.type) if is_list(field.type) else Carrier(field)
         self.is_object = is_object(field.type)
         self.is_plain = isinstance(field.type, TensorType) and is_scalar(field.type)
         self.dtype = field.type.dtype if isinstance(field.type, TensorType) else None

@@ -14,6 +14,8 @@ from wend.backends.native.slots import SLOT_BYTES
 
 # Arenas and pool are kept for the next call unless they are larger together.
 KEPT_BYTES = 1 << 27
+# How many workspaces wait for calls
+MOST_IDLE = 16
 
 _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
@@ -37,6 +39,7 @@ class Workspace:
         self._layout, self._strides, self._take = layout, strides, take
         self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
         self.objects: list[Any] = []
+        self.lease: Any = None  # what keeps it after the call, while results are read
         self.run_host: Callable[[], None] | None = None  # what native code calls
         self.pool = Pool() if take is not None else None
         if self.pool is not None:
@@ -50,9 +53,9 @@ class Workspace:
             raise MemoryError(f"no memory for {size} bytes")
         return address
 
-    def record(self, number: int, stride: int, index: int) -> int:
-        data, _, _ = self._arena(number)
-        return data + index * stride * SLOT_BYTES
+    def where(self, number: int) -> tuple[int, int]:
+        data, step, _ = self._arena(number)
+        return data, self._strides[number] or step
 
     def extend(self, number: int, stride: int, count: int) -> int:
         data, room, fill = self._arena(number)
@@ -64,6 +67,12 @@ class Workspace:
             data = moved
         self._form.pack_into(self.block, self._place(number), data, room, fill + count)
         return fill
+
+    def give_back(self, idle: list[Workspace]) -> None:
+        """Wait for the next call, unless many wait already."""
+        if len(idle) < MOST_IDLE:
+            self.trim()
+            idle.append(self)
 
     def trim(self) -> None:
         """Give memory back to the system where it is much."""
@@ -79,7 +88,9 @@ class Workspace:
 
     def release(self) -> None:
         """Give all arenas back to the system."""
-        for number in range(len(self._strides)):
+        for number, stride in enumerate(self._strides):
+            if not stride:
+                continue  # an argument's
             data = self._arena(number)[0]
             self._form.pack_into(self.block, self._place(number), 0, 0, 0)
             self._free(data)
