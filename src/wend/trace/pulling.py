@@ -61,22 +61,18 @@ def pull_back(
     # A backward pass computes inf and NaN without warnings, as compiled ones do.
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
-            # All that reads these has been pulled back: they are complete.
+            # All that reads these has been pulled back: they are complete, and whether one that
+            # may be absent has arrived is known.
             for result in node.results:
-                this.cts.put(result, _settled(b, this.cts.get(result)))
+                ct = this.cts.get(result)
+                if isinstance(ct, RecordedValue) and isinstance(ct.type, MaybeType):
+                    this.cts.put(result, ZERO if ct.concrete is ZERO else b.present(ct))
             found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
             _transposer.pull_back(this, [node])
         for value in wanted - found.keys():
             found[value] = this.cts.get(value)
         b.source = None
         return [_instantiated(b, found[value], value) for value in sources]
-
-
-def _settled(b: EagerBuild, ct: Cotangent) -> Cotangent:
-    """A cotangent that may have arrived: here it is known whether it has."""
-    if isinstance(ct, Zero) or not isinstance(ct.type, MaybeType):
-        return ct
-    return ZERO if ct.concrete is ZERO else b.present(ct)  # type: ignore[attr-defined]
 
 
 def _instantiated(b: EagerBuild, ct: Cotangent, source: Value) -> Value | None:
