@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
 
-from bench.peer import Peer
-from bench.workload import GRADIENT, Program, Refuses, Workload
+from bench.peers.python import ValuesOnly
+from bench.workload import Program
 
 
-class Numba(Peer):
+class Numba(ValuesOnly):
     """`numba.njit`."""
 
     def load(self) -> str:
@@ -33,12 +31,6 @@ class Numba(Peer):
         )
         return str(numba.__version__)
 
-    def program(
-        self, workload: Workload, measure: str, arguments: Sequence[Any]
-    ) -> Program | Refuses | None:
-        if measure == GRADIENT:
-            return Refuses("has no derivatives")
-        if workload.plain is None:
-            return None
-        program: Program = self.njit(workload.plain(self.library))
-        return program
+    def compiled(self, program: Program) -> Program:
+        made: Program = self.njit(program)
+        return made

@@ -26,12 +26,12 @@ LIBRARY = SimpleNamespace(
 )
 
 
-class Python(Peer):
-    """The program as it stands."""
+class ValuesOnly(Peer):
+    """Runs plain programs, and has no derivatives."""
 
-    def load(self) -> str:
-        self.library = LIBRARY
-        return platform.python_version()
+    def compiled(self, program: Program) -> Program:
+        """What runs a program."""
+        return program
 
     def program(
         self, workload: Workload, measure: str, arguments: Sequence[Any]
@@ -40,4 +40,12 @@ class Python(Peer):
             return Refuses("has no derivatives")
         if workload.plain is None:
             return None
-        return workload.plain(LIBRARY)
+        return self.compiled(workload.plain(self.library))
+
+
+class Python(ValuesOnly):
+    """The program as it stands."""
+
+    def load(self) -> str:
+        self.library = LIBRARY
+        return platform.python_version()

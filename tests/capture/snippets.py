@@ -252,6 +252,20 @@ def while_walrus_continue_and_return(n):
     return k
 
 
+@on(*INTS, 8, 20)
+def while_walrus_else_break_and_return(n):
+    i = 0
+    while i < 3 and (k := n - i) > 0:
+        i += 1
+        if k == 7:
+            return -k
+        if k > 17:
+            break
+    else:
+        i = -n
+    return i
+
+
 @on(*INTS)
 def while_walrus_and(n):
     i = 0

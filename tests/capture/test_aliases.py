@@ -51,6 +51,18 @@ def rows_written_through(v, w, x):
     return a
 
 
+def bound_again_to_itself(v, w, x):
+    a, row, held, i = v, v[1:], [v, w], 0
+    while i < x:
+        a[:2] += v[1:]
+        v = v
+        row = row
+        held = held
+        a[0] += row[0] + held[0][1]
+        i += 1
+    return v, a, row, held
+
+
 def in_a_tuple(v, w, x):
     a = np.zeros(3)
     held = (a, 1)
@@ -197,7 +209,8 @@ def copies_in_a_list(v, w, x):
 
 
 EQUAL = [
-    *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through, in_a_tuple),
+    *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
+    *(in_a_tuple, bound_again_to_itself),
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
     *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),

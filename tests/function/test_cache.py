@@ -15,6 +15,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.function.test_function import counts, one
+from tests.helpers.threads import in_threads
 from wend import TensorSpec
 from wend.base.errors import ShapeError
 from wend.function.keys import plain_key
@@ -207,15 +208,11 @@ def test_two_threads_that_call_a_new_signature_trace_once():
         traces.append(threading.get_ident())
         return x * 2
 
-    def work():
+    def work(_):
         start.wait()
         fun(np.ones(3))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert len(traces) == fun.trace_count == 1
 
 

@@ -11,6 +11,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import check_graph
+from tests.helpers.threads import in_threads
 from wend import TensorSpec
 from wend.base.config import settings
 
@@ -442,22 +443,14 @@ def test_threads():
         traces.append(threading.get_ident())
         return wend.fori_loop(0, 30, lambda i, c: wnp.sin(c) + x, x)
 
-    found, errors = {}, []
+    found = {}
 
     def work(k):
-        try:
-            for j in range(6):
-                x = np.full(j % 3 + 1, float(k))
-                found[k, j] = fun(x), wend.grad(lambda x: wnp.sum(fun(x)))(x)
-        except Exception as error:
-            errors.append(error)
+        for j in range(6):
+            x = np.full(j % 3 + 1, float(k))
+            found[k, j] = fun(x), wend.grad(lambda x: wnp.sum(fun(x)))(x)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    in_threads(6, work)
     assert len(traces) == fun.trace_count == 3
     for (k, j), (value, _) in found.items():
         np.testing.assert_array_equal(value, fun(np.full(j % 3 + 1, float(k))))

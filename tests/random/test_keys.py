@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wend
+from tests.helpers.threads import in_threads
 from wend import random
 
 WORDS = st.integers(0, 2**64 - 1)
@@ -87,9 +87,5 @@ def test_threads_do_not_share_what_they_draw_with() -> None:
         for _ in range(20):
             found[i] = random.bits(random.split(KEY, 8)[i], 2000)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))

@@ -11,6 +11,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.threads import in_threads
 from wend.base.errors import ConcreteValueError, NotDifferentiableError
 from wend.eager.dispatch import recorder
 from wend.trace.recorded_array import Recorded
@@ -626,11 +627,7 @@ def test_many_threads():
             if not np.array_equal(tape.gradient(y, x), np.full(4, 3.0 * k * k)):
                 wrong.append(k)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert wrong == []
 
 

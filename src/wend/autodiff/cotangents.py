@@ -49,3 +49,8 @@ def _named_alike(b: Build, ct: Value, value: Value) -> Value:
     """The cotangent with its sizes under the primal's names, so that contributions can be added."""
     wanted = without_maybe(value.type)
     return b.refine(ct, MaybeType(wanted) if isinstance(ct.type, MaybeType) else wanted)
+
+
+def or_zeros(b: Build, ct: Cotangent, like: Value) -> Value:
+    """A cotangent or tangent as an array: zeros where there is none."""
+    return b.instantiate(ct, like) if isinstance(ct, Value) else b.zeros_like(like)

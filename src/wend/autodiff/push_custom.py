@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from wend.autodiff.cotangents import or_zeros
 from wend.autodiff.jvp_transpose import depends, not_linear, with_zeros
 from wend.autodiff.rule_custom import refuse_captured
 from wend.autodiff.vjp import vjp
@@ -36,7 +37,7 @@ def push_custom_jvp(b: Build, node: Node, tangents: Sequence[Tangent]) -> Moved:
     b.nodes.append(node)
     if not any(moving[i] for i in parts.wrt):
         return node.results, [ZERO] * len(node.results)
-    given = [_instantiated(b, tangents[i], node.operands[i]) for i in parts.wrt]
+    given = [or_zeros(b, tangents[i], node.operands[i]) for i in parts.wrt]
     found = b.call(parts.jvp, [*node.operands, *given]).results
     moved = dict(zip(parts.moved, found[parts.outs :], strict=True))
     return node.results, [moved.get(i, ZERO) for i in range(parts.outs)]
@@ -85,7 +86,7 @@ def _outs_moved(
     residuals = node.results[parts.outs : parts.outs + parts.residuals]
     transposed, places = _transposed(node, parts)
     outs = [node.results[i] for i in backward.given]
-    given = [_instantiated(b, tangents[i], node.operands[i]) for i in backward.wrt]
+    given = [or_zeros(b, tangents[i], node.operands[i]) for i in backward.wrt]
     found = b.call(transposed, [*outs, *residuals, *given]).results
     moved = dict(zip((backward.given[k] for k in places), found, strict=True))
     return [moved.get(i, ZERO) for i in range(parts.outs)]
@@ -114,7 +115,3 @@ def _transposed(node: Node, parts: CustomVjpParts) -> tuple[Graph, list[int]]:
         raise not_linear(node, parts.name, "bwd", "cotangents")
     places = [k for k, is_connected in enumerate(pair.connected) if is_connected]
     return with_zeros(whole, range(len(found)), stand_ins), places
-
-
-def _instantiated(b: Build, tangent: Tangent, like: Value) -> Value:
-    return b.instantiate(tangent, like) if isinstance(tangent, Value) else b.zeros_like(like)

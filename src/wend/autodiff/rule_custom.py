@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wend.autodiff.backward import is_constant
-from wend.autodiff.cotangents import Cotangent
+from wend.autodiff.cotangents import Cotangent, or_zeros
 from wend.autodiff.jvp_transpose import transposed_rule
 from wend.autodiff.region_transpose import transpose_region
 from wend.autodiff.transpose import Pass, Transposer
@@ -102,20 +102,16 @@ def _run_backward(
     if not wanted:
         return
     graph, used = with_results(backward.graph, wanted)
+    seeded_by = [(cts[i], node.results[i]) for i in backward.given]
     given = [
         _residual(b, node, stand_in, parts, k)
         if k < parts.residuals
-        else _instantiated(b, cts, node, backward.given[k - parts.residuals])
+        else or_zeros(b, *seeded_by[k - parts.residuals])
         for k in used
     ]
     found = b.call(graph, given)
     for k, ct in zip(wanted, found.results, strict=True):
         this.cts.add(b, node.operands[backward.wrt[k]], ct)
-
-
-def _instantiated(b: Build, cts: Sequence[Cotangent], node: Node, i: int) -> Value:
-    ct, like = cts[i], node.results[i]
-    return b.instantiate(ct, like) if isinstance(ct, Value) else b.zeros_like(like)
 
 
 def _residual(b: Build, node: Node, stand_in: Node, parts: CustomVjpParts, k: int) -> Value:

@@ -210,7 +210,8 @@ class StagedLoop:
     def _stays_put(self, ends: Sequence[Any]) -> bool:
         """Let variables that always hold one array, which changes, be that array."""
         self.ends = list(ends)
-        found = {self.state.names[k] for k in range(len(self.start)) if self._is_in_place(k)}
+        places = range(len(self.start))
+        found = {self.state.names[k] for k in places if self._is_in_place(k) or self._shows(k)}
         found &= set(self.state.variables)
         if found:
             self.state.in_place |= found
@@ -423,6 +424,15 @@ class StagedLoop:
         handed_on = self.params[self.forwarded.index(k)]
         same = self.known[k] is entered and self.ends[k] is handed_on
         return same and (_is_written(entered) or _is_written(handed_on))
+
+    def _shows(self, k: int) -> bool:
+        """Whether a variable stays what it is, and another name changes an array in it."""
+        if not self._is_unchanged(k) or not self.boxes:
+            return False
+        leaves = [leaf for leaf in trees.flatten(self.start[k])[0] if not is_list(leaf)]
+        mine = {id(root) for leaf in leaves for root in roots(leaf)}
+        regions = self.before, self.after
+        return any(id(box) in mine for r in regions for box in self.boxes if r.changes(box))
 
 
 def _is_written(leaf: Any) -> bool:

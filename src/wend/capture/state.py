@@ -140,11 +140,10 @@ class State:
         return [self._referred(k, value) for k, value in enumerate(found)]
 
     def _referred(self, k: int, value: Any) -> Any:
-        if is_container(value):
-            return Reference(value) if ("contents", id(value)) in self.keys else value
-        if k < len(self.variables) and self.variables[k] in self.in_place and is_box(value):
+        if is_container(value) and ("contents", id(value)) in self.keys:
             return Reference(value)
-        return value
+        stays = k < len(self.variables) and self.variables[k] in self.in_place
+        return Reference(value) if stays and (is_container(value) or is_box(value)) else value
 
     def snapshot(self) -> list[Any]:
         """The values now, which later changes in place leave as they are."""

@@ -37,10 +37,3 @@ def copy_stood_in(
     for node in nodes:
         copy(node)
     return copies
-
-
-def stood_in(value: Value, stand_ins: StandIns) -> Value:
-    """The value that stands for another."""
-    while value.node is not None and value.node in stand_ins:
-        value = stand_ins[value.node][-1].results[value.index]
-    return value

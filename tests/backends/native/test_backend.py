@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers.random_programs import programs, staged
+from tests.helpers.threads import in_threads
 
 import wend
 import wend.numpy as wnp
@@ -347,36 +347,17 @@ def test_two_threads_at_once() -> None:
     gradient = wend.value_and_grad(wend.function(loop, backend="native"))
     starts = np.linspace(0.1, 5.0, 40)
     expected = [gradient(x) for x in starts]
-    found: dict[int, Any] = {}
-
-    def work(number: int) -> None:
-        found[number] = [[gradient(x) for x in starts] for _ in range(30)]
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    assert all(run == expected for runs in found.values() for run in runs)
+    found = in_threads(4, lambda _: [[gradient(x) for x in starts] for _ in range(30)])
+    assert all(run == expected for runs in found for run in runs)
 
 
 def test_threads_that_compile_at_once() -> None:
-    results: dict[int, Any] = {}
-
-    def work(number: int) -> None:
+    def work(number: int) -> Any:
         fun = wend.function(lambda x: loop(x) * number, backend="native")
-        results[number] = wend.grad(fun)(1.0)
+        return wend.grad(fun)(1.0)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
     one = wend.grad(wend.function(loop, backend="numpy"))(1.0)
-    for number, value in results.items():
-        np.testing.assert_allclose(value, one * number, rtol=1e-12)
-    assert len(results) == 8
+    np.testing.assert_allclose(in_threads(8, work), one * np.arange(8), rtol=1e-12)
 
 
 def test_no_memory_is_an_error() -> None:

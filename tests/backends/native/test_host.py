@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.threads import in_threads
 
 import wend
 import wend.numpy as wnp
@@ -93,17 +93,6 @@ def test_two_threads() -> None:
 
     points = [np.arange(4.0) + k for k in range(20)]
     expected = [fun(x) for x in points]
-    found: dict[int, Any] = {}
-
-    def work(number: int) -> None:
-        found[number] = [[fun(x) for x in points] for _ in range(5)]
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    for runs in found.values():
+    for runs in in_threads(4, lambda _: [[fun(x) for x in points] for _ in range(5)]):
         for run in runs:
             np.testing.assert_array_equal(run, expected)

@@ -16,6 +16,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.verify import verify
 from wend.ops import lists
 from wend.ops.build import Build
+from wend.runtime.sequence import Sequence
 
 
 def outcome(backend: Any, graph: Graph) -> Any:
@@ -130,3 +131,14 @@ def test_positions_out_of_range_are_errors() -> None:
     b = Build("range")
     graph = b.finish([b.list_get(filled(b, 2).results[1], b.integer(-3))])
     assert outcome(BACKEND, graph) == [0.0]
+
+
+def test_an_argument_that_nobody_uses_has_a_place() -> None:
+    b = Build("unused")
+    b.param(ROW)
+    used = b.param(ROW)
+    graph = b.finish([b.list_get(used, b.integer(1))])
+    assert sorted(Places(graph).of(param).arena.number for param in graph.params) == [0, 1]
+    execute = BACKEND.compile(graph)
+    for _ in range(3):
+        assert execute([Sequence.of([1.0, 2.0]), Sequence.of([3.0, 4.0])]) == [4.0]

@@ -114,6 +114,8 @@ class Places:
         self._of: dict[Value, Place | None] = {}
         self._of_use: dict[Use, Place | None] = {}
         self._node: Node | None = None
+        for param in graph.params:
+            self._place(param)  # an argument is written into its arena, whether it is used or not
         self._visit(graph)
         self.arenas: list[Arena] = []
         self._leading: set[Node] = set()

@@ -27,7 +27,8 @@ class Loops(Blocks):
             ast.copy_location(goes_on, exit_test.test)
             return self.loop(stmt, first, goes_on, last, after, always=True)
         flags = flags or self.loop_flags(stmt)
-        if flags is not None and not stmt.orelse and targets(stmt.test):
+        tells_breaks = bool(stmt.orelse) or (flags is not None and flags.broken in after)
+        if flags is not None and not tells_breaks and targets(stmt.test):
             # What the test binds is kept when the loop is left by a `break`.
             leave = ast.If(ast.UnaryOp(ast.Not(), stmt.test), [ast.Break()], [])
             endless = ast.While(ast.Constant(True), located([leave], stmt) + stmt.body, [])
