@@ -64,9 +64,10 @@ def pull_back(
             # All that reads these has been pulled back: they are complete, and whether one that
             # may be absent has arrived is known.
             for result in node.results:
-                ct = this.cts.get(result)
-                if isinstance(ct, RecordedValue) and isinstance(ct.type, MaybeType):
-                    this.cts.put(result, ZERO if ct.concrete is ZERO else b.present(ct))
+                arrived = this.cts.get(result)
+                if isinstance(arrived, RecordedValue) and isinstance(arrived.type, MaybeType):
+                    is_zero = arrived.concrete is ZERO
+                    this.cts.put(result, ZERO if is_zero else b.present(arrived))
             found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
             _transposer.pull_back(this, [node])
         for value in wanted - found.keys():

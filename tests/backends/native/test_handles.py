@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from tests.helpers.random_lists import list_pipelines
 from tests.helpers.random_programs import Program, programs, staged
+from tests.helpers.threads import in_threads
 
 import wend
 import wend.numpy as wnp
@@ -257,19 +257,11 @@ def test_threads_pull_back_one_run(fun: Callable[..., Any]) -> None:
     run = wend.function(fun, backend="native")
     pullback = wend.vjp(run, VECTOR, 60)[1]
     expected = [pullback(VECTOR * k)[0] for k in range(4)]
-    wrong: list[int] = []
 
-    def work(k: int) -> None:
-        for _ in range(50):
-            if not np.array_equal(pullback(VECTOR * k)[0], expected[k]):
-                wrong.append(k)
+    def work(k: int) -> bool:
+        return all(np.array_equal(pullback(VECTOR * k)[0], expected[k]) for _ in range(50))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert all(in_threads(4, work))
 
 
 def test_python_reads_what_native_keeps() -> None:
