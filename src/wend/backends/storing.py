@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wend.backends.choose import choose
+from wend.backends.handing_on import without_handed_on
 from wend.backends.protocol import Executable
 from wend.ir.graph import Graph, Node
 from wend.ops.state import store
@@ -18,7 +19,7 @@ def executable(backend: str, graph: Graph) -> Executable:
     Raises:
         UnsupportedError: the graph needs something that the backend does not know.
     """
-    execute = choose(backend).compile(graph)
+    execute = without_handed_on(graph, choose(backend).compile)
     places = dict.fromkeys(node.attrs["variable"] for node in graph.walk() if node.op is store)
     return Storing(execute, [*places]) if places else execute
 

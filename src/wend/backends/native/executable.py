@@ -38,9 +38,6 @@ class NativeExecutable:
         self._arguments = struct.Struct("".join(param.format for param in params))
         self._is_plain = all(param.is_plain for param in params)
         self._params = params
-        self._handed_on = [
-            (k, field.param) for k, field in enumerate(program.results) if field.param is not None
-        ]
         self._given = [k for k, field in enumerate(program.params) if is_list(field.type)]
         self._lends = any(map(is_lent, program.results))
         results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
@@ -75,8 +72,6 @@ class NativeExecutable:
                 space.lease = Lease(space, self._idle, sources(arguments, self._given))
             slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
             found = [read(slots, space) for read in self._readers]
-            for result, param in self._handed_on:
-                found[result] = arguments[param]
             # What was read lies in memory of the next call.
             return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
         finally:

@@ -38,17 +38,10 @@ ENTRY = "wend_run"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value that crosses between native code and Python.
-
-    Attributes:
-        type: its type.
-        place: where its lists lie.
-        param: the param that a result is, where that is a list.
-    """
+    """A value that crosses between native code and Python: its type, and where its lists lie."""
 
     type: Type
     place: Place | None = None
-    param: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +141,7 @@ def write(graph: Graph) -> Program:
     offset = layout.results
     for k, (type, slots) in enumerate(zip(results, found, strict=True)):
         offset = store(low, "%block", offset, type, slots)
-        if is_list(type) and graph.results[k] not in graph.params:
+        if is_list(type):
             share(low, low.places.used(graph, k), slots)
     done = low.w.block
     low.w.jump("leave")
@@ -185,7 +178,7 @@ def write(graph: Graph) -> Program:
         text,
         tuple(sorted(low.calls.libm)),
         tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
-        tuple(_result(graph, k, places) for k in range(len(graph.results))),
+        tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
         layout,
         tuple(0 if a.is_given else a.stride * SLOT_BYTES for a in places.arenas),
         tuple(low.constants),
@@ -236,13 +229,6 @@ def _param_size(type: Type) -> int:
     if is_object(type):
         return SLOT_BYTES
     return SLOT_BYTES * len(registers(type)) + where_size(type)
-
-
-def _result(graph: Graph, index: int, places: Places) -> Field:
-    value = graph.results[index]
-    is_param = is_list(value.type) and value in graph.params
-    param = graph.params.index(value) if is_param else None
-    return Field(value.type, places.maybe_used(graph, index), param)
 
 
 def is_object(type: Type) -> bool:

@@ -183,13 +183,12 @@ class _Level:
 def is_lent(field: Field) -> bool:
     """Whether a result is a list that is handed out as it lies.
 
-    Not if there are objects of Python's in it, which native code knows by numbers of the run; nor
-    if it is an argument, which is handed on.
+    Not if there are objects of Python's in it, which native code knows by numbers of the run.
     """
     inner = field.type
     while isinstance(inner, (ListType, MaybeType)):
         inner = inner.element if isinstance(inner, ListType) else inner.of
-    return is_list(field.type) and field.param is None and not isinstance(inner, HostType)
+    return is_list(field.type) and not isinstance(inner, HostType)
 
 
 def sources(arguments: Any, lists: Iterable[int]) -> list[Source]:
