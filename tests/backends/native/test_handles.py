@@ -236,6 +236,21 @@ def test_few_workspaces_wait() -> None:
     assert len(idle) <= MOST_IDLE
 
 
+def test_workspaces_that_wait_keep_so_much() -> None:
+    concrete, idle = pair(arrays)
+
+    def kept(limit: int) -> int:
+        with wend.config(tape_keep=limit):
+            runs = [concrete.forward(VECTOR, 2000)[1] for _ in range(3)]
+            runs.clear()
+            return sum(space.bytes() for space in idle)
+
+    one = kept(1 << 27) // 3
+    assert one > 2000 * VECTOR.nbytes
+    assert 0 < kept(2 * one + 100) <= 2 * one + 100
+    assert kept(0) == 0
+
+
 def test_many_calls_take_no_memory() -> None:
     concrete, idle = pair(nested)
 

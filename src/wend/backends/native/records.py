@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ class Lease:
         self.space, self._idle = space, idle
         self.given = given  # where lists lie that the run was given: what it returns may be there
 
-    def __del__(self) -> None:
-        self.space.give_back(self._idle)
+    def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _is_over():
+            self.space.give_back(self._idle)
 
 
 class Records:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,8 @@ from wend.backends.native.arenas import ARENA_BYTES
 from wend.backends.native.pool import Pool
 from wend.backends.native.program import Layout
 from wend.backends.native.slots import SLOT_BYTES
+from wend.base.config import settings
 
-# Arenas and pool are kept for the next call unless they are larger together.
-KEPT_BYTES = 1 << 27
 # How many workspaces wait for calls
 MOST_IDLE = 16
 
@@ -37,7 +37,6 @@ class Workspace:
         self.block = ctypes.create_string_buffer(max(layout.size, 1))
         self.address = ctypes.addressof(self.block)
         self._layout, self._strides, self._take = layout, strides, take
-        self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
         self.objects: list[Any] = []
         self.lease: Any = None  # what keeps it after the call, while results are read
         self.run_host: Callable[[], None] | None = None  # what native code calls
@@ -65,21 +64,23 @@ class Workspace:
             if moved is None:
                 raise MemoryError("no memory for the records of a loop")
             data = moved
-        self._form.pack_into(self.block, self._place(number), data, room, fill + count)
+        _ARENA.pack_into(self.block, self._place(number), data, room, fill + count)
         return fill
 
     def give_back(self, idle: list[Workspace]) -> None:
-        """Wait for the next call, unless many wait already."""
-        if len(idle) < MOST_IDLE:
-            self.trim()
-            idle.append(self)
+        """Wait for the next call, unless many wait already.
 
-    def trim(self) -> None:
-        """Give memory back to the system where it is much."""
-        if self.arena_bytes() > KEPT_BYTES:
+        All that wait keep no more memory than the setting says.
+        """
+        if len(idle) >= MOST_IDLE:
+            return
+        if sum(space.bytes() for space in idle) + self.bytes() > settings().tape_keep:
             self.release()
-        if self.pool is not None and len(self.pool) > KEPT_BYTES:
-            self.pool.release()
+        idle.append(self)
+
+    def bytes(self) -> int:
+        """How much memory arenas and pool hold."""
+        return self.arena_bytes() + (0 if self.pool is None else len(self.pool))
 
     def arena_bytes(self) -> int:
         """How much memory the arenas hold."""
@@ -87,22 +88,23 @@ class Workspace:
         return sum(self._arena(number)[1] * stride for number, stride in arenas)
 
     def release(self) -> None:
-        """Give all arenas back to the system."""
+        """Give all arenas, and what the pool holds, back to the system."""
         for number, stride in enumerate(self._strides):
             if not stride:
                 continue  # an argument's
             data = self._arena(number)[0]
-            self._form.pack_into(self.block, self._place(number), 0, 0, 0)
-            self._free(data)
-
-    def __del__(self) -> None:
-        self.release()
+            _ARENA.pack_into(self.block, self._place(number), 0, 0, 0)
+            _free(data)
         if self.pool is not None:
             self.pool.release()
 
+    def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _is_over():
+            self.release()
+
     def _place(self, number: int) -> int:
-        return self._layout.arenas + self._form.size * number
+        return self._layout.arenas + _ARENA.size * number
 
     def _arena(self, number: int) -> tuple[int, int, int]:
-        data, room, fill = self._form.unpack_from(self.block, self._place(number))
+        data, room, fill = _ARENA.unpack_from(self.block, self._place(number))
         return data, room, fill
