@@ -22,8 +22,10 @@ from wend.backends.native.records import Records
 from wend.backends.native.workspace import MOST_IDLE
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir.graph import Graph
-from wend.ir.types import ListType
+from wend.ir.types import ListType, TensorType
 from wend.ir.verify import verify
+from wend.ops.build import Build
+from wend.ops.lists import list_stack
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.runtime.sequence import Sequence
 
@@ -187,9 +189,36 @@ def test_unknown_rank_and_size() -> None:
         for size in (0, 1, 5):
             value, pullback = wend.vjp(run, np.linspace(0.0, 1.0, size), 3)
             found += [value, pullback(np.ones(size))[0]]
+        run = wend.function(
+            arrays,
+            input_signature=[wend.TensorSpec(None), wend.TensorSpec([], int)],
+            backend=backend,
+        )
+        for shape in ((), (2, 3)):
+            value, pullback = wend.vjp(run, np.full(shape, 0.3), 3)
+            found += [value, pullback(np.ones(shape))[0]]
         return found
 
     on_both(use)
+
+
+def test_kernels_of_numpy_read_lists_where_they_lie() -> None:
+    """Arrays whose rank only the run knows are stacked by Python."""
+    unknown, stack = TensorType(np.dtype("f8"), None), {"dtype": np.dtype("f8")}
+    first = Build("first")
+    x = first.param(unknown)
+    row = first.list_push(first.list_push(first.list_new(unknown), x), x)
+    rows = first.list_push(first.list_new(ListType(unknown)), row)
+    second = Build("second")
+    list, lists = second.param(row.type), second.param(rows.type)
+    inner = second.list_get(lists, second.integer(0))
+    found = [second.emit(list_stack, list, **stack), second.emit(list_stack, inner, **stack)]
+    run = BACKEND.compile(second.finish(found))
+    assert [node.op for node in run.host_nodes] == [list_stack, list_stack]
+    given = np.arange(6.0).reshape(2, 3)
+    values = BACKEND.compile(first.finish([row, rows]))([given])
+    for result in run(values):
+        np.testing.assert_array_equal(result, [given, given])
 
 
 # Memory
