@@ -15,7 +15,7 @@ from wend.backends.native.slots import SLOT_BYTES
 from wend.base.config import settings
 
 # How many workspaces wait for calls
-MOST_IDLE = 16
+MOST_IDLE = 64
 
 _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
@@ -37,6 +37,7 @@ class Workspace:
         self.block = ctypes.create_string_buffer(max(layout.size, 1))
         self.address = ctypes.addressof(self.block)
         self._layout, self._strides, self._take = layout, strides, take
+        self._kept = 0  # the bytes that it holds while it waits
         self.objects: list[Any] = []
         self.lease: Any = None  # what keeps it after the call, while results are read
         self.run_host: Callable[[], None] | None = None  # what native code calls
@@ -74,8 +75,10 @@ class Workspace:
         """
         if len(idle) >= MOST_IDLE:
             return
-        if sum(space.bytes() for space in idle) + self.bytes() > settings().tape_keep:
+        self._kept = self.bytes()
+        if sum([space._kept for space in idle]) + self._kept > settings().tape_keep:
             self.release()
+            self._kept = 0
         idle.append(self)
 
     def bytes(self) -> int:
