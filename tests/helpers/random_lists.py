@@ -11,6 +11,7 @@ from wend.ir.graph import Graph, Value
 from wend.ir.types import ListType, MaybeType, tensor
 from wend.ops import elementwise, lists, maybe
 from wend.ops.build import Build
+from wend.passes.pipeline import TIDY, run_passes
 
 F64, I64 = tensor("f8"), tensor("i8")
 ROW = ListType(F64)
@@ -246,6 +247,11 @@ def checksum(b: Build, list: Value) -> Value:
     return loop.results[1]
 
 
+def _tidy(graph: Graph) -> Graph:
+    """Without what nobody reads: a backend may drop that, and the errors that it would raise."""
+    return run_passes(graph, TIDY)
+
+
 @st.composite
 def list_programs(draw: Any) -> Graph:
     """A graph of two numbers: numbers, and checksums of lists."""
@@ -254,7 +260,7 @@ def list_programs(draw: Any) -> Graph:
     env: dict[str, list[Value]] = {"f": [b.param(F64), b.param(F64)]}
     maker.statements(b, env, 2, draw(st.integers(3, 9)))
     results = [checksum(b, v) for kind in LISTS for v in env.get(kind, [])[-4:]]
-    return b.finish([*env["f"][-2:], *results])
+    return _tidy(b.finish([*env["f"][-2:], *results]))
 
 
 @st.composite
@@ -277,7 +283,7 @@ def list_pipelines(draw: Any) -> list[Graph]:
         maker.statements(b, env, 1, draw(st.integers(1, 6)))
         kinds = ["f", *(maker.choose(["l", "L", "m", "A", "?l", "?A", "?L"]) for _ in range(3))]
         results = [_handed(b, maker, env, kind) for kind in kinds]
-        stages.append(b.finish(results))
+        stages.append(_tidy(b.finish(results)))
     b = Build("end")
     params = [b.param(value.type) for value in stages[-1].results]
     found = [

@@ -5,7 +5,7 @@ A forward form gives residuals, and many of them are what the function was given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +43,10 @@ class HandingOn:
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python."""
         return self._execute.host_nodes
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """The bytes that wait for the next call, by what they are for."""
+        return self._execute.kept_memory()
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         found = list(self._execute(arguments))

@@ -18,6 +18,8 @@ class Settings:
     verify: bool = False  # verify every graph after each pass
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
+    debug: bool = False  # a line to stderr for each step: trace, passes, compile
+    dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 

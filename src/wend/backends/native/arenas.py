@@ -60,7 +60,7 @@ def record_at(w: Writer, data: str, step: str, record: str) -> str:
     return w.define(f"getelementptr i8, ptr {data}, i64 {offset}")
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Arenas:
     """Writes into `w` what is done with arenas."""
 
