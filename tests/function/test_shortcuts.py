@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,6 @@ from wend.base import trees
 from wend.base.errors import StaleTraceWarning
 
 SHIFT = 1.0
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _as_users_run_it() -> Iterator[None]:
-    """With `verify` Python looks at memory after each call, so calls are not direct."""
-    with wend.config(verify=False):
-        yield
 
 
 def native(fun: Any, **options: Any) -> Any:

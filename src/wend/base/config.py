@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
@@ -17,9 +18,17 @@ class Settings:
     verify: bool = False  # verify every graph after each pass
     verify_memory: bool = False  # look after each native call whether it wrote past its arrays
     watch_globals: bool = False  # trace again where a value that a trace read has changed
+    tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
+
+
+_READERS: dict[type, Callable[[str], Any]] = {
+    bool: lambda text: text.lower() in ("1", "true", "on", "yes"),
+    int: int,
+    str: str,
+}
 
 
 def _from_environment() -> Settings:
@@ -28,8 +37,7 @@ def _from_environment() -> Settings:
     for field in fields(Settings):
         text = os.environ.get(f"WEND_{field.name.upper()}")
         if text is not None:
-            is_flag = hints[field.name] is bool
-            found[field.name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+            found[field.name] = _READERS[hints[field.name]](text)
     return Settings(**found)
 
 

@@ -123,10 +123,11 @@ class ConcreteFunction:
 
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""
-        graph = graph or self.graph
+        is_form, graph = graph is not None, graph or self.graph
         if (backend, graph) not in self._executables:
             optimized = run_passes(graph, OPTIMIZE)
-            self._executables[backend, graph] = optimized, executable(backend, optimized)
+            run = executable(backend, optimized, hands_on=is_form)
+            self._executables[backend, graph] = optimized, run
         return self._executables[backend, graph][1]
 
     def explain(self) -> Explanation:

@@ -10,7 +10,7 @@ import textwrap
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,6 @@ class Own(np.ndarray):
 
 
 DTYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c16"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _as_users_run_it() -> Iterator[None]:
-    """With `verify` Python looks at memory after each call, so calls are not direct."""
-    with wend.config(verify=False):
-        yield
 
 
 def native(fun: Callable[..., Any], **options: Any) -> Any:

@@ -18,6 +18,7 @@ from wend.backends.native.kinds import stored
 from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import SLOT_BYTES, Slots, registers
 from wend.backends.native.writer import Writer
+from wend.ir.types import Type
 
 GROW = f"""
 declare ptr @realloc(ptr, i64)
@@ -52,6 +53,18 @@ fail:
 # What there is of an arena: in stack slots while the function runs, in the caller's memory else
 _FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
 ARENA_BYTES = SLOT_BYTES * len(_FIELDS)
+# Of one that is given; in the caller's memory in place of the first two
+_GIVEN_FIELDS = (("ptr", "data"), ("i64", "step"))
+
+
+def _fields(arena: Arena) -> Sequence[tuple[str, str]]:
+    return _GIVEN_FIELDS if arena.is_given else _FIELDS
+
+
+def record_at(w: Writer, data: str, step: str, record: str) -> str:
+    """The address of a record where the step from one to the next is in a register."""
+    offset = w.define(f"mul i64 {record}, {step}")
+    return w.define(f"getelementptr i8, ptr {data}, i64 {offset}")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -66,21 +79,28 @@ class Arenas:
     def enter(self, pointer: str) -> None:
         """Take over the buffers: data, room and fill of each, in memory at a pointer."""
         for arena in self.all:
-            for type, what in _FIELDS:
+            for type, what in _fields(arena):
                 self.w.do(f"%arena{arena.number}.{what} = alloca {type}")
         self.reload(pointer)
 
     def reload(self, pointer: str) -> None:
         """Take the buffers over again, after somebody else has used them."""
         for arena in self.all:
+            if arena.is_given:
+                continue
             for k, (type, what) in enumerate(_FIELDS):
                 value = self.w.define(f"load {type}, ptr {self._field(pointer, arena, k)}")
                 self.w.do(f"store {type} {value}, ptr %arena{arena.number}.{what}")
 
+    def give(self, arena: Arena, data: str, step: str) -> None:
+        """Say where the records of an argument lie, and how many bytes from one to the next."""
+        self.w.do(f"store ptr {data}, ptr %arena{arena.number}.data")
+        self.w.do(f"store i64 {step}, ptr %arena{arena.number}.step")
+
     def leave(self, pointer: str, *, for_good: bool) -> None:
         """Give the buffers back; for good: with nothing in them."""
         for arena in self.all:
-            for k, (type, what) in enumerate(_FIELDS):
+            for k, (type, what) in enumerate(_fields(arena)):
                 empty = for_good and what == "fill"
                 value = "0" if empty else self._load(arena, what, type)
                 self.w.do(f"store {type} {value}, ptr {self._field(pointer, arena, k)}")
@@ -126,10 +146,11 @@ class Arenas:
 
     def load(self, place: Place, record: str) -> Slots:
         """An element, by the number of its record in the arena."""
-        address = self._address(place, record)
-        return tuple(
-            self._load_slot(type, address, k) for k, type in enumerate(registers(place.element))
-        )
+        return self.load_at(self._address(place, record), place.element)
+
+    def load_at(self, address: str, element: Type) -> Slots:
+        """An element, by its address."""
+        return tuple(self._load_slot(type, address, k) for k, type in enumerate(registers(element)))
 
     def load_reals(self, place: Place, record: str, count: int) -> str:
         """The f64 elements of some records that follow each other, as a vector."""
@@ -214,6 +235,8 @@ class Arenas:
 
     def _record(self, arena: Arena, record: str) -> str:
         data = self._load(arena, "data", "ptr")
+        if arena.is_given:
+            return record_at(self.w, data, self._load(arena, "step", "i64"), record)
         whole = f"[{arena.stride} x i64]"
         return self.w.define(f"getelementptr {whole}, ptr {data}, i64 {record}")
 

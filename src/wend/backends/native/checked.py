@@ -49,6 +49,10 @@ class _CheckedDirect:
     name: str
     direct: Direct
 
+    @property
+    def left(self) -> int:
+        return self.direct.left
+
     def call(self, *args: Any) -> Any:
         try:
             return self.direct.call(*args)

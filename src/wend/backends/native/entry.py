@@ -18,7 +18,7 @@ from wend.backends.native.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
 from wend.backends.native.slots import SLOT_BYTES, is_scalar, registers
 from wend.backends.native.spaces import Spaces
-from wend.backends.native.workspace import KEPT_BYTES
+from wend.base.config import settings
 from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.ir.types import (
     Dim,
@@ -113,7 +113,7 @@ class Entry:
             "arenas": program.layout.arenas,
             "arena_count": len(program.strides),
             "strides": at_strides,
-            "kept": KEPT_BYTES,
+            "kept": settings().tape_keep,
         }
         self._words = np.array([words[name] for name in code.WORDS], np.int64)
         # What the words refer to lives as long as the function does.

@@ -11,10 +11,12 @@ import numpy as np
 
 from wend.backends.direct import MISS, Direct, Form, Given
 from wend.backends.native.entry import entry
+from wend.backends.native.given import is_list
 from wend.backends.native.host import HostNode
 from wend.backends.native.llvm import Library
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
+from wend.backends.native.records import Giver, Lease, Lender, is_lent, sources
 from wend.backends.native.slots import is_scalar
 from wend.backends.native.spaces import Spaces
 from wend.backends.native.workspace import Workspace
@@ -39,7 +41,9 @@ class NativeExecutable:
         self._arguments = struct.Struct("".join(param.format for param in params))
         self._is_plain = all(param.is_plain for param in params)
         self._params = params
-        results = [Carrier(field) for field in program.results]
+        self._given = [k for k, field in enumerate(program.params) if is_list(field.type)]
+        self._lends = any(map(is_lent, program.results))
+        results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
         self._results = struct.Struct("".join(carrier.format for carrier in results))
         self._readers = [carrier.read for carrier in results]
         self._spaces = Spaces(name, program, [HostNode(call) for call in program.host_calls])
@@ -74,6 +78,8 @@ class NativeExecutable:
             status = self._enter(space.address)
             if status:
                 raise self._spaces.error(status, space)
+            if self._lends:
+                space.lease = Lease(space, self._spaces.idle, sources(arguments, self._given))
             slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
             found = [read(slots, space) for read in self._readers]
             # What was read lies in memory of the next call.
@@ -119,7 +125,7 @@ class _Argument:
     """Gives values of one param: an array as the object that it is, others as their slots."""
 
     def __init__(self, field: Field) -> None:
-        carrier = Carrier(field)
+        carrier = Giver(field.type) if is_list(field.type) else Carrier(field)
         self.is_object = is_object(field.type)
         self.is_plain = isinstance(field.type, TensorType) and is_scalar(field.type)
         self.dtype = field.type.dtype if isinstance(field.type, TensorType) else None

@@ -131,7 +131,7 @@ look:
   br i1 %enough, label %take, label %make
 make:
   %total = load i64, ptr %total.at
-  %at.least = call i64 @llvm.umax.i64(i64 %total, i64 65536)
+  %at.least = call i64 @llvm.umax.i64(i64 %total, i64 4096)
   %small = icmp ult i64 %at.least, {1 << 26}
   %bounded = select i1 %small, i64 %at.least, i64 {1 << 26}
   %new.size = call i64 @llvm.umax.i64(i64 %bounded, i64 %needed)
@@ -214,6 +214,19 @@ add:
   %count = load i64, ptr %at
   %more = add i64 %count, 1
   store i64 %more, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define internal void @wend.mark(ptr %data, i64 %bit) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %set
+set:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %marked = or i64 %count, %bit
+  store i64 %marked, ptr %at
   br label %done
 done:
   ret void

@@ -23,6 +23,7 @@ from wend.backends.native.emit.host import (
     store,
 )
 from wend.backends.native.emit.table import EMITTERS
+from wend.backends.native.given import is_list, load_list, share, where_size
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
@@ -100,7 +101,7 @@ class Program:
         params: what the arguments are.
         results: what the results are.
         layout: of the block.
-        strides: for each arena the bytes of a record.
+        strides: for each arena the bytes of a record; 0 where records are an argument's.
         constants: arrays that it refers to, as `const0`, `const1`, …
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of them that have no code of their own.
@@ -151,14 +152,16 @@ def write(graph: Graph) -> Program:
     low.w.do("%pool = load ptr, ptr %pool.at")
     low.arenas.enter("%arenas")
     low.w.open_entry()
-    given = _load(low, params)
+    given = _load(low, graph.params)
     for param in graph.params:
         if is_object(param.type):
             low.memory.mark_foreign(param)
     found = low.graph(graph, given)
     offset = layout.results
-    for type, slots in zip(results, found, strict=True):
+    for k, (type, slots) in enumerate(zip(results, found, strict=True)):
         offset = store(low, "%block", offset, type, slots)
+        if is_list(type):
+            share(low, low.places.used(graph, k), slots)
     done = low.w.block
     low.w.jump("leave")
     status = low.exits.write(
@@ -198,7 +201,7 @@ def write(graph: Graph) -> Program:
         tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
         tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
         layout,
-        tuple(arena.stride * SLOT_BYTES for arena in places.arenas),
+        tuple(0 if a.is_given else a.stride * SLOT_BYTES for a in places.arenas),
         tuple(low.constants),
         tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
         tuple(low.slow_nodes),
@@ -248,7 +251,9 @@ def _layout(graph: Graph, arenas: int) -> Layout:
 
 def param_size(type: Type) -> int:
     """How many bytes of the block an argument takes."""
-    return SLOT_BYTES if is_object(type) else SLOT_BYTES * len(registers(type))
+    if is_object(type):
+        return SLOT_BYTES
+    return SLOT_BYTES * len(registers(type)) + where_size(type)
 
 
 def is_object(type: Type) -> bool:
@@ -271,17 +276,19 @@ def _host_call(node: Node, places: Places, gives: bool) -> HostCall:
 _DATA, _DIMS = object.__basicsize__, object.__basicsize__ + 16
 
 
-def _load(low: Lowering, types: Sequence[Type]) -> list[Slots]:
+def _load(low: Lowering, params: Sequence[Value]) -> list[Slots]:
     given: list[Slots] = []
     offset = 0
-    for type in types:
+    for param in params:
+        type = param.type
         if is_object(type):
             assert isinstance(type, TensorType)
             given.append(_load_array(low, type, offset))
             offset += SLOT_BYTES
         else:
             slots, offset = load(low, "%block", offset, type)
-            given.append(slots)
+            given.append(load_list(low, param, slots, offset) if is_list(type) else slots)
+            offset += where_size(type)
     return given
 
 

@@ -20,13 +20,14 @@ class Spaces:
     asks. There each is a node: the node below it, its block, its pool.
 
     Attributes:
+        idle: those that wait for a call of Python's.
         top: the address of what points to the first node of that stack.
     """
 
     def __init__(self, name: str, program: Program, host_nodes: Sequence[HostNode]) -> None:
         self.name, self.program, self._host_nodes = name, program, host_nodes
         self._take = engine().take if program.uses_pool else None
-        self._idle: list[Workspace] = []
+        self.idle: list[Workspace] = []
         self._nodes: dict[int, tuple[Workspace, ctypes.Array[ctypes.c_int64]]] = {}
         self._top = ctypes.c_int64(0)
         self.top = ctypes.addressof(self._top)
@@ -34,20 +35,23 @@ class Spaces:
     def take(self) -> Workspace:
         """One for a call."""
         try:
-            return self._idle.pop()
+            return self.idle.pop()
         except IndexError:
             return self._made()
 
     def give_back(self, space: Workspace) -> None:
         """A call is over."""
         space.objects.clear()
-        if self.program.strides or self.program.uses_pool:
-            space.trim()
-        self._idle.append(space)
+        if space.lease is not None:
+            space.lease = None  # whoever has a list holds it, or else it gives back the space
+        elif self.program.strides or self.program.uses_pool:
+            space.give_back(self.idle)
+        else:
+            self.idle.append(space)
 
     def all(self) -> list[Workspace]:
         """Those that no call of Python's has."""
-        return [*self._idle, *(space for space, _ in self._nodes.values())]
+        return [*self.idle, *(space for space, _ in self._nodes.values())]
 
     def more(self) -> int:
         """One for compiled code to keep: the address of its node."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wend.backends.native.emit.ahead import emit_ahead, find_ahead
+from wend.backends.native.emit.trips import reserve
 from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Arena, Place
@@ -37,6 +38,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
     types = [param.type for param in parts.before_carry]
     rest = operands[count:]
+    reserve(low, parts, _tape_arenas(low, node, parts), starts)
     head, body, done = (w.new_label(hint) for hint in ("before", "after", "done"))
     outside = w.block
     w.jump(head)
@@ -100,6 +102,11 @@ def _tape(low: Lowering, node: Node, parts: WhileParts, carry: int) -> Place | N
         return None
     place = low.places.of(parts.before_carry[carry])
     return place if place.tape is node else None
+
+
+def _tape_arenas(low: Lowering, node: Node, parts: WhileParts) -> list[Arena]:
+    places = (_tape(low, node, parts, k) for k in range(len(parts.carry)))
+    return list(dict.fromkeys(place.arena for place in places if place is not None))
 
 
 def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Sequence[Slots]) -> None:
