@@ -136,7 +136,47 @@ def of_an_operator(v, w, x):
 TABLE = np.ones(3)
 
 
+def made_on_one_path(v, w, x):
+    a, known = v, np.zeros(3)
+    if x > 1:
+        a = known + 1.0
+        np.add(a, a, out=a)
+    return a
+
+
+def made_on_one_path_of_an_array_of_outside(v, w, x):
+    a, b = v * 1, v * 2
+    if x > 1:
+        a = TABLE * 2
+        np.add(a, a, out=a)
+    for _ in range(2):
+        b = TABLE * 3
+        np.add(b, 1.0, out=b)
+        w[0] += b[1]
+    return a, b
+
+
+def changed_before_it_is_traced(v, w, x):
+    """The loop starts again when it has come to hold traced values."""
+    a = np.arange(3.0)
+    b = a
+    for _ in range(2):
+        b[:] = a * 2
+        a[2] = x
+    return a, b
+
+
 # Traced ones
+def a_view_changed_on_one_path(v, w, x):
+    a = v * 1
+    part, inner = a[:2], a[:2][1:]
+    if x > 1:
+        part[0] = 4.0
+    else:
+        a[0], a[1] = a[1], a[0]
+    return part, a, inner
+
+
 def swapped_buffers(v, w, x):
     u, t, i = v * 1, np.zeros(3), 0
     while i < x:
@@ -210,7 +250,8 @@ def copies_in_a_list(v, w, x):
 
 EQUAL = [
     *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
-    *(in_a_tuple, bound_again_to_itself),
+    *(in_a_tuple, bound_again_to_itself, made_on_one_path, changed_before_it_is_traced),
+    *(made_on_one_path_of_an_array_of_outside, a_view_changed_on_one_path),
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
     *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),
@@ -302,6 +343,14 @@ def changed_after_a_choice(v, w, x):
     y = a if x > 1 else b
     a[0] = 5.0
     return y * 1
+
+
+def a_part_changed_after_a_choice(v, w, x):
+    a, b = v * 1, v * 2
+    y = a if x > 1 else b
+    part = y[:2]
+    a[0] = 5.0
+    return part * 1
 
 
 def one_of_two_names(v, w, x):
@@ -416,6 +465,7 @@ REFUSED = {
     rebound_on_one_path: "may be <traced f64[3], argument v>",
     buffers_of_the_caller: "may be another array, depending on the trip",
     changed_after_a_choice: "may be, or hold, an array that was changed",
+    a_part_changed_after_a_choice: "may be, or hold, an array that was changed",
     one_of_two_names: "may be <traced f64[3], if at",
     another_name_in_the_loop: "may be an array that changes there",
     appended_and_changed: "holds an array that changes in the loop",

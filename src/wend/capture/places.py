@@ -123,7 +123,10 @@ class Elements(Place):
         return np.array(np.ndarray.view(self.array, np.ndarray))
 
     def write(self, value: Any) -> None:
-        np.ndarray.view(self.array, np.ndarray)[...] = value
+        if isinstance(self.array, KnownArray):
+            self.array.put_back(value)
+        else:
+            np.ndarray.view(self.array, np.ndarray)[...] = value
 
     def belongs_to_the_trace(self) -> bool:
         # One of outside a region does not change there: it becomes traced.
@@ -248,7 +251,9 @@ def touch_arrays(value: Any, label: str) -> None:
         for array in arrays:
             if isinstance(array, Staged) or not isinstance(array, np.ndarray):
                 continue
-            if array.flags.writeable:
+            if isinstance(array, KnownArray):
+                touch(Elements(label, array.root()))
+            elif array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
                 touch(Elements(label, array))

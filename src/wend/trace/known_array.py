@@ -38,6 +38,7 @@ class KnownArray(np.ndarray):
     _made_in: Callable[[], Any]  # the recording, if it lives
     _box: Tracer | None = None  # what it is when it is traced
     _is_read = False  # whether the graph has its numbers as they are
+    _times_put_back = 0
     _derive: Callable[[Any], Any] | None = None  # how a view is made
     _parent: KnownArray | None = None  # of which array
 
@@ -45,11 +46,11 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[KnownArray]] = []
-        root = self._root()
+        root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
 
-    def _root(self) -> KnownArray:
+    def root(self) -> KnownArray:
         """The array whose memory this shares."""
         found: Any = self
         base: Any = np.ndarray.base.__get__(self)
@@ -67,16 +68,28 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         if recording is None or recording.runs_now():
             return False
-        root = self._root()
+        root = self.root()
         return any_staged(met) or root._is_read or root._made_in() is not recording
 
     def note_read(self) -> None:
         """Remember that the graph has its numbers: they stay what they are."""
-        self._root()._is_read = True
+        self.root()._is_read = True
+
+    def put_back(self, numbers: np.ndarray) -> None:
+        """Let it hold what it held before a trace that is dropped, whatever that has read."""
+        root = self.root()
+        _plain(self)[...] = numbers
+        root._times_put_back += 1
+        root._is_read = False
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Which array it is, and which numbers the graph has of it."""
+        return id(self), self.root()._times_put_back
 
     def promote(self) -> None:
         """Let it be traced from here on, for everyone who holds it."""
-        root = self._root()
+        root = self.root()
         recording = root._made_in()
         if not self.can_promote():
             raise made_elsewhere(self)
@@ -85,7 +98,7 @@ class KnownArray(np.ndarray):
 
     def can_promote(self) -> bool:
         """Whether the recording that it was made in goes on."""
-        recording = self._root()._made_in()
+        recording = self.root()._made_in()
         return recording is not None and recording.is_open
 
     def become(self, box: Tracer | None) -> None:
@@ -125,7 +138,7 @@ class KnownArray(np.ndarray):
         np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
         derive, new = self._derive, np.ndarray.shape.__get__(self)
         self._derive = None if derive is None else lambda array: derive(array).reshape(new)
-        for view in (view() for view in self._root()._views):
+        for view in (view() for view in self.root()._views):
             if view is not None and view._parent is self:
                 view._derive = None  # it is no longer the same part of this
 
@@ -229,7 +242,7 @@ class PromotedArray(Staged, KnownArray):
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
 
     def read(self) -> Any:
-        root = self._root()
+        root = self.root()
         if self is root:
             return root._box
         derive, parent = self._derive, self._parent
@@ -244,7 +257,7 @@ class PromotedArray(Staged, KnownArray):
         return derive(parent.read())
 
     def leaked(self) -> Exception:
-        box = self._root()._box
+        box = self.root()._box
         assert box is not None
         return box.leaked()
 
@@ -265,7 +278,12 @@ class PromotedArray(Staged, KnownArray):
         return call_function(function, args, kwargs)
 
 
-_OWN = frozenset({"read", "leaked", "type", "weak", "become", "promote", "depends", "note_read"})
+_OWN = frozenset(
+    {
+        *("read", "leaked", "type", "weak", "root", "become", "promote", "depends", "note_read"),
+        *("put_back", "identity"),
+    }
+)
 
 
 def _of_box(name: str) -> Any:
@@ -312,7 +330,7 @@ def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:
 def box_of(array: Any) -> Tracer | None:
     """The traced array that holds the elements of a traced array or of a part of one."""
     if isinstance(array, PromotedArray):
-        return array._root()._box
+        return array.root()._box
     return array.whole() if isinstance(array, Tracer) else None
 
 

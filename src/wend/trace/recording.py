@@ -7,7 +7,7 @@ NumPy array becomes a capture of the function, by reference (D9).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +72,7 @@ class Recording(Recorder):
         self._entered: dict[Value, Value] = {}  # and back
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
-        self._array_params: dict[int, Value] = {}
+        self._array_params: dict[Hashable, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         # Arrays made in the trace that have become traced, and those that the graph has read
@@ -194,7 +194,8 @@ class Recording(Recorder):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         if self.frozen is not None:
             return self.frozen.array(array)
-        value = self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        key = array.identity if isinstance(array, KnownArray) else id(array)
+        value = self._capture(key, array, TensorType(array.dtype, array.shape))
         if isinstance(value.type, TensorType) and value.type.shape != array.shape:
             raise TypeMismatchError(
                 explain(
@@ -215,7 +216,7 @@ class Recording(Recorder):
         """The value around a region that one of its params stands for."""
         return self._entered.get(param)
 
-    def _capture(self, key: int, binding: Any, type: Type) -> Value:
+    def _capture(self, key: Hashable, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
             if isinstance(binding, KnownArray):
