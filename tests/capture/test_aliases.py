@@ -405,6 +405,29 @@ def an_array_of_outside(v, w, x):
     return table
 
 
+def an_array_of_outside_after_it_was_used(v, w, x):
+    table = TABLE * 2
+    part = table[1:]
+    y = v * table
+    part[0] = 5.0
+    return y
+
+
+def put_into_an_array_of_outside_after_it_was_used(v, w, x):
+    table = TABLE * 2
+    y = v * table[1:][:1]
+    np.add(table, 1.0, out=table)
+    return y * table
+
+
+def sorted_on_one_path_after_it_was_used(v, w, x):
+    if x > 1:
+        table = TABLE * 2
+        v = v * table
+        table.sort()
+    return v
+
+
 def an_array_of_outside_on_one_path(v, w, x):
     table = TABLE
     if x > 1:
@@ -472,6 +495,9 @@ REFUSED = {
     changed_after_appending: "may be, or hold, an array that was changed",
     an_item_changed: "is a view",
     an_array_of_outside: "was made outside the function",
+    an_array_of_outside_after_it_was_used: "f64[2], is changed at test_aliases.py",
+    put_into_an_array_of_outside_after_it_was_used: "after the function has used it",
+    sorted_on_one_path_after_it_was_used: "after the function has used it",
     an_array_of_outside_on_one_path: "was made outside the function",
 }
 

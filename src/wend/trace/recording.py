@@ -73,6 +73,7 @@ class Recording(Recorder):
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[Hashable, Value] = {}
+        self._memory: set[int] = set()  # the arrays that have that of captured ones, by id
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         # Arrays made in the trace that have become traced, and those that the graph has read
@@ -183,8 +184,11 @@ class Recording(Recorder):
         return self._lift_plain(array)
 
     def has_read(self, array: np.ndarray) -> bool:
-        """Whether the function under way has captured a NumPy array."""
-        return id(array) in self._function()._array_params
+        """Whether a function under way has captured an array that has the memory of this one."""
+        recording: Recording | None = self
+        while recording is not None and id(memory_of(array)) not in recording._memory:
+            recording = recording.parent
+        return recording is not None
 
     def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
@@ -222,6 +226,8 @@ class Recording(Recorder):
             if isinstance(binding, KnownArray):
                 self._read_arrays.append(binding)
                 binding = np.array(binding)
+            elif isinstance(binding, np.ndarray):
+                self._memory.add(id(memory_of(binding)))
             self._array_params[key] = Value(type)
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
@@ -445,6 +451,13 @@ VIEWS = frozenset(
         elementwise.imag,
     }
 )
+
+
+def memory_of(array: np.ndarray) -> np.ndarray:
+    """The array of which one is a view, or itself."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def current() -> Recording | None:

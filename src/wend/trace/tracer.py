@@ -148,10 +148,10 @@ def put_into(out: Any, result: Any) -> Any:
     """Let an array take a result, as NumPy's `out=` does.
 
     Raises:
-        TypeError: it is one that cannot become traced.
+        TypeMismatchError: it is one that cannot become traced.
     """
     if not isinstance(out, Staged):
-        raise TypeError(
+        raise TypeMismatchError(
             explain(
                 "out= is an array that Python knows, of a result that is traced.",
                 cure="use the result: x = np.add(x, y).",
