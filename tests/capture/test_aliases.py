@@ -420,12 +420,18 @@ def put_into_an_array_of_outside_after_it_was_used(v, w, x):
     return y * table
 
 
-def sorted_on_one_path_after_it_was_used(v, w, x):
+def filled_on_one_path_after_it_was_used(v, w, x):
     if x > 1:
         table = TABLE * 2
         v = v * table
-        table.sort()
+        table.fill(9.0)
     return v
+
+
+def an_array_of_outside_in_an_object(v, w, x):
+    held = types.SimpleNamespace(table=TABLE)
+    held.table[0] = x
+    return held.table
 
 
 def an_array_of_outside_on_one_path(v, w, x):
@@ -495,9 +501,10 @@ REFUSED = {
     changed_after_appending: "may be, or hold, an array that was changed",
     an_item_changed: "is a view",
     an_array_of_outside: "was made outside the function",
-    an_array_of_outside_after_it_was_used: "f64[2], is changed at test_aliases.py",
-    put_into_an_array_of_outside_after_it_was_used: "after the function has used it",
-    sorted_on_one_path_after_it_was_used: "after the function has used it",
+    an_array_of_outside_after_it_was_used: "f64[3], is used at test_aliases.py",
+    put_into_an_array_of_outside_after_it_was_used: "and then changed in place",
+    filled_on_one_path_after_it_was_used: "and then changed in place",
+    an_array_of_outside_in_an_object: "a traced number is put at test_aliases.py",
     an_array_of_outside_on_one_path: "was made outside the function",
 }
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from wend.capture import passing
-from wend.capture.changed_arrays import check_unread
 from wend.capture.places import touch_attribute, touch_contents
 from wend.eager.dispatch import any_staged
 from wend.numpy import indexing
@@ -48,7 +47,6 @@ def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
     if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
     depends = any_staged(met) or any(map(indexing.is_staged_key, met))
-    check_unread(array)
     if not (depends or recording.is_region):
         return array
     if array.base is not None or sys.getrefcount(array) > _SOLE:

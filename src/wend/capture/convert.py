@@ -27,7 +27,6 @@ from wend.capture.assignments import (
 )
 from wend.capture.branches import if_, if_return
 from wend.capture.calls import is_plain_function, replaced, takes_functions
-from wend.capture.changed_arrays import calling, may_change
 from wend.capture.containers import changed_by, is_container
 from wend.capture.guard import check_caught, check_raise, guarded
 from wend.capture.libraries import is_library, take_in
@@ -208,8 +207,6 @@ def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     found = _called(fun)
     makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
-    if may_change(fun):
-        found = functools.partial(calling, found, fun)
     if passing.region() is not None and not _is_converted(found):
         found = functools.partial(_in_region, found, fun)
     return functools.partial(_made_by, found) if makes_arrays else found

@@ -26,7 +26,6 @@ import numpy as np
 
 from wend.base import trees
 from wend.capture import choices
-from wend.capture.changed_arrays import changed_arrays
 from wend.capture.containers import (
     Parts,
     changed_by,
@@ -37,8 +36,9 @@ from wend.capture.containers import (
     parts,
 )
 from wend.eager.dispatch import Staged
-from wend.trace.known_array import KnownArray
-from wend.trace.recording import memory_of
+from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray
+
+_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 
 
 class Unbound:
@@ -254,7 +254,9 @@ def touch_arrays(value: Any, label: str) -> None:
             if isinstance(array, KnownArray):
                 touch(Elements(label, array.root()))
             elif array.flags.writeable:
-                touch(Elements(label, memory_of(array)))
+                while isinstance(array.base, np.ndarray):
+                    array = array.base
+                touch(Elements(label, array))
 
 
 def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
@@ -273,8 +275,26 @@ def touch_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any
     """Say that the arrays are about to change that a function of NumPy changes."""
     if not _logs.get():
         return
-    for array in changed_arrays(fun, args, kwargs):
-        touch_arrays(array, "an array")
+    owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
+    changed: list[Any] = [kwargs.get("out")]
+    if isinstance(owner, np.ndarray):
+        changed.append(owner if name in _CHANGING_ARRAYS else None)
+    elif isinstance(fun, np.ufunc):
+        changed += args[fun.nin :]
+    elif (isinstance(owner, np.ufunc) and name == "at") or _changes_the_first(fun):
+        changed += args[:1]
+    for found in changed:
+        for array in found if isinstance(found, tuple) else (found,):
+            touch_arrays(array, "an array")
+
+
+_CHANGING_ARRAYS = frozenset(
+    {*CHANGING_METHODS, "__setitem__", *(f"__i{op}__" for op in _OPERATORS)}
+)
+
+
+def _changes_the_first(fun: Any) -> bool:
+    return any(fun is one for one in CHANGE_THE_FIRST)
 
 
 def touch_reached(fun: FunctionType) -> None:

@@ -346,18 +346,6 @@ def made_elsewhere(array: Any) -> TypeMismatchError:
     )
 
 
-def read_before(array: Any) -> TypeMismatchError:
-    """The error where an array would change that the graph reads when it runs."""
-    kind = TensorType(array.dtype, array.shape)
-    return TypeMismatchError(
-        explain(
-            f"an array that Python knows, {kind}, is changed{at(user_source())} after the function "
-            "has used it: what was computed of it before would change too.",
-            cure="change a copy: x = x.copy() before.",
-        )
-    )
-
-
 def _references(found: Any) -> int:
     return sys.getrefcount(found)
 

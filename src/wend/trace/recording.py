@@ -24,6 +24,7 @@ from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.frozen_captures import FrozenCaptures
 from wend.trace.known_array import KnownArray
+from wend.trace.read_arrays import ReadArrays
 from wend.trace.sizes import Number, Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -73,12 +74,12 @@ class Recording(Recorder):
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[Hashable, Value] = {}
-        self._memory: set[int] = set()  # the arrays that have that of captured ones, by id
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         # Arrays made in the trace that have become traced, and those that the graph has read
         self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
         self._read_arrays: list[KnownArray] = []
+        self._reads = ReadArrays()  # those of outside
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
@@ -183,13 +184,6 @@ class Recording(Recorder):
             array.note_read()
         return self._lift_plain(array)
 
-    def has_read(self, array: np.ndarray) -> bool:
-        """Whether a function under way has captured an array that has the memory of this one."""
-        recording: Recording | None = self
-        while recording is not None and id(memory_of(array)) not in recording._memory:
-            recording = recording.parent
-        return recording is not None
-
     def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
             assert self.parent is not None
@@ -223,12 +217,12 @@ class Recording(Recorder):
     def _capture(self, key: Hashable, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
+            self._array_params[key] = Value(type)
             if isinstance(binding, KnownArray):
                 self._read_arrays.append(binding)
                 binding = np.array(binding)
             elif isinstance(binding, np.ndarray):
-                self._memory.add(id(memory_of(binding)))
-            self._array_params[key] = Value(type)
+                self._reads.note(self._array_params[key], binding)
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
         return self._array_params[key]
@@ -404,12 +398,15 @@ class Recording(Recorder):
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
         nodes, results = self._stood_in(results)
-        return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+        graph = Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+        self._reads.check(graph)
+        return graph
 
     def let_go(self) -> None:
         """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
         self.bindings, self.arguments, self.promotions, self._read_arrays = [], [], [], []
         self.frozen = None
+        self._reads.clear()
         for known in (self.variables, self._changed, self._boxes):
             known.clear()
 
@@ -451,13 +448,6 @@ VIEWS = frozenset(
         elementwise.imag,
     }
 )
-
-
-def memory_of(array: np.ndarray) -> np.ndarray:
-    """The array of which one is a view, or itself."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def current() -> Recording | None:
