@@ -166,6 +166,22 @@ def changed_before_it_is_traced(v, w, x):
     return a, b
 
 
+def changed_by_calls_before_it_is_traced(v, w, x):
+    a, b, c = np.arange(3.0), np.ones(3), np.arange(3.0)[::-1]
+    for _ in range(2):
+        np.add(a, a, out=a)
+        np.multiply(b, a, out=b)
+        w[0] = w[0] + c[0]
+        c.sort()
+        unseen(b)
+    return a, b, c
+
+
+@wend.do_not_capture
+def unseen(a):
+    a += 1.0
+
+
 # Traced ones
 def a_view_changed_on_one_path(v, w, x):
     a = v * 1
@@ -251,6 +267,7 @@ def copies_in_a_list(v, w, x):
 EQUAL = [
     *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
     *(in_a_tuple, bound_again_to_itself, made_on_one_path, changed_before_it_is_traced),
+    changed_by_calls_before_it_is_traced,
     *(made_on_one_path_of_an_array_of_outside, a_view_changed_on_one_path),
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),

@@ -36,7 +36,7 @@ from wend.capture.containers import (
     parts,
 )
 from wend.eager.dispatch import Staged
-from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray
+from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray, told
 
 _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 
@@ -188,11 +188,16 @@ _logs: ContextVar[tuple[Log, ...]] = ContextVar("wend_changes", default=())
 def logged(log: Log | None = None) -> Iterator[Log]:
     """Note what captured code changes in this block."""
     log = {} if log is None else log
-    token = _logs.set((*_logs.get(), log))
+    token, known = _logs.set((*_logs.get(), log)), told.set(_touch_known)
     try:
         yield log
     finally:
+        told.reset(known)
         _logs.reset(token)
+
+
+def _touch_known(array: KnownArray) -> None:
+    touch(Elements("an array", array))
 
 
 def touch(place: Place) -> None:
@@ -249,11 +254,9 @@ def touch_arrays(value: Any, label: str) -> None:
     if _logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
-            if isinstance(array, Staged) or not isinstance(array, np.ndarray):
-                continue
-            if isinstance(array, KnownArray):
-                touch(Elements(label, array.root()))
-            elif array.flags.writeable:
+            if isinstance(array, (Staged, KnownArray)) or not isinstance(array, np.ndarray):
+                continue  # a known one tells it by itself
+            if array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
                 touch(Elements(label, array))

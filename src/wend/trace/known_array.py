@@ -7,9 +7,11 @@ or a view of it: the object stays and changes its class.
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ CHANGE_THE_FIRST = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )
 CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
+
+
+# Who is told of an array before its numbers change, to take that back
+told: ContextVar[Callable[[KnownArray], None]] = ContextVar("told", default=lambda array: None)
 
 
 class KnownArray(np.ndarray):
@@ -69,7 +75,19 @@ class KnownArray(np.ndarray):
         if recording is None or recording.runs_now():
             return False
         root = self.root()
-        return any_staged(met) or root._is_read or root._made_in() is not recording
+        staged = any_staged(met) or any(map(indexing.is_staged_key, met))
+        return staged or root._is_read or root._made_in() is not recording
+
+    def is_promoted(self, *met: Any) -> bool:
+        """Let it become traced if it has to, where it changes and meets these things.
+
+        Else say that its numbers are about to change.
+        """
+        if self.depends(*met):
+            self.promote()
+            return True
+        told.get()(self.root())
+        return False
 
     def note_read(self) -> None:
         """Remember that the graph has its numbers: they stay what they are."""
@@ -123,8 +141,7 @@ class KnownArray(np.ndarray):
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.depends(value, key) or indexing.is_staged_key(key):
-            self.promote()
+        if self.is_promoted(value, key):
             self[key] = value
         else:
             super().__setitem__(key, value)
@@ -158,8 +175,8 @@ class KnownArray(np.ndarray):
         outs = tuple(options.pop("out", None) or ())
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
-            if type(array) is KnownArray and array.depends(inputs):
-                array.promote()
+            if type(array) is KnownArray:
+                array.is_promoted(inputs)
         if any_staged(inputs) or any_staged(outs):
             found = _run(ufunc, method, inputs, options)
         else:
@@ -182,8 +199,8 @@ class KnownArray(np.ndarray):
         changed += args[:1] if function in CHANGE_THE_FIRST else []
         given = (*args, *kwargs.values())
         for array in changed:
-            if type(array) is KnownArray and array.depends(given):
-                array.promote()
+            if type(array) is KnownArray:
+                array.is_promoted(given)
         if any_staged(given):
             if function not in STAGED:
                 raise unknown(function)
@@ -221,10 +238,8 @@ def _changing(name: str) -> Any:
     method = getattr(np.ndarray, name)
 
     def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
-        if not self.depends(args):
-            return method(self, *args, **kwargs)
-        self.promote()
-        return getattr(self, name)(*args, **kwargs)
+        run = getattr(self, name) if self.is_promoted(args) else functools.partial(method, self)
+        return run(*args, **kwargs)
 
     return run
 
