@@ -255,6 +255,14 @@ def parts(v, w, x):
     return part.sum(), part
 
 
+def arrays_in_a_list_that_is_turned(v, w, x):
+    rows, s = [v, w], 0.0
+    for _ in range(3):
+        rows.reverse()
+        s = s + x
+    return rows, v * s
+
+
 def copies_in_a_list(v, w, x):
     out, i = [v.copy()], 0
     while i < x:
@@ -272,6 +280,7 @@ EQUAL = [
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
     *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),
+    arrays_in_a_list_that_is_turned,
 ]
 
 

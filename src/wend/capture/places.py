@@ -200,6 +200,11 @@ def _touch_known(array: KnownArray) -> None:
     touch(Elements("an array", array))
 
 
+def is_logged() -> bool:
+    """Whether somebody wants to know what captured code changes."""
+    return bool(_logs.get())
+
+
 def touch(place: Place) -> None:
     """Say that a place is about to change."""
     for log in _logs.get():
