@@ -40,9 +40,9 @@ def test_options_reach_the_demo(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(demo, "run", lambda **given: calls.append(given) or 0)
     file = tmp_path / "a.svg"
-    assert main(["demo", "--tol", "1e-5", "--backend", "native", "--out", str(file)]) == 0
+    assert main(["demo", "--tol", "1e-5", "--backend", "numpy", "--out", str(file)]) == 0
     assert main(["demo", "--no-plot"]) == 0
     assert calls == [
-        {"tol": 1e-5, "backend": "native", "figure": file},
-        {"tol": 1e-8, "backend": "numpy", "figure": None},
+        {"tol": 1e-5, "backend": "numpy", "figure": file},
+        {"tol": 1e-8, "backend": "native", "figure": None},
     ]

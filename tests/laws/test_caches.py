@@ -12,7 +12,9 @@ SOURCES = Path(wend.__file__).parent
 
 # Everything that modules fill as they run, and why it does not grow without end.
 KNOWN = {
-    "backends/native/llvm.py:engine": "one",
+    "base/dump.py:_dumps": "weak: goes with the graph",
+    "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
+    "backends/native/llvm.py:engine": "one; keeps the last libraries",
     "backends/native/llvm.py:c_function": "one for each function of the C library in use",
     "backends/native/math.py:_text": "one",
     "backends/native/math_trig.py:pi": "one for each precision",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import wend
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ("python.md", "derivatives.md", "functions.md", "tape.md")
@@ -40,9 +42,10 @@ def outcome(code: str, file: Path, names: dict[str, object]) -> str:
     return SIZE.sub(lambda size: f"d{sizes.index(size[0])}", shown)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_does_what_the_page_shows(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, backend: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "example"}
@@ -53,7 +56,8 @@ def test_every_block_does_what_the_page_shows(
         shown = f"```text\n{found}```\n" if found else ""
         return f"```python\n{block['code']}```\n{shown}"
 
-    new = EXAMPLE.sub(as_it_is, page)
+    with wend.config(backend=backend):
+        new = EXAMPLE.sub(as_it_is, page)
     if request.config.getoption("--update-golden"):
         (DOCS / name).write_text(new, encoding="utf-8")
     assert new == page

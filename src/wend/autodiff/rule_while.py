@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
+from wend.autodiff.grouping import group_factors
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
 from wend.autodiff.loop_tape import Tape
 from wend.autodiff.loop_transpose import Nonzero, find_nonzero, transpose_after, transpose_before
@@ -54,7 +55,10 @@ def _append_backward(
     after.fill(after_reader(after, previous, following, tape))
     goes_on = before.b.gt(before_count, before.b.integer(0))
     outer = [*dict.fromkeys([*before.asked, *after.asked])]
-    regions = before.finish([goes_on], outer), after.finish([], outer)
+    regions = [
+        group_factors(region, region.params[1 : len(region.params) - len(outer)])
+        for region in (before.finish([goes_on], outer), after.finish([], outer))
+    ]
     seeds = [_instantiated(b, cts[i], node.results[i]) for i in plan.forwarded]
     sums = [
         _instantiated(b, this.cts.take(w.invariants[j]), w.invariants[j]) for j in plan.invariants

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from wend.ir.graph import Graph, Node
@@ -14,6 +14,10 @@ class Executable(Protocol):
     @property
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python, for want of code of its own."""
+        ...
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """The bytes that wait for the next call, by what they are for."""
         ...
 
     def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.choose import choose
@@ -33,6 +33,10 @@ class Storing:
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python."""
         return self._execute.host_nodes
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """The bytes that wait for the next call, by what they are for."""
+        return self._execute.kept_memory()
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

@@ -11,11 +11,13 @@ from typing import Any, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting with its default; `WEND_BACKEND=native` sets `backend` at start-up."""
+    """Every setting with its default; `WEND_BACKEND=numpy` sets `backend` at start-up."""
 
-    backend: str = "numpy"  # which backend runs compiled functions: numpy or native
+    backend: str = "native"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
     watch_globals: bool = False  # trace again where a value that a trace read has changed
+    debug: bool = False  # a line to stderr for each step: trace, passes, compile
+    dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 
@@ -56,7 +58,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
     Example:
         >>> import wend
         >>> square = wend.function(lambda x: x * x)
-        >>> with wend.config(backend="native"):
+        >>> with wend.config(backend="numpy"):
         ...     square(3.0)
         np.float64(9.0)
     """

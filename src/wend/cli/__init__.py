@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the relative error that a step of the solver may make, from 1e-13 to 1e-2",
     )
     demo.add_argument(
-        "--backend", choices=("numpy", "native"), default="numpy", help="what runs the graphs"
+        "--backend", choices=("numpy", "native"), default="native", help="what runs the graphs"
     )
     demo.add_argument("--no-plot", action="store_true", help="draw nothing")
     demo.add_argument(

@@ -226,15 +226,8 @@ def fit(
 
 def standard_errors(p: Parameters, pelts: Pelts, tol: float) -> Parameters:
     """How far from `p` the parameters might well be: from the curvature of the likelihood."""
-    gradient = wend.grad(negative_log_likelihood, has_aux=True)
-
-    def slope_along(log_parameters: Parameters, direction: Parameters) -> Any:
-        slopes, _ = gradient(log_parameters, pelts, tol)
-        return sum(slope * way for slope, way in zip(slopes, direction, strict=True))
-
-    curvature = wend.grad(slope_along)
     log_parameters = Parameters(*np.log(p))
-    hessian = np.array([curvature(log_parameters, Parameters(*row)) for row in np.eye(len(p))])
+    hessian, _ = wend.hessian(negative_log_likelihood, has_aux=True)(log_parameters, pelts, tol)
     # On the log scale an error is a relative one.
     return Parameters(*(np.array(p) * np.sqrt(np.diag(np.linalg.inv(hessian)))))
 

@@ -60,7 +60,7 @@ class Trace:
         read, changes = self.watch.reads.texts(), self.watch.reads.changes()
         more = [f"reads {', '.join(read)}"] if read else []
         more += [f"goes on with what was: {change}" for change in changes]
-        more += [f"runs in Python: {what}" for what in self.concrete.run_by_python()]
+        more += self.concrete.explain().splitlines()
         return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
 
 

@@ -17,7 +17,9 @@ from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
 from wend.function.binding import Binding
+from wend.function.costs import costs
 from wend.function.pruning import part_between
+from wend.function.report import Explanation
 from wend.function.run import Run, start
 from wend.function.signature import Arguments
 from wend.function.trace_inputs import TraceInputs
@@ -67,7 +69,7 @@ class ConcreteFunction:
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[tuple[str, Graph], Executable] = {}
+        self._executables: dict[tuple[str, Graph], tuple[Graph, Executable]] = {}
         self._derivatives: dict[Any, Any] = {}
 
     @property
@@ -123,14 +125,27 @@ class ConcreteFunction:
         """What runs the graph, or one derived from it; compiled when first asked for."""
         graph = graph or self.graph
         if (backend, graph) not in self._executables:
-            compiled = executable(backend, run_passes(graph, OPTIMIZE))
-            self._executables[backend, graph] = compiled
-        return self._executables[backend, graph]
+            optimized = run_passes(graph, OPTIMIZE)
+            self._executables[backend, graph] = optimized, executable(backend, optimized)
+        return self._executables[backend, graph][1]
 
-    def run_by_python(self) -> list[str]:
-        """What compiled code leaves to NumPy kernels: the operations, with the user's lines."""
-        nodes = [node for run in self._executables.values() for node in run.host_nodes]
-        return list(dict.fromkeys(f"{node.op.name}{at(node.source)}" for node in nodes))
+    def explain(self) -> Explanation:
+        """What runs of it, so far, have kept and asked of Python.
+
+        A line for each record that loops keep, for the backward pass or in lists of the program;
+        for each operation that compiled code leaves to Python; and for the memory that waits for
+        the next call. Empty before the first run.
+
+        Example:
+            >>> import wend, wend.numpy as wnp
+            >>> det = wend.function(lambda x: wnp.linalg.det(x), backend="native")
+            >>> run = det.get_concrete_function(wend.TensorSpec((1, 1), float))
+            >>> run(wnp.asarray([[2.0]]))
+            np.float64(2.0)
+            >>> run.explain()
+            runs in Python: det at <doctest explain[1]>:1
+        """
+        return Explanation("\n".join(costs(self._executables.values())))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.

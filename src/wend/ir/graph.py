@@ -99,9 +99,9 @@ class Graph:
             for region in node.regions:
                 yield from region.walk()
 
-    def count(self, op_name: str) -> int:
-        """How many nodes of an operation there are, at any depth."""
-        return sum(node.op.name == op_name for node in self.walk())
+    def count(self, op_name: str | None = None) -> int:
+        """How many nodes of an operation there are, or of all, at any depth."""
+        return sum(op_name in (None, node.op.name) for node in self.walk())
 
     def __str__(self) -> str:
         return to_text(self)

@@ -104,6 +104,10 @@ class Build(Builder):
             return self.emit(creating.iota, length, dtype=np.dtype(dtype), length=None)
         return self.emit(creating.iota, dtype=np.dtype(dtype), length=length)
 
+    def from_elements(self, xs: Sequence[Value], shape: Axes) -> Value:
+        """The array of some numbers, in C order."""
+        return self.emit(creating.from_elements, *xs, shape=shape)
+
     def positions(self, like: Value, *, axis: int) -> Value:
         """Where each element is along an axis: integers of the shape of `like`."""
         dims = like.tensor.dims

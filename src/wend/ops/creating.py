@@ -1,16 +1,17 @@
-"""Operations that make arrays from nothing: constants and ranges."""
+"""Operations that make arrays from nothing, or from numbers: constants, ranges, elements."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import TypeMismatchError
+from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import is_supported
-from wend.ir.op import Op, no_gradient
+from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type, fresh
-from wend.ops.shapes import check_scalar_index
+from wend.ops.shapes import check_same, check_scalar_index
 
 
 def _infer_constant(*, value: np.ndarray) -> TensorType:
@@ -36,3 +37,28 @@ def _kernel_iota(*size: Any, dtype: np.dtype, length: int | None) -> Any:
 
 # 0, 1, … length−1; with length None the length is an operand
 iota = Op("iota", _infer_iota, _kernel_iota, no_gradient(), is_cheap=True)
+
+
+def _infer_from_elements(*xs: Type, shape: tuple[int, ...]) -> TensorType:
+    if not xs or len(xs) != math.prod(shape):
+        raise ShapeError(f"{len(xs)} numbers do not make an array of shape {shape}")
+    first = check_same(xs)
+    if first.dims:
+        raise ShapeError(f"an array is made of numbers, found {first}")
+    return first.with_shape(shape)
+
+
+def _transpose_from_elements(b: Any, node: Any, ct: Any, index: int) -> Any:
+    shape = node.attrs["shape"]
+    if not shape:
+        return ct
+    return b.gather(ct, *(b.integer(int(k)) for k in np.unravel_index(index, shape)))
+
+
+# An array of numbers, in C order
+from_elements = Op(
+    "from_elements",
+    _infer_from_elements,
+    lambda *xs, shape: np.array(xs, np.result_type(xs[0])).reshape(shape)[()],
+    Linear(_transpose_from_elements),
+)

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from wend.base.config import settings
+from wend.base.dump import dump_of, goes_on
+from wend.base.log import step
 from wend.ir.graph import Graph
+from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
 from wend.passes.blocks import without_blocks
@@ -38,10 +41,23 @@ OPTIMIZE: Sequence[Transform] = (
 
 
 def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
-    """Apply passes in order; with `config(verify=True)` each result is verified."""
-    check = settings().verify
-    for transform in passes:
-        graph = transform(graph)
-        if check:
-            verify(graph)
+    """Apply passes in order; with `config(verify=True)` each result is verified.
+
+    With `config(dump=…)` each result is written to a file, with `config(debug=True)` it is said
+    how long all took.
+    """
+    check, dump = settings().verify, dump_of(graph, graph.name)
+    if dump is not None:
+        dump.write("graph", "wir", to_text(graph, sources=True))
+    given = graph
+    with step("passes", graph.name) as tell:
+        for transform in passes:
+            graph = transform(graph)
+            if check:
+                verify(graph)
+            if dump is not None:
+                dump.write(transform.__name__, "wir", to_text(graph, sources=True))
+        tell(lambda: f"{given.count()} nodes -> {graph.count()}")
+    if dump is not None:
+        goes_on(dump, graph)
     return graph

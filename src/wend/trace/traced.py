@@ -11,6 +11,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain, tell_where
+from wend.base.log import step
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
@@ -279,6 +280,21 @@ def trace_function(
     Raises:
         TypeMismatchError: it returns something that is no array, number or None.
     """
+    with step("trace", name) as tell:
+        traced = _traced(fun, types, call, name, names, creation, by_value)
+        tell(lambda: f"{traced.graph.count()} nodes")
+    return traced
+
+
+def _traced(
+    fun: Callable[..., Any],
+    types: Sequence[LeafType],
+    call: Callable[[Callable[..., Any], Sequence[Any]], Any],
+    name: str,
+    names: Sequence[str],
+    creation: Creation | None,
+    by_value: bool,
+) -> Traced:
     recording = Recording(name, current(), by_value=by_value)
     recording.creation = creation
     labels = [*names, *[None] * (len(types) - len(names))]

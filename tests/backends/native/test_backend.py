@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers.graphs import traced
 from tests.helpers.random_programs import programs, staged
 from tests.helpers.threads import in_threads
 
@@ -297,6 +298,21 @@ def test_select(flag: bool, x: float, y: float) -> None:
 def test_is_loaded_only_when_asked_for() -> None:
     code = "import sys, wend; assert 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+NUMBERS = [0.3, -0.0, 1.5, float("nan"), -2.25]
+
+
+def test_branches_of_numbers_are_a_table() -> None:
+    """An item of a list of Python's numbers is read, not looked for in branches."""
+
+    def fun(x: Any, i: Any) -> Any:
+        return wend.switch(i, [lambda v=v: v for v in NUMBERS]) * x
+
+    assert "switch" not in BACKEND.text(traced(fun, 1.0, 2, optimize=True))
+    for index in range(len(NUMBERS)):
+        agree(fun, (1.0, index), 0)
+        agree(wend.grad(fun), (1.0, index), 0)
 
 
 # Calls

@@ -308,6 +308,40 @@ def test_tapes_of_a_loop_share_records() -> None:
     assert sum(places.leads(node) for node in pushed) == 1
 
 
+def test_an_empty_list_has_no_arena_of_its_own() -> None:
+    b = Build("tapes")
+    first, second = (filled(b, 5, b.list_new(F64)).results[1] for _ in range(2))
+    graph = b.finish([checksum(b, first), checksum(b, second)])
+    assert len(Places(graph).arenas) == 2
+
+
+def test_tapes_of_an_inner_loop_are_one_place_in_a_record() -> None:
+    from tests.helpers.graphs import gradient
+
+    import wend
+    import wend.numpy as wnp
+
+    def inner(c: Any) -> Any:
+        return wnp.sin(c[1]) * c[0], wnp.exp(c[0]) * 0.1
+
+    def outer(c: Any) -> Any:
+        return wend.while_loop(lambda c: c[0] < 2.0, inner, (c[0], wnp.sin(c[1])))
+
+    def program(x: Any) -> Any:
+        return wend.while_loop(lambda c: c[1] < 3.0, outer, (x, x))[1]
+
+    graph = gradient(program, 1.0, argnums=0)
+    places = Places(graph)
+    rows = [
+        places.of(node.results[0])
+        for node in graph.walk()
+        if node.op is lists.list_push and isinstance(node.operands[1].type, ListType)
+    ]
+    assert len(rows) > 1
+    assert len({(place.arena.number, place.offset) for place in rows}) == 1
+    assert not rows[0].arena.references
+
+
 def test_changes_happen_in_place() -> None:
     b = Build("changes")
     done = changed(b, b.zeros_like(filled(b, 5).results[1]), 5)

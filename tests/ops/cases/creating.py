@@ -1,9 +1,11 @@
 """Rows of `wend.ops.creating`."""
 
+import math
+
 import numpy as np
 
 from tests.helpers.cases import Case
-from tests.helpers.samples import arrays
+from tests.helpers.samples import arrays, numbers
 from wend.ir.dtypes import ALL
 
 CASES = [
@@ -27,5 +29,25 @@ CASES = [
         lambda n, dtype, length: np.arange(n, dtype=dtype),
         [(np.int64(0),), (np.int32(7),)],
         attrs={"dtype": np.dtype("i8"), "length": None},
+    ),
+    *(
+        Case(
+            "from_elements",
+            lambda *xs, shape: np.stack(xs).reshape(shape),
+            [(numbers(dtype)[-1], numbers(dtype)[0]) for dtype in sorted(ALL, key=str)],
+            [tuple(np.float64(k) for k in range(math.prod(shape)))],
+            attrs={"shape": shape},
+        )
+        for shape in ((2,), (2, 1))
+    ),
+    *(
+        Case(
+            "from_elements",
+            lambda *xs, shape: np.stack(xs).reshape(shape)[()],
+            [],
+            [tuple(np.float64(k + 0.5) for k in range(math.prod(shape)))],
+            attrs={"shape": shape},
+        )
+        for shape in ((), (1,), (2, 3))
     ),
 ]

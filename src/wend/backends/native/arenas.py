@@ -47,7 +47,7 @@ _FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
 ARENA_BYTES = SLOT_BYTES * len(_FIELDS)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Arenas:
     """Writes into `w` what is done with arenas."""
 

@@ -32,7 +32,7 @@ class Array:
         return Kind(self.dtype)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Arrays:
     """Writes into `w` what is done with arrays; `used` says whether the pool is needed."""
 

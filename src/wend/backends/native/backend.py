@@ -6,6 +6,8 @@ from wend.backends.native.executable import NativeExecutable
 from wend.backends.native.llvm import engine
 from wend.backends.native.program import ENTRY, write
 from wend.backends.protocol import Backend, Executable
+from wend.base.dump import dump_of
+from wend.base.log import step
 from wend.ir.graph import Graph
 
 
@@ -15,17 +17,19 @@ class NativeBackend:
     name = "native"
 
     def compile(self, graph: Graph) -> Executable:
-        program = write(graph)
-        data = {f"const{k}": array.ctypes.data for k, array in enumerate(program.constants)}
-        library = engine().compile(
-            program.text,
-            [ENTRY],
-            program.imports,
-            data,
-            uses_pool=program.uses_pool,
-            uses_python=program.uses_python,
-        )
+        with step("native", graph.name) as tell:
+            program = write(graph)
+            library = engine().compile(program.text, [ENTRY], program.constants)
+            tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")
+        self._dump(graph, program.text)
         return NativeExecutable(graph.name, program, library)
+
+    def _dump(self, graph: Graph, text: str) -> None:
+        dump = dump_of(graph, graph.name)
+        if dump is not None:
+            dump.write("module", "ll", text)
+            dump.write("optimized", "ll", str(engine().optimized(text)))
+            dump.write("assembly", "s", engine().assembly(text))
 
     def text(self, graph: Graph) -> str:
         """The graph as LLVM IR, before LLVM's passes."""

@@ -8,7 +8,7 @@ from wend.backends.native.kinds import Kind
 from wend.backends.native.writer import Writer
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Calls:
     """Writes calls into `w`.
 

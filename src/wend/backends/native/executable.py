@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,14 @@ class NativeExecutable:
     @property
     def host_nodes(self) -> tuple[Node, ...]:
         return self._program.slow_nodes
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """The bytes of idle workspaces."""
+        spaces = [*self._idle]
+        return {
+            "lists": sum(space.arena_bytes() for space in spaces),
+            "arrays": sum(len(space.pool) for space in spaces if space.pool is not None),
+        }
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         try:

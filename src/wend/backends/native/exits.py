@@ -15,7 +15,7 @@ DONE, NO_MEMORY, BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED, HOST = range(7)
 _RAISED = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Exits:
     """Writes exits into `w`.
 
@@ -50,18 +50,33 @@ class Exits:
         """What each status says, the first being 1."""
         return tuple(self.found)
 
-    def write(self, done: str, run: Callable[[Node, Sequence[Slots]], str]) -> str:
+    def write(
+        self, done: str, give: Callable[[Node, Sequence[Slots]], None], run: Callable[[], object]
+    ) -> str:
         """Write the blocks that leave, and the one they lead to; return the status.
 
-        `run` writes a call of a node's NumPy kernel, which raises what there is to raise.
+        Args:
+            done: the block in which the function has come to its end.
+            give: writes what hands a node and its operands over to Python.
+            run: writes the call of the kernel of that node, which raises what there is to raise.
+                It is written once: it gives all arenas back, of which there may be many.
         """
-        sources = [("0", done)]
+        sources, failed = [("0", done)], []
         for number, ((reason, node), label) in enumerate(self.found.items(), 1):
             self.w.start(label)
             operands = self._operands[label]
             if reason in _RAISED and node is not None and node.op.kernel and operands is not None:
-                run(node, operands)
-            sources.append((str(number), self.w.block))
+                give(node, operands)
+                failed.append((str(number), self.w.block))
+                self.w.jump("fail")
+            else:
+                sources.append((str(number), self.w.block))
+                self.w.jump("leave")
+        if failed:
+            self.w.start("fail")
+            status = self.w.phi("i32", *failed)
+            run()
+            sources.append((status, self.w.block))
             self.w.jump("leave")
         self.w.start("leave")
         return self.w.phi("i32", *sources)

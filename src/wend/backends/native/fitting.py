@@ -17,7 +17,7 @@ from wend.backends.native.writer import Writer
 from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Fitting:
     """Writes into `w` what makes one type's slots of another's."""
 

@@ -3,34 +3,62 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import itertools
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import llvmlite.binding as binding
 
-from wend.backends.native import interpreter, math, pool, sums
+from wend.backends.native import interpreter
+from wend.backends.native.shared import Shared, shared_with
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
-# for `frem`, and for loops that copy or clear memory; and what grows the arenas.
+# for `frem`, and for loops that copy or clear memory.
 RUNTIME = (
-    *("realloc", "memset", "memmove", "memcpy"),
+    *("memset", "memmove", "memcpy"),
     *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
     *("fmodf", "fmaf", "floorf", "ceilf", "truncf", "rintf"),
 )
-_LOCK = threading.Lock()
+# At level 3 LLVM makes copies of loops for each way that a branch in them may go: four fifths of
+# the time for a graph of nested loops, and nothing gained by it.
+LEVEL = 2
+# In modules of more lines the values at branches are not followed either, which takes longer
+# than in proportion.
+LARGE, LEVEL_OF_LARGE = 10_000, 1
+
+# LLVM keeps 9 KiB for each library that it has linked, also when that is gone, until the linker
+# is: so there is a new one after so many.
+BATCH = 64
+KEPT = 32  # how many libraries are kept that nobody may need any more
+
+# Around every call of llvmlite but those that only read. Running machine code needs none.
+_LOCK = threading.RLock()
 _numbers = itertools.count()
+# Libraries that nobody needs any more, until somebody compiles: whoever drops the last reference
+# is not to wait for a compiler that runs in another thread.
+_dropped: deque[Any] = deque()
 
 
-@dataclass(frozen=True, slots=True)
 class Library:
-    """Machine code in memory, for as long as this object lives."""
+    """Machine code in memory, for as long as this object lives.
 
-    tracker: Any
-    addresses: Mapping[str, int]
+    Attributes:
+        addresses: where its functions are, by name.
+    """
+
+    def __init__(self, linker: Any, tracker: Any, names: Iterable[str], data: Sequence[Any]):
+        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+        self._data = data  # what it refers to
+        self._held = (linker, tracker)  # a tuple drops its last element first, as LLVM needs it
+        self._dropped = _dropped  # also there when the interpreter shuts down
+
+    def __del__(self) -> None:
+        self._dropped.append(self._held)
 
 
 class Engine:
@@ -40,8 +68,11 @@ class Engine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.machine = self._machine()
-        self.jit = binding.create_lljit_compiler(self._machine())
-        self.cold = self._link(math.cold_definitions(), math_symbols(), {})
+        self._shared: dict[Shared, Library] = {}
+        self._for_shared = self._new_linker()
+        self._linker, self._linked = self._new_linker(), 0
+        self._known: WeakValueDictionary[Any, Library] = WeakValueDictionary()
+        self._latest: OrderedDict[Any, Library] = OrderedDict()
 
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
@@ -51,68 +82,61 @@ class Engine:
             jit=True,
         )
 
-    def compile(
-        self,
-        text: str,
-        exports: Iterable[str],
-        imports: Iterable[str],
-        data: Mapping[str, int],
-        *,
-        uses_pool: bool,
-        uses_python: bool,
-    ) -> Library:
-        """Make machine code of a module.
+    def _new_linker(self) -> Any:
+        return binding.create_lljit_compiler(self._machine())
+
+    def compile(self, text: str, exports: Sequence[str], constants: Sequence[Any] = ()) -> Library:
+        """Make machine code of a module, or find that which was made of an equal one.
+
+        What the module declares and does not define is looked for in `shared.py`, in Python's
+        interpreter (`Py…`), and in the C library.
 
         Args:
-            text: the module in LLVM's language; it may call the cold functions of `math.py`.
+            text: the module in LLVM's language.
             exports: the functions whose addresses are wanted.
-            imports: functions of the C library that it calls, beside those of `RUNTIME`.
-            data: addresses of what else it refers to.
-            uses_pool: whether it calls the functions of `pool.py` and `sums.py`.
-            uses_python: whether it calls those of `interpreter.py`.
+            constants: the arrays that it calls `const0`, `const1`, …
         """
-        addresses = {name: c_function(name) for name in (*RUNTIME, *imports)}
-        addresses |= {**self.cold.addresses, **data}
-        addresses |= self.pool.addresses if uses_pool else {}
-        addresses |= self.interpreter.addresses if uses_python else {}
+        data = {f"const{k}": array.ctypes.data for k, array in enumerate(constants)}
+        # A library keeps its arrays alive, so one address is one array.
+        key = (hashlib.blake2b(text.encode()).digest(), tuple(exports), tuple(data.values()))
         with _LOCK:
-            return self._link(text, exports, addresses)
-
-    @cached_property
-    def pool(self) -> Library:
-        """The functions of `pool.py` and `sums.py`."""
-        with _LOCK:
-            text, names = pool.LIBRARY + sums.LIBRARY, (*pool.NAMES, *sums.NAMES)
-            return self._link(text, names, {name: c_function(name) for name in pool.IMPORTS})
-
-    @cached_property
-    def interpreter(self) -> Library:
-        """The functions of `interpreter.py`."""
-        addresses = {name: c_function(name) for name in interpreter.C_IMPORTS}
-        addresses |= {name: interpreter.python_function(name) for name in interpreter.IMPORTS}
-        with _LOCK:
-            return self._link(interpreter.LIBRARY, interpreter.NAMES, addresses)
+            _dropped.clear()
+            found = self._known.get(key)
+            if found is None:
+                if self._linked >= BATCH:
+                    self._linker, self._linked = self._new_linker(), 0
+                found = self._link(self._linker, text, exports, data, constants)
+                self._linked += 1
+                self._known[key] = found
+            self._latest[key] = found
+            self._latest.move_to_end(key)
+            if len(self._latest) > KEPT:
+                self._latest.popitem(last=False)
+            return found
 
     @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        return type(self.pool.addresses["wend.take"])
+        with _LOCK:
+            return type(self._address("wend.take"))
 
     def optimized(self, text: str) -> Any:
         """The module after LLVM's passes."""
-        module = binding.parse_assembly(text)
-        module.verify()
-        options = binding.create_pipeline_tuning_options(speed_level=3)
-        # A third of the time to compile, and nothing gained by it
-        options.loop_interleaving = options.loop_unrolling = False
-        builder = binding.create_pass_builder(self.machine, options)
-        passes = builder.getModulePassManager()
-        passes.run(module, builder)
-        # llvmlite does not: its class of passes inherits another `_dispose` before its own
-        binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
-        passes.detach()
-        return module
+        with _LOCK:
+            module = binding.parse_assembly(text)
+            module.verify()
+            level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
+            options = binding.create_pipeline_tuning_options(speed_level=level)
+            # A third of the time to compile, and nothing gained by it
+            options.loop_interleaving = options.loop_unrolling = False
+            builder = binding.create_pass_builder(self.machine, options)
+            passes = builder.getModulePassManager()
+            passes.run(module, builder)
+            # llvmlite does not: its class of passes inherits another `_dispose` before its own
+            binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+            passes.detach()
+            return module
 
     def assembly(self, text: str) -> str:
         """The machine code as text, to look at."""
@@ -120,20 +144,39 @@ class Engine:
             assembly: str = self.machine.emit_assembly(self.optimized(text))
             return assembly
 
-    def _link(self, text: str, exports: Iterable[str], imports: Mapping[str, int]) -> Library:
+    def _link(
+        self,
+        linker: Any,
+        text: str,
+        exports: Iterable[str],
+        data: dict[str, int],
+        constants: Sequence[Any] = (),
+    ) -> Library:
         names = list(exports)
-        builder = binding.JITLibraryBuilder().add_ir(self.optimized(text))
+        module = self.optimized(text)
+        builder = binding.JITLibraryBuilder().add_ir(module)
         for name in names:
             builder.export_symbol(name)
-        for name, address in imports.items():
+        called = [f.name for f in module.functions if f.is_declaration]
+        called = [name for name in called if not name.startswith("llvm.")]
+        for name in dict.fromkeys((*RUNTIME, *called)):
+            builder.import_symbol(name, self._address(name))
+        for name, address in data.items():
             builder.import_symbol(name, address)
-        tracker = builder.link(self.jit, f"wend{next(_numbers)}")
-        return Library(tracker, {name: tracker[name] for name in names})
+        tracker = builder.link(linker, f"wend{next(_numbers)}")
+        return Library(linker, tracker, names, constants)
 
-
-def math_symbols() -> list[str]:
-    """The names of the cold functions as LLVM knows them."""
-    return [f"wend.{name}" for name in math.COLD_NAMES]
+    def _address(self, name: str) -> int:
+        """Where a function is that a module declares."""
+        if name.startswith("Py"):
+            return interpreter.python_function(name)
+        if not name.startswith("wend."):
+            return c_function(name)
+        shared = shared_with(name)
+        if shared not in self._shared:
+            library = self._link(self._for_shared, shared.text(), shared.exports, {})
+            self._shared[shared] = library
+        return self._shared[shared].addresses[name]
 
 
 @cache

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from wend.backends.native.arenas import Arenas
 from wend.backends.native.arrays import Array, Arrays
 from wend.backends.native.calls import Calls
@@ -33,7 +35,7 @@ Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
 _ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Lazy:
     """An array whose elements are computed where they are read.
 
@@ -46,7 +48,7 @@ class Lazy:
     keeps: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Lowering:
     """A function being written.
 
@@ -184,6 +186,12 @@ class Lowering:
         """An operand as an array."""
         value = node.operands[index]
         return self.arrays.of(value.tensor, self.values[value])
+
+    def constant(self, array: np.ndarray) -> Array:
+        """An array that the code refers to where it lies."""
+        self.constants.append(array)
+        dims = tuple(map(str, array.shape))
+        return Array(f"@const{len(self.constants) - 1}", array.dtype, dims)
 
     def new_result(self, node: Node, dims: Sequence[str], index: int = 0) -> Array:
         """An array for a result of a node."""

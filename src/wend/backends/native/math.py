@@ -34,7 +34,7 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
     Args:
         names: keys of `FUNCTIONS`.
         with_cold: False leaves the out-of-line paths (huge arguments, subnormals) as declarations,
-            to be linked with one object compiled from `cold_definitions()`. Compiling that of
+            to be linked with objects compiled from `cold_definitions()`. Compiling that of
             sin takes 3 ms otherwise, module by module.
 
     Raises:
@@ -47,10 +47,11 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
     return "\n".join(_with_needs(wanted, COLD_NAMES if not with_cold else ()).values())
 
 
-def cold_definitions() -> str:
-    """Return the IR of the functions named in `COLD_NAMES`, visible to other modules."""
-    texts = _with_needs(COLD_NAMES, declared=())
-    for name in COLD_NAMES:
+def cold_definitions(names: Iterable[str] = COLD_NAMES) -> str:
+    """Return the IR of some of the functions in `COLD_NAMES`, visible to other modules."""
+    names = list(names)
+    texts = _with_needs(names, declared=())
+    for name in names:
         texts[name] = texts[name].replace("define internal", "define")
     return "\n".join(texts.values())
 

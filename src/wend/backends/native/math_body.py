@@ -131,7 +131,7 @@ class Term:
         return b.emit(to, f"bitcast {b.typed(self)} to {b.type(to)}")
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Body:
     """The instructions of one function of a real argument `x`, in order."""
 
@@ -169,6 +169,14 @@ class Body:
         self.names += 1
         self.lines.append(f"  %t{self.names} = {instruction}")
         return f"%t{self.names}"
+
+    def address(self, name: str) -> str:
+        """Append what gives the address of a table, one for all of its entries.
+
+        Addresses of code in memory have 64 bits, which no load can hold: known to be the table's,
+        LLVM would keep the address of each column in a register of its own.
+        """
+        return self.define(f'call ptr asm "", "=r,0"(ptr @{name})')
 
     def binary(self, opcodes: dict[str, str], left: Term, right: Operand) -> Term:
         """Append the instruction that the left operand's kind asks for."""

@@ -82,19 +82,20 @@ def log_common() -> str:
     k = b.emit("word", f"ashr i64 {offset.name}, 52")
     m = (b.x.word() - (k << 52)).real()
     row = (offset >> (52 - INTERVAL_BITS - 4)) & ((2**INTERVAL_BITS - 1) << 4)  # 16 bytes a row
-    r = b.fma(m, _entry(b, row, 0), -1.0)
+    rows = b.address("wend.log.table")
+    r = b.fma(m, _entry(b, rows, row, 0), -1.0)
     count = b.emit("real", f"sitofp i64 {k.name} to double")
     r2 = r * r
     # LN2's second piece would change the sum by less than a third of an ulp
-    ln_c = b.fma(count, LN2[0], _entry(b, row, 8))
+    ln_c = b.fma(count, LN2[0], _entry(b, rows, row, 8))
     b.ret(b.fma(r2, estrin(b, r, r2, LOG_NEAR_1), ln_c + r))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.log.edge(double %x)"))
     return b.definition("log")
 
 
-def _entry(b: Body, row: Term, offset: int) -> Term:
-    place = b.define(f"getelementptr i8, ptr @wend.log.table, i64 {row.name}")
+def _entry(b: Body, rows: str, row: Term, offset: int) -> Term:
+    place = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
     place = b.define(f"getelementptr i8, ptr {place}, i64 {offset}")
     return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
 

@@ -135,10 +135,11 @@ def scalar_wave(name: str) -> str:
     d1 = b.fma(-n, step[0], b.x)
     d = b.fma(-n, step[1], d1)
     starts = {"sin": [0], "cos": [COS_BYTES], "sincos": [0, COS_BYTES]}[name]
-    waves = [_polynomial(b, row, start, d1, d) for start in starts]
-    # Only one of sin and cos can be small, so their product is as small as that one.
-    smallest = waves[0] if len(waves) == 1 else waves[0] * waves[1]
-    b.go_on_if((abs(smallest) >= abs(n) * THIRD_PIECE).name, otherwise="far")
+    rows = b.address("wend.sin.table")
+    waves = [_polynomial(b, rows, row, start, d1, d) for start in starts]
+    # A result can be small only where d is; squares are compared to save two absolute values.
+    limit = n * THIRD_PIECE
+    b.go_on_if((d * d >= limit * limit).name, otherwise="far")
     b.ret(*waves)
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
@@ -147,9 +148,9 @@ def scalar_wave(name: str) -> str:
     return b.definition(name, pair=name == "sincos")
 
 
-def _polynomial(b: Body, row: Term, start: int, d1: Term, d: Term) -> Term:
+def _polynomial(b: Body, rows: str, row: Term, start: int, d1: Term, d: Term) -> Term:
     """Return the sum of (Sk + Ck d) d^2k with the coefficients of a table row."""
-    base = b.define(f"getelementptr i8, ptr @wend.sin.table, i64 {row.name}")
+    base = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
 
     def coefficient(index: int) -> Term:
         place = b.define(f"getelementptr i8, ptr {base}, i64 {start + 8 * index}")

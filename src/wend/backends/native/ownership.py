@@ -24,7 +24,7 @@ _MAKES = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Ownership:
     """What may be done in place.
 

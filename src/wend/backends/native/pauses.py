@@ -12,7 +12,7 @@ from wend.backends.native.exits import HOST, Exits
 from wend.backends.native.writer import Writer
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Pauses:
     """Writes into `w`.
 

@@ -7,6 +7,8 @@ same empty list have places of their own.
 Lists that a loop records together form one arena of records (D22): a *tape* is a list made empty
 for one `While` and pushed once a trip, and nothing else happens to it; all tapes of a loop that are
 pushed in the same region lie side by side in records, and one check of the capacity serves all.
+Where the elements are the tapes that an inner loop has filled together, one place in the record
+says for all where they start and how long they are.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from wend.ops.control import WhileParts, call, if_, while_
 Use: TypeAlias = tuple[Node | Graph, int]  # the operand of a node, or the result of a graph
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Arena:
     """Where the records of one or more places lie.
 
@@ -40,7 +42,7 @@ class Arena:
     references: list[int] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Place:
     """Lists that flow into one another.
 
@@ -217,6 +219,8 @@ class Places:
             self._use(graph, k)
 
     def _flow(self, node: Node) -> None:
+        if node.op is lists.list_new:
+            return  # its uses have places; one of its own would be an arena that nobody fills
         given = [self._use(node, k) for k in range(len(node.operands))]
         results = [self._place(result) for result in node.results]
         if node.op is while_:
@@ -293,12 +297,13 @@ class Places:
 
     # Tapes
     def _find_tapes(self, graph: Graph) -> None:
-        for node in graph.walk():
+        for node in reversed(list(graph.walk())):  # inner loops first
             if node.op is not while_:
                 continue
             w = WhileParts.of(node)
             together: dict[Graph, Arena] = {}
             pushes: dict[Graph, list[Node]] = {}
+            offsets: dict[tuple[Graph, Arena], int] = {}
             for k, start in enumerate(w.carry):
                 if not is_new_list(start):
                     continue
@@ -313,8 +318,22 @@ class Places:
                 assert push is not None
                 pushes[region].append(push)
                 place.tape = node
-                place.arena = together[region]
-                place.offset = place.arena.stride
-                place.arena.stride += width(place.element)
+                arena = place.arena = together[region]
+                inner = self._pushed_tape(push)
+                if inner is not None and (region, inner) in offsets:
+                    place.offset = offsets[region, inner]
+                    continue
+                place.offset = arena.stride
+                arena.stride += width(place.element)
+                if inner is not None:
+                    offsets[region, inner] = place.offset
             for region, nodes in pushes.items():
                 self._leading.add(min(nodes, key=region.nodes.index))
+
+    def _pushed_tape(self, push: Node) -> Arena | None:
+        """The arena of the tape that a push appends: tapes that share one start and end alike."""
+        value = push.operands[1]
+        if not isinstance(value.type, ListType):
+            return None
+        place = self.used(push, 1)
+        return place.arena if place.tape is not None and place.tape is value.node else None

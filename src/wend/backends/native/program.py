@@ -14,11 +14,19 @@ from typing import Any
 
 from wend.backends.native import arithmetic, interpreter, math, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
-from wend.backends.native.emit.host import emit_host, frame_size, load, run_kernel, store
+from wend.backends.native.emit.host import (
+    emit_host,
+    frame_size,
+    give_kernel,
+    load,
+    run_kernel,
+    store,
+)
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
+from wend.backends.native.scalars.split import in_registers
 from wend.backends.native.slots import (
     SLOT_BYTES,
     Slots,
@@ -35,7 +43,7 @@ from wend.ir.types import Symbol, TensorType, Type
 ENTRY = "wend_run"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Field:
     """A value that crosses between native code and Python: its type, and where its lists lie."""
 
@@ -43,7 +51,7 @@ class Field:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class HostCall:
     """A node whose kernel Python runs; without results where nobody asks for them."""
 
@@ -52,7 +60,7 @@ class HostCall:
     results: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Layout:
     """Where things lie in the block, in bytes from its start."""
 
@@ -73,13 +81,12 @@ class Layout:
         return self.python + interpreter.NUMBER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Program:
     """A module, and what it takes.
 
     Attributes:
         text: the module.
-        imports: functions of the C library that it calls by name.
         params: what the arguments are.
         results: what the results are.
         layout: of the block.
@@ -93,7 +100,6 @@ class Program:
     """
 
     text: str
-    imports: tuple[str, ...]
     params: tuple[Field, ...]
     results: tuple[Field, ...]
     layout: Layout
@@ -113,6 +119,7 @@ def write(graph: Graph) -> Program:
         UnsupportedError: it needs something that native code does not know.
     """
     check(graph)
+    graph = in_registers(graph)
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
@@ -142,7 +149,11 @@ def write(graph: Graph) -> Program:
         offset = store(low, "%block", offset, type, slots)
     done = low.w.block
     low.w.jump("leave")
-    status = low.exits.write(done, lambda node, operands: run_kernel(low, node, operands))
+    status = low.exits.write(
+        done,
+        lambda node, operands: give_kernel(low, node, operands),
+        lambda: run_kernel(low),
+    )
     low.arenas.leave("%arenas", for_good=True)
     uses_pool = low.arrays.used or bool(low.host_nodes) or any(map(_needs_pool, params))
     if uses_pool:
@@ -173,7 +184,6 @@ def write(graph: Graph) -> Program:
     )
     return Program(
         text,
-        tuple(sorted(low.calls.libm)),
         tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
         tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
         layout,

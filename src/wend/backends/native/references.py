@@ -17,7 +17,7 @@ from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType, without_maybe
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class References:
     """Writes by `arrays` what keeps arrays as long as they are needed, and no longer."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wend.backends.native.writer import Writer
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Sizes:
     """Writes arithmetic of sizes and positions: i64, literals where they are known."""
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Writer:
     """The instructions of a function, in order; `block` is the label of the current block."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from wend.backends.numpy.program import Program, write
 from wend.backends.protocol import Backend, Executable
+from wend.base.dump import dump_of
+from wend.base.log import step
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 
@@ -24,6 +26,10 @@ class NumpyExecutable:
 
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
+
+    def kept_memory(self) -> Mapping[str, int]:
+        """None: Python frees what it has used."""
+        return {}
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
@@ -43,9 +49,15 @@ class NumpyBackend:
 
     def compile(self, graph: Graph) -> Executable:
         program, function = write(graph)
+        text = "\n".join(program.lines)
+        dump = dump_of(graph, graph.name)
+        if dump is not None:
+            dump.write("program", "py", text)
         file = f"<wend graph {next(_numbers)}>"
         scope = dict(program.names)
-        exec(compile("\n".join(program.lines), file, "exec"), scope)
+        with step("numpy", graph.name) as tell:
+            exec(compile(text, file, "exec"), scope)
+            tell(lambda: f"{len(program.lines)} lines")
         return NumpyExecutable(scope[function], program, file)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Arena, Place
@@ -11,6 +13,7 @@ from wend.backends.native.slots import Slots, is_scalar, registers
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Op
 from wend.ir.types import ListType, without_maybe
+from wend.ops import creating
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
 
 # After how many trips a loop of scalars alone reads the clock first
@@ -128,6 +131,10 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
     """A block for each branch; the results are phis where they meet."""
     w, parts = low.w, IfParts.of(node)
     selector = operands[0][0]
+    tables = _tables(parts)
+    if tables is not None:
+        low.exits.unless(w.define(f"icmp ult i64 {selector}, {len(parts.branches)}"), BAD_INDEX)
+        return [(low.arrays.load(low.constant(table), selector),) for table in tables]
     labels = [w.new_label("branch") for _ in parts.branches]
     done = w.new_label("joined")
     if parts.selector.type.dtype.kind == "b":  # type: ignore[union-attr]
@@ -158,6 +165,21 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
         w.merge(registers(result.type), [(slots[k], label) for slots, label in sources])
         for k, result in enumerate(node.results)
     ]
+
+
+def _tables(parts: IfParts) -> list[np.ndarray] | None:
+    """For each result what the branches give, where these are many and compute nothing.
+
+    Such an `if` is an item of a list of numbers. As blocks LLVM would copy what follows for each.
+    """
+    branches = parts.branches
+    nodes = [node for branch in branches for node in branch.nodes]
+    results = list(zip(*(branch.results for branch in branches), strict=True))
+    given = [value.node for values in results for value in values]
+    is_table = all(node is not None and node.op is creating.constant for node in (*nodes, *given))
+    if len(branches) <= 2 or not is_table or not all(is_scalar(v.type) for v, *_ in results):
+        return None
+    return [np.array([value.node.attrs["value"] for value in values]) for values in results]
 
 
 def emit_call(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:

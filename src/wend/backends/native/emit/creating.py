@@ -1,4 +1,4 @@
-"""Constants and ranges."""
+"""Constants, ranges, and arrays of numbers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Seque
     value, (result,) = node.attrs["value"], node.results
     if is_scalar(result.type):
         return [(scalar_literal(value[()], value.dtype),)]
-    low.constants.append(np.array(value, order="C"))
     low.memory.mark_foreign(result)
-    return [(f"@const{len(low.constants) - 1}",)]
+    return [(low.constant(np.array(value, order="C")).pointer,)]
 
 
 def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -46,4 +45,21 @@ def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-EMITTERS: Mapping[Op, Emit] = {creating.constant: emit_constant, creating.iota: emit_iota}
+def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """Numbers put side by side."""
+    if node.results[0].tensor.dtype not in REGISTERS:
+        return NotImplemented
+    shape = node.attrs["shape"]
+    if not shape:
+        return [operands[0]]
+    made = low.new_result(node, [str(size) for size in shape])
+    for k, (number,) in enumerate(operands):
+        low.arrays.store(made, str(k), number)
+    return [low.give(node, made)]
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    creating.constant: emit_constant,
+    creating.iota: emit_iota,
+    creating.from_elements: emit_from_elements,
+}

@@ -23,7 +23,7 @@ from wend.ops import shaping
 Write: TypeAlias = Callable[..., str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Element:
     """How one element is computed, and for which kinds of dtype (`"fiub"`)."""
 
@@ -197,7 +197,7 @@ def _cast(low: Lowering, node: Node, kind: Kind, x: str) -> str:
 
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    if kind.dtype == FLOAT32 or not _is_one_number(node.operands[1]):
+    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
         return _POWER.write(low, node, kind, x, y)
     # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
     # disagrees: at −0.0 and −inf.
@@ -212,7 +212,7 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {is_half}, double {root}, double {power}")
 
 
-def _is_one_number(value: Value) -> bool:
+def is_one_number(value: Value) -> bool:
     """Whether it is a scalar, or one broadcast."""
     if value.node is not None and value.node.op is shaping.broadcast_to:
         value = value.node.operands[0]

@@ -16,7 +16,9 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
     low.slow_nodes.append(node)
-    status = run_kernel(low, node, operands, gives=True)
+    give_kernel(low, node, operands, gives=True)
+    with_lists = any(map(_has_list, (*node.operands, *node.results)))
+    status = run_kernel(low, with_lists=with_lists)
     low.exits.unless(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     if any(map(_has_list, node.results)):
         low.arenas.reload("%arenas")
@@ -28,19 +30,28 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     return results
 
 
-def run_kernel(low: Lowering, node: Node, operands: Sequence[Slots], *, gives: bool = False) -> str:
-    """Call Python for a node; return 0 or that there is an exception: an i32.
+def give_kernel(
+    low: Lowering, node: Node, operands: Sequence[Slots], *, gives: bool = False
+) -> None:
+    """Say which kernel Python is to run, and on what.
 
-    Where it `gives`, its results lie in the frame after the operands.
+    Where it `gives`, its results will lie in the frame after the operands.
     """
     number = len(low.host_nodes)
     low.host_nodes.append((node, gives))
-    if any(map(_has_list, (*node.operands, *node.results))):
-        low.arenas.leave("%arenas", for_good=False)
     offset = 0
     for value, slots in zip(node.operands, operands, strict=True):
         offset = store(low, "%frame", offset, value.type, slots)
     low.w.do(f"store i64 {number}, ptr %host.number")
+
+
+def run_kernel(low: Lowering, *, with_lists: bool = True) -> str:
+    """Call Python; return 0 or that there is an exception: an i32.
+
+    `with_lists` says whether there are lists among the operands or results.
+    """
+    if with_lists:
+        low.arenas.leave("%arenas", for_good=False)
     return low.w.define("call i32 @wend.python(ptr %python)")
 
 

@@ -11,6 +11,7 @@ from wend.backends.native.emit.writing import add_into, writable
 from wend.backends.native.exits import BAD_INDEX, BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, WORD, Kind
 from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -20,6 +21,8 @@ from wend.ops import indexing, updating
 def checked(low: Lowering, position: str, size: str) -> str:
     """A position counted from the front, which is there."""
     w = low.w
+    if known(position) and known(size) and 0 <= int(position) < int(size):
+        return position
     negative = w.define(f"icmp slt i64 {position}, 0")
     moved = w.define(f"add i64 {position}, {size}")
     place = w.define(f"select i1 {negative}, i64 {moved}, i64 {position}")

@@ -1,0 +1,43 @@
+"""Functions that compiled modules share: their text, until a module first calls one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from wend.backends.native import interpreter, math, pool, sums
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Shared:
+    """Functions that are compiled together.
+
+    Attributes:
+        text: writes the module.
+        exports: the functions that others may call.
+    """
+
+    text: Callable[[], str]
+    exports: Sequence[str]
+
+
+# Each as small as it can be, so that a process compiles only what its modules call.
+SHARED: Sequence[Shared] = (
+    Shared(lambda: pool.LIBRARY, pool.NAMES),
+    Shared(lambda: sums.LIBRARY, sums.NAMES),
+    Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
+    *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
+)
+
+
+def shared_with(name: str) -> Shared:
+    """Those that a function is among.
+
+    Raises:
+        KeyError: there is none of this name.
+    """
+    for shared in SHARED:
+        if name in shared.exports:
+            return shared
+    raise KeyError(f"no shared function is called {name}")

@@ -1,0 +1,40 @@
+"""A line to stderr for each step from a Python function to what runs it: `config(debug=True)`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from wend.base.config import settings
+
+
+@contextmanager
+def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
+    """Tell how long a step takes, if that is wanted.
+
+    Args:
+        what: which step: one word.
+        name: what of.
+
+    Yields:
+        What takes a text about the result, its size for example; asked for only if it is wanted.
+    """
+    facts: list[Callable[[], str]] = []
+    if not settings().debug:
+        yield facts.append
+        return
+    began = perf_counter()
+    try:
+        yield facts.append
+    except BaseException as error:
+        _write(what, perf_counter() - began, name, type(error).__name__)
+        raise
+    took = perf_counter() - began
+    _write(what, took, name, *(fact() for fact in facts))
+
+
+def _write(what: str, seconds: float, name: str, *facts: str) -> None:
+    line = f"wend: {what:7} {1e3 * seconds:8.1f} ms  {name}: {', '.join(facts)}"
+    sys.stderr.write(line + "\n")
