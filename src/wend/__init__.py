@@ -8,6 +8,7 @@ import typing as _typing
 
 from wend import ir as ir
 from wend import numpy as numpy
+from wend.backends import native as _native  # noqa: F401 - loads LLVM
 from wend.base.config import config as config
 from wend.base.errors import RetraceWarning as RetraceWarning
 from wend.base.errors import StaleTraceWarning as StaleTraceWarning

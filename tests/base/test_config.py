@@ -47,15 +47,18 @@ def test_an_unknown_backend_is_refused_by_name() -> None:
 
 
 def test_the_environment_sets_defaults() -> None:
-    code = "from wend.base.config import settings; print(settings().backend, settings().verify)"
+    code = (
+        "from wend.base.config import settings; s = settings(); "
+        "print(s.backend, s.verify, s.tape_keep + 1)"
+    )
     found = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "WEND_BACKEND": "native", "WEND_VERIFY": "1"},
+        env={**os.environ, "WEND_BACKEND": "native", "WEND_VERIFY": "1", "WEND_TAPE_KEEP": "99"},
         check=True,
         capture_output=True,
         text=True,
     )
-    assert found.stdout == "native True\n"
+    assert found.stdout == "native True 100\n"
 
 
 def test_scopes():

@@ -72,5 +72,5 @@ def test_the_environment_asks_for_it() -> None:
         text=True,
     )
     assert [line.split()[1] for line in run.stderr.splitlines()] == [
-        *("trace", "passes", "passes", "numpy")
+        *("trace", "passes", "passes", "native")
     ]

@@ -95,7 +95,8 @@ def test_memory_of_lists_is_what_a_run_needed() -> None:
     with wend.config(backend="native"):
         slope = wend.grad(grown)
         slope(1.0, 1e-4)
-    (line,) = [line for line in slope.explain().split("\n") if "holds for" in line]
+    run = slope.concrete_functions()[0]
+    (line,) = [line for line in run.explain().split("\n") if "holds for" in line]
     (size,) = map(int, re.findall(r"(\d+) bytes of lists", line))
     trips = 0
     x = 1.0

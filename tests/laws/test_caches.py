@@ -12,9 +12,14 @@ SOURCES = Path(wend.__file__).parent
 
 # Everything that modules fill as they run, and why it does not grow without end.
 KNOWN = {
+    "backends/native/entry.py:_methods": "one",
+    "base/source.py:_is_users": "the last files",
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
     "backends/native/llvm.py:engine": "one; keeps the last libraries",
+    "backends/native/canaries.py:_pools": "if asked for: what the last call of each pool left",
+    "backends/native/canaries.py:functions": "one for each engine",
+    "backends/native/workspace.py:CHECKED": "weak: goes with the workspace",
     "backends/native/llvm.py:c_function": "one for each function of the C library in use",
     "backends/native/math.py:_text": "one",
     "backends/native/math_trig.py:pi": "one for each precision",

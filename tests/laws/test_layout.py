@@ -73,10 +73,32 @@ def test_the_code_of_the_pages_runs(name: str, tmp_path: Path) -> None:
 def test_import_is_light() -> None:
     code = (
         "import sys, wend; "
-        "heavy = {'scipy', 'llvmlite', 'matplotlib', 'rich'} & set(sys.modules); "
-        "assert not heavy, heavy"
+        "heavy = {'scipy', 'matplotlib', 'rich', 'decimal', 'wend.backends.native.llvm'}; "
+        "heavy &= set(sys.modules); "
+        "assert not heavy, heavy; "
+        "assert 'llvmlite.binding' in sys.modules"  # else the first call would wait for it
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_first_native_call_is_quick(tmp_path: Path) -> None:
+    """It takes less of the processor than the import of NumPy does, with compiled files."""
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    code = (
+        "import time; now = time.process_time; a = now(); import numpy; b = now(); import wend; "
+        "fun = wend.function(lambda x, y: x * y + 1, backend='native'); c = now(); fun(2.0, 3.0); "
+        "print((now() - c) / (b - a))"
+    )
+    ratios = [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], check=True, env=env, capture_output=True
+            ).stdout
+        )
+        for _ in range(4)
+    ]
+    assert min(ratios) < 1.0
 
 
 def test_import_is_quick(tmp_path: Path) -> None:

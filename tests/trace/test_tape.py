@@ -747,3 +747,26 @@ def test_none_in_a_function():
 
     found, zero = fun(3.0, 1.0)
     assert (found, zero) == ([6.0, None], 0.0)
+
+
+def test_second_order_through_a_branch_that_keeps_records():
+    """What the branch kept may have a cotangent or not: here that is known."""
+
+    @wend.function
+    def fun(x, n):
+        if n > 1:
+            for _ in range(n):
+                x = wnp.exp(-x) * x
+        return x
+
+    expected = wend.grad(lambda x: wnp.sum(wnp.sin(wend.grad(fun)(x, 3))))(0.5)
+    for n, second in ((3, expected), (1, 0.0)):
+        with wend.GradientTape() as outer:
+            x = outer.watch(0.5)
+            with wend.GradientTape() as inner:
+                y = inner.watch(x)
+                z = fun(y, n)
+            value = wnp.sin(inner.gradient(z, y))
+        np.testing.assert_allclose(
+            outer.gradient(value, x, unconnected_gradients="zero"), second, rtol=1e-12
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from wend.backends.direct import Direct, Form
 from wend.ir.graph import Graph, Node
 
 
@@ -21,6 +22,10 @@ class Executable(Protocol):
         ...
 
     def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
+
+    def direct(self, form: Form) -> Direct | None:
+        """What calls it without a line of Python between; None where nothing does."""
+        ...
 
 
 class Backend(Protocol):

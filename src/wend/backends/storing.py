@@ -6,19 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.choose import choose
+from wend.backends.direct import Direct, Form
+from wend.backends.handing_on import without_handed_on
 from wend.backends.protocol import Executable
 from wend.ir.graph import Graph, Node
 from wend.ops.state import store
 from wend.runtime.place import Place
 
 
-def executable(backend: str, graph: Graph) -> Executable:
+def executable(backend: str, graph: Graph, *, hands_on: bool = False) -> Executable:
     """Compile a graph; variables that it assigns to are in order after each run.
+
+    Args:
+        backend: what runs it.
+        graph: what is run.
+        hands_on: whether results that are arguments are to be these themselves, not copies.
 
     Raises:
         UnsupportedError: the graph needs something that the backend does not know.
     """
-    execute = choose(backend).compile(graph)
+    compile = choose(backend).compile
+    execute = without_handed_on(graph, compile) if hands_on else compile(graph)
     places = dict.fromkeys(node.attrs["variable"] for node in graph.walk() if node.op is store)
     return Storing(execute, [*places]) if places else execute
 
@@ -37,6 +45,10 @@ class Storing:
     def kept_memory(self) -> Mapping[str, int]:
         """The bytes that wait for the next call, by what they are for."""
         return self._execute.kept_memory()
+
+    def direct(self, form: Form) -> Direct | None:
+        """Nothing: what it has assigned is to be settled."""
+        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

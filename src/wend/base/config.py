@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
@@ -15,10 +16,19 @@ class Settings:
 
     backend: str = "native"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
+    verify_memory: bool = False  # look after each native call whether it wrote past its arrays
     watch_globals: bool = False  # trace again where a value that a trace read has changed
+    tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
+
+
+_READERS: dict[type, Callable[[str], Any]] = {
+    bool: lambda text: text.lower() in ("1", "true", "on", "yes"),
+    int: int,
+    str: str,
+}
 
 
 def _from_environment() -> Settings:
@@ -27,23 +37,25 @@ def _from_environment() -> Settings:
     for field in fields(Settings):
         text = os.environ.get(f"WEND_{field.name.upper()}")
         if text is not None:
-            is_flag = hints[field.name] is bool
-            found[field.name] = text.lower() in ("1", "true", "on", "yes") if is_flag else text
+            found[field.name] = _READERS[hints[field.name]](text)
     return Settings(**found)
 
 
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
-class _Process:
-    """What holds where no context has settings of its own: in threads of the program's making."""
-
-    settings = _from_environment()
+# What holds where no context has settings of its own, in threads of the program's making: one item
+_process = [_from_environment()]
 
 
 def settings() -> Settings:
     """Return the settings in force here (per thread and per context)."""
-    return _current.get(_Process.settings)
+    return _current.get(_process[0])
+
+
+def where_settings_are() -> tuple[ContextVar[Settings], list[Settings]]:
+    """What holds them: the variable; where it is not set, the item of the list."""
+    return _current, _process
 
 
 class config:  # noqa: N801 - used like a function, and as a context manager
@@ -70,11 +82,11 @@ class config:  # noqa: N801 - used like a function, and as a context manager
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
         # Without `with` it is for every thread; `__enter__` takes that back.
-        self._before = _Process.settings
-        _Process.settings = replace(_Process.settings, **changes)
+        self._before = _process[0]
+        _process[0] = replace(_process[0], **changes)
 
     def __enter__(self) -> Settings:
-        _Process.settings = self._before
+        _process[0] = self._before
         return settings()
 
     def __exit__(

@@ -16,6 +16,7 @@ from wend.function.generalise import Place, all_unknown, merged, serves, unknown
 from wend.function.keys import held_weakly, plain_key
 from wend.function.report import Given, given, nearest
 from wend.function.retraces import Retraces
+from wend.function.shortcuts import Shortcuts, Taking
 from wend.function.signature import Arguments
 from wend.function.stale import Told, Watch
 from wend.trace.arguments import LeafType
@@ -40,6 +41,8 @@ class Trace:
         where: the user's line that called.
         special: whether its unknown sizes may be 0 or 1: where the user asked for them.
         notes: what else there is to tell of it.
+        is_used: whether it has served a call.
+        needs_python: the backends for which no shortcut can be made.
         held: weak references to objects without which it is of no use.
         watch: looks whether the Python values that it read have changed.
     """
@@ -51,6 +54,8 @@ class Trace:
     where: Source | None
     special: bool = True
     notes: tuple[str, ...] = ()
+    is_used: bool = False
+    needs_python: set[str] = field(default_factory=set)
     held: list[Any] = field(default_factory=list)
     watch: Watch = field(default_factory=lambda: Watch(Reads()))
 
@@ -60,7 +65,7 @@ class Trace:
         read, changes = self.watch.reads.texts(), self.watch.reads.changes()
         more = [f"reads {', '.join(read)}"] if read else []
         more += [f"goes on with what was: {change}" for change in changes]
-        more += self.concrete.explain().splitlines()
+        more += self.concrete.costs()
         return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
 
 
@@ -96,6 +101,7 @@ class TraceCache:
         self._calls = self.retraces.calls
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
+        self.shortcuts = Shortcuts()
         self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
         self._last_gone: Given | None = None
         self._depth = 0  # how many traces are under way
@@ -120,6 +126,18 @@ class TraceCache:
             return None
         self._calls.count += 1
         return found
+
+    def shorten(self, trace: Trace, taken: Taking, backend: str) -> None:
+        """Let a trace that was found serve calls without being looked for; they count now."""
+        here = settings()
+        if not here.watch_globals:
+            self._calls.count += self.shortcuts.renew(trace, taken, backend, here)
+
+    def look_again(self) -> bool:
+        """Let shortcuts that have served as many calls as they may serve more, after a look."""
+        spent = [x for x in self.shortcuts.spent() if not self.is_outdated(x.trace)]
+        self._calls.count += sum(shortcut.grant(1) for shortcut in spent)
+        return bool(spent)
 
     def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Note which trace serves such arguments."""
@@ -155,6 +173,7 @@ class TraceCache:
                     self._changes = changes
             self._serving.clear()
             self._plain.clear()
+            self.shortcuts.clear()
         return True
 
     def tell_of_changes(self) -> None:
@@ -265,6 +284,7 @@ class TraceCache:
             self._last_gone = found.given
         self._serving.clear()
         self._plain.clear()
+        self.shortcuts.clear()
 
     def _reason(self, own: Given) -> str:
         changes, self._changes = self._changes, []

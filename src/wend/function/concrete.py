@@ -13,11 +13,12 @@ from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
 from wend.backends.storing import executable
 from wend.base import trees
+from wend.base.collector import collector_off
 from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
 from wend.function.binding import Binding
-from wend.function.costs import costs
+from wend.function.costs import costs, memory
 from wend.function.pruning import part_between
 from wend.function.report import Explanation
 from wend.function.run import Run, start
@@ -123,10 +124,12 @@ class ConcreteFunction:
 
     def executable(self, backend: str, graph: Graph | None = None) -> Executable:
         """What runs the graph, or one derived from it; compiled when first asked for."""
-        graph = graph or self.graph
+        is_form, graph = graph is not None, graph or self.graph
         if (backend, graph) not in self._executables:
-            optimized = run_passes(graph, OPTIMIZE)
-            self._executables[backend, graph] = optimized, executable(backend, optimized)
+            with collector_off():
+                optimized = run_passes(graph, OPTIMIZE)
+                run = executable(backend, optimized, hands_on=is_form)
+            self._executables[backend, graph] = optimized, run
         return self._executables[backend, graph][1]
 
     def explain(self) -> Explanation:
@@ -145,7 +148,12 @@ class ConcreteFunction:
             >>> run.explain()
             runs in Python: det at <doctest explain[1]>:1
         """
-        return Explanation("\n".join(costs(self._executables.values())))
+        runs = [run for _, run in self._executables.values()]
+        return Explanation("\n".join([*self.costs(), *memory(runs)]))
+
+    def costs(self) -> list[str]:
+        """What `explain` of the function tells of it, too."""
+        return costs(self._executables.values())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.

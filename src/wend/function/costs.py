@@ -25,10 +25,14 @@ def costs(runs: Iterable[tuple[Graph, Executable]]) -> list[str]:
     for graph, run in runs:
         found += records(graph)
         found += [f"runs in Python: {node.op.name}{at(node.source)}" for node in run.host_nodes]
-        memory = [f"{size} bytes of {what}" for what, size in run.kept_memory().items() if size]
-        if memory:
-            found.append(f"holds for the next call: {', '.join(memory)}")
     return list(dict.fromkeys(found))
+
+
+def memory(runs: Iterable[Executable]) -> list[str]:
+    """A line about the memory that waits for the next call, if any does."""
+    sizes = [item for run in runs for item in run.kept_memory().items()]
+    texts = [f"{size} bytes of {what}" for what, size in sizes if size]
+    return [f"holds for the next call: {', '.join(texts)}"] if texts else []
 
 
 def records(graph: Graph, loop: Node | None = None) -> Iterator[str]:

@@ -7,13 +7,14 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+from wend.backends.direct import MISS
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
 from wend.base.source import is_own
-from wend.capture.guard import user_traceback
+from wend.capture.guard import user_traceback, without_head
 from wend.capture.reads import include
 from wend.eager.dispatch import recorder
 from wend.function.binding import Binding
@@ -21,6 +22,7 @@ from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.report import Explanation
+from wend.function.shortcuts import Shortcut, Taking
 from wend.function.signature import Arguments, Signature
 from wend.function.stale import warn
 from wend.function.tracing import Tracing
@@ -42,6 +44,14 @@ class Function:
         >>> scaled.trace_count
         2
     """
+
+    # What a call is done by is an attribute of each function: of most it is machine code in the
+    # end, which a method in Python in front of it would make half as fast.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Run the trace for these arguments, made now if there is none."""
 
     def __init__(
         self,
@@ -86,6 +96,10 @@ class Function:
         # Those that derivatives make for a call are not the user's to keep.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
+        self._shortcuts = self._cache.shortcuts
+        self._by_python = _by_python(weakref.ref(self))
+        self._served: Shortcut | None = None
+        self.__call__ = self._by_python  # type: ignore[method-assign]
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -189,7 +203,30 @@ class Function:
                 args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_known(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with a shortcut, if one serves; the last one is what calls try first."""
+        shortcuts = self._shortcuts
+        if not shortcuts:
+            return self._call(args, kwargs)
+        try:
+            result = shortcuts.call(args, kwargs)
+            if result is MISS and self._cache.look_again():
+                result = shortcuts.call(args, kwargs)
+        except ValueError:
+            if shortcuts.failed is not None:
+                self._tell_sizes(shortcuts.failed, args, kwargs)
+            raise
+        if result is MISS:
+            result = self._call(args, kwargs)
+        if shortcuts.first is not self._served:
+            self._served = shortcuts.first
+            if self._served is not None:
+                self.__call__ = self._served.or_else(  # type: ignore[method-assign]
+                    self._by_python
+                )
+        return result
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         own = 1 if self.signature.is_method else 0
         if not kwargs and recorder.get() is None:
             here = settings()
@@ -197,11 +234,14 @@ class Function:
                 plain = args[own:]
                 known = self._cache.find_plain(plain)
                 if known is not None:
+                    backend = self.backend or here.backend
+                    if backend not in known.needs_python:
+                        taken = Taking(range(own, len(args)), len(args))
+                        self._cache.shorten(known, taken, backend)
                     try:
-                        return known.concrete.run(self.backend or here.backend, plain)
+                        return known.concrete.run(backend, plain)
                     except ValueError:
-                        if not known.special:
-                            self._check_sizes(self._bind(args, kwargs))
+                        self._tell_sizes(known, args, {})
                         raise
         if self.eagerly is not None and runs_eagerly():
             if self.input_signature is not None:
@@ -219,12 +259,35 @@ class Function:
             self._cache.remember_plain(args[own:], trace)
         if recording is not None:
             return concrete.traced.call_in(recording, arguments.arrays, self.backend)
+        backend = self.backend or settings().backend
+        if trace.is_used and backend not in trace.needs_python:
+            shape = self._taken(args, kwargs, arguments)
+            if shape is not None:
+                self._cache.shorten(trace, shape, backend)
+        trace.is_used = True
         try:
-            return concrete.run(self.backend or settings().backend, arguments.arrays)
+            return concrete.run(backend, arguments.arrays)
         except ValueError:
             if not trace.special:
                 self._check_sizes(arguments)
             raise
+
+    def _taken(
+        self, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
+    ) -> Taking | None:
+        """What a trace takes of calls that are structured like this one, of arrays only."""
+        own = 1 if self.signature.is_method else 0
+        is_other = len(arguments.rest) != own or self.input_signature is not None
+        if is_other or is_flat(arguments, args, own):
+            return None
+        leaves, tree = trees.flatten((tuple(args), kwargs))
+        numbered = trees.unflatten(tree, range(len(leaves)))
+        places = self.signature.bound_leaves(*numbered)
+        return Taking(places[own:], len(leaves), tree)
+
+    def _tell_sizes(self, trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        if not trace.special:
+            self._check_sizes(self._bind(args, kwargs))
 
     def _check_sizes(self, arguments: Arguments) -> None:
         """Let what a run with unknown sizes fails for be told as a trace with known ones does."""
@@ -253,6 +316,22 @@ class Function:
         if within:
             include(found.watch.reads)
         return found
+
+
+def _by_python(reference: weakref.ref[Function]) -> Callable[..., Any]:
+    """Calls a function; holds it weakly, since the function holds this."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        fun = reference()
+        if fun is None:
+            raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
+        try:
+            return fun._call_known(args, kwargs)
+        except Exception as error:
+            error.__traceback__ = without_head(error.__traceback__)
+            raise
+
+    return call
 
 
 def is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:

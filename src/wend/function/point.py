@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.records import for_records
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import (
@@ -70,7 +69,7 @@ class Point:
         the aux. What the caller writes into arguments and value does not reach those results.
         """
         traced, arrays = self.concrete.traced, self.primals.arrays
-        own, rest = run_forward(self.concrete, graph, arrays, self.backend(graph), given)
+        own, rest = run_forward(self.concrete, graph, arrays, self.backend, given)
         self.results = own
         value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))
         value, aux = value if self.has_aux else (value, None)
@@ -78,7 +77,7 @@ class Point:
 
     def apply(self, graph: Graph, kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
         """Run a linear graph on what was kept of the run of the function, and more."""
-        return run_linear(self.what, self.concrete, graph, self.backend(graph), kept, given)
+        return run_linear(self.what, self.concrete, graph, self.backend, kept, given)
 
     def seeds(self, cotangent: Any) -> list[Any]:
         """The leaves of a cotangent of the value that belong to floats, cast to their dtypes."""
@@ -145,9 +144,10 @@ class Point:
         ]
         return trees.unflatten(self.output_tree, leaves)
 
-    def backend(self, graph: Graph) -> str:
-        """What runs a graph of a pair."""
-        return for_records(self.function.backend or settings().backend, graph)
+    @property
+    def backend(self) -> str:
+        """What runs its graphs."""
+        return self.function.backend or settings().backend
 
 
 def _sized_like(x: Any, like: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wend.backends.records import for_records
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import NotDifferentiableError, explain
@@ -88,4 +87,4 @@ def _leaves(concrete: ConcreteFunction, cotangent: Any) -> list[Any]:
 
 def _backend(concrete: ConcreteFunction) -> str:
     """What runs a pair of its forms."""
-    return for_records(concrete.backend or settings().backend, concrete.forms.forward)
+    return concrete.backend or settings().backend

@@ -251,6 +251,12 @@ class Signature:
             tuple(leaves), treedef, tuple(places), tuple(types), tuple(rest), self.parameters
         )
 
+    def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of a call in the order of `bind`."""
+        args, kwargs, _ = self._canonical(args, kwargs)
+        leaves, _ = trees.flatten((tuple(args), kwargs))
+        return leaves
+
     def _key(self, value: Any, place: int, treedef: trees.TreeDef) -> Hashable:
         try:
             return key_of(value)

@@ -11,16 +11,18 @@ from wend.capture.reads import Change, Reads
 
 # Looking takes a microsecond or two, a call five. So every call looks at first, later few do.
 _OFTEN, _AT_LEAST = 16, 64
+_AT_MOST = 1024  # calls that are counted at a time, where nothing was read
 
 
 class Watch:
     """Says at which calls of a trace one looks whether what it read has changed."""
 
-    __slots__ = ("_looks", "_waits", "reads")
+    __slots__ = ("_granted", "_looks", "_waits", "reads")
 
     def __init__(self, reads: Reads) -> None:
         self.reads = reads
         self._looks = self._waits = 0
+        self._granted = 0
 
     def is_due(self) -> bool:
         """Whether to look at this call."""
@@ -30,6 +32,14 @@ class Watch:
         self._looks += 1
         self._waits = min(_AT_LEAST, 2 ** (self._looks // _OFTEN)) - 1
         return True
+
+    def grant(self) -> int:
+        """How many calls may go by without asking: where there is no look, each time more."""
+        if self.reads.groups:
+            waits, self._waits = self._waits, 0
+            return waits
+        granted, self._granted = self._granted, min(_AT_MOST, 2 * self._granted or 1)
+        return granted
 
 
 def warn(category: type[Warning], text: str) -> None:

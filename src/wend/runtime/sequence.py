@@ -3,12 +3,14 @@
 Versions share one Python list. The newest owns it; an older one remembers the change that leads
 to the newer and undoes it when it is read (Baker, "Shallow binding makes functional arrays
 fast", 1991). A loop that only goes forward never undoes anything.
+
+The items of a list may lie elsewhere (in the memory of a native run) until somebody asks for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,30 +20,54 @@ _POP: Any = object()  # change: drop the last item
 _Change = tuple[Any, Any]  # (position, item to put there); (_POP, None); (None, item to push)
 
 
+class Source(Protocol):
+    """Where items lie that have not been asked for."""
+
+    def __len__(self) -> int: ...
+
+    def read(self) -> list[Any]:
+        """The items, in a new list."""
+        ...
+
+
 class Sequence:
-    """An immutable list of run-time values."""
+    """An immutable list of run-time values.
 
-    __slots__ = ("_change", "_items", "_newer")
+    Attributes:
+        source: where the items lie as well, if they came from there.
+    """
 
-    def __init__(self, items: list[Any]) -> None:
-        self._items: list[Any] | None = items
+    __slots__ = ("_change", "_items", "_newer", "source")
+
+    def __init__(self, items: list[Any] | None, source: Source | None = None) -> None:
+        self._items = items
         self._newer: Sequence | None = None
         self._change: _Change | None = None
+        self.source = source
 
     @staticmethod
     def of(items: list[Any]) -> Sequence:
         """A sequence of these items; the list becomes its own."""
         return Sequence(items)
 
+    @staticmethod
+    def at(source: Source) -> Sequence:
+        """A sequence of the items there, which are read when somebody asks for them."""
+        return Sequence(None, source)
+
     def items(self) -> list[Any]:
         """The items; not to be changed by the caller."""
         if self._items is None:
-            self._become_newest()
+            if self._newer is None:
+                assert self.source is not None
+                self._items = self.source.read()
+            else:
+                self._become_newest()
         assert self._items is not None
         return self._items
 
     def __len__(self) -> int:
-        return len(self.items())
+        return len(self.items()) if self.source is None else len(self.source)
 
     def __getitem__(self, index: Any) -> Any:
         return self.items()[index]

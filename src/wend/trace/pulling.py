@@ -14,6 +14,7 @@ from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.traverse import operands_first
+from wend.ir.types import MaybeType
 from wend.ops.control import call
 from wend.ops.hosting import HOST_CALLS
 from wend.trace.eager_recording import CallPullback, EagerBuild
@@ -60,7 +61,13 @@ def pull_back(
     # A backward pass computes inf and NaN without warnings, as compiled ones do.
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
-            # All that reads these has been pulled back: they are complete.
+            # All that reads these has been pulled back: they are complete, and whether one that
+            # may be absent has arrived is known.
+            for result in node.results:
+                arrived = this.cts.get(result)
+                if isinstance(arrived, RecordedValue) and isinstance(arrived.type, MaybeType):
+                    is_zero = arrived.concrete is ZERO
+                    this.cts.put(result, ZERO if is_zero else b.present(arrived))
             found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
             _transposer.pull_back(this, [node])
         for value in wanted - found.keys():

@@ -12,7 +12,6 @@ import numpy as np
 from wend.autodiff.forms import Forms
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
-from wend.backends.records import for_records
 from wend.backends.storing import executable
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
@@ -43,7 +42,7 @@ class Runner:
         """Run it."""
         if backend not in self._executables:
             optimized = run_passes(self._graph, OPTIMIZE)
-            self._executables[backend] = executable(for_records(backend, optimized), optimized)
+            self._executables[backend] = executable(backend, optimized, hands_on=True)
         return self._executables[backend](arguments)
 
     def forms(self, wrt: tuple[int, ...]) -> Forms:

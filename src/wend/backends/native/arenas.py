@@ -11,40 +11,60 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from wend.backends.native import canaries
 from wend.backends.native.arrays import Arrays
 from wend.backends.native.exits import NO_MEMORY, Exits
 from wend.backends.native.kinds import stored
 from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import SLOT_BYTES, Slots, registers
 from wend.backends.native.writer import Writer
+from wend.ir.types import Type
 
-GROW = """
+GROW = f"""
 declare ptr @realloc(ptr, i64)
 
 ; A buffer with room for more records, at least twice as many; null where there is no memory.
-define internal { ptr, i64 } @wend.grow(ptr %data, i64 %room, i64 %needed, i64 %bytes)
-    noinline cold {
+define internal {{ ptr, i64 }} @wend.grow(ptr %data, i64 %room, i64 %needed, i64 %bytes)
+    noinline cold {{
   %twice = shl i64 %room, 1
   %most = call i64 @llvm.umax.i64(i64 %twice, i64 %needed)
   %new = call i64 @llvm.umax.i64(i64 %most, i64 64)
-  %size = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %new, i64 %bytes)
-  %total = extractvalue { i64, i1 } %size, 0
-  %over = extractvalue { i64, i1 } %size, 1
+  %size = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %new, i64 %bytes)
+  %total = extractvalue {{ i64, i1 }} %size, 0
+  %over = extractvalue {{ i64, i1 }} %size, 1
   br i1 %over, label %fail, label %go
 go:
-  %moved = call ptr @realloc(ptr %data, i64 %total)
-  %pair = insertvalue { ptr, i64 } poison, ptr %moved, 0
-  %both = insertvalue { ptr, i64 } %pair, i64 %new, 1
-  ret { ptr, i64 } %both
+  %guarded = add i64 %total, {canaries.BYTES}
+  %moved = call ptr @realloc(ptr %data, i64 %guarded)
+  %none = icmp eq ptr %moved, null
+  br i1 %none, label %fail, label %mark
+mark:
+  %end = getelementptr i8, ptr %moved, i64 %total
+  store i64 {canaries.WORD}, ptr %end
+  %pair = insertvalue {{ ptr, i64 }} poison, ptr %moved, 0
+  %both = insertvalue {{ ptr, i64 }} %pair, i64 %new, 1
+  ret {{ ptr, i64 }} %both
 fail:
-  ret { ptr, i64 } { ptr null, i64 0 }
-}
+  ret {{ ptr, i64 }} {{ ptr null, i64 0 }}
+}}
 """
 
 
 # What there is of an arena: in stack slots while the function runs, in the caller's memory else
 _FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
 ARENA_BYTES = SLOT_BYTES * len(_FIELDS)
+# Of one that is given; in the caller's memory in place of the first two
+_GIVEN_FIELDS = (("ptr", "data"), ("i64", "step"))
+
+
+def _fields(arena: Arena) -> Sequence[tuple[str, str]]:
+    return _GIVEN_FIELDS if arena.is_given else _FIELDS
+
+
+def record_at(w: Writer, data: str, step: str, record: str) -> str:
+    """The address of a record where the step from one to the next is in a register."""
+    offset = w.define(f"mul i64 {record}, {step}")
+    return w.define(f"getelementptr i8, ptr {data}, i64 {offset}")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -59,21 +79,28 @@ class Arenas:
     def enter(self, pointer: str) -> None:
         """Take over the buffers: data, room and fill of each, in memory at a pointer."""
         for arena in self.all:
-            for type, what in _FIELDS:
+            for type, what in _fields(arena):
                 self.w.do(f"%arena{arena.number}.{what} = alloca {type}")
         self.reload(pointer)
 
     def reload(self, pointer: str) -> None:
         """Take the buffers over again, after somebody else has used them."""
         for arena in self.all:
+            if arena.is_given:
+                continue
             for k, (type, what) in enumerate(_FIELDS):
                 value = self.w.define(f"load {type}, ptr {self._field(pointer, arena, k)}")
                 self.w.do(f"store {type} {value}, ptr %arena{arena.number}.{what}")
 
+    def give(self, arena: Arena, data: str, step: str) -> None:
+        """Say where the records of an argument lie, and how many bytes from one to the next."""
+        self.w.do(f"store ptr {data}, ptr %arena{arena.number}.data")
+        self.w.do(f"store i64 {step}, ptr %arena{arena.number}.step")
+
     def leave(self, pointer: str, *, for_good: bool) -> None:
         """Give the buffers back; for good: with nothing in them."""
         for arena in self.all:
-            for k, (type, what) in enumerate(_FIELDS):
+            for k, (type, what) in enumerate(_fields(arena)):
                 empty = for_good and what == "fill"
                 value = "0" if empty else self._load(arena, what, type)
                 self.w.do(f"store {type} {value}, ptr {self._field(pointer, arena, k)}")
@@ -119,10 +146,23 @@ class Arenas:
 
     def load(self, place: Place, record: str) -> Slots:
         """An element, by the number of its record in the arena."""
-        address = self._address(place, record)
-        return tuple(
-            self._load_slot(type, address, k) for k, type in enumerate(registers(place.element))
-        )
+        return self.load_at(self._address(place, record), place.element)
+
+    def load_at(self, address: str, element: Type) -> Slots:
+        """An element, by its address."""
+        return tuple(self._load_slot(type, address, k) for k, type in enumerate(registers(element)))
+
+    def load_reals(self, place: Place, record: str, count: int) -> str:
+        """The f64 elements of some records that follow each other, as a vector."""
+        vector = f"<{count} x double>"
+        if place.arena.stride == 1:
+            return self.w.define(f"load {vector}, ptr {self._address(place, record)}, align 8")
+        found = "poison"
+        for k in range(count):
+            address = self._address(place, self.w.define(f"add i64 {record}, {k}"))
+            one = self.w.define(f"load double, ptr {address}, align 8")
+            found = self.w.define(f"insertelement {vector} {found}, double {one}, i64 {k}")
+        return found
 
     def store(self, place: Place, record: str, slots: Slots) -> None:
         """Put an element into a record of the arena."""
@@ -195,6 +235,8 @@ class Arenas:
 
     def _record(self, arena: Arena, record: str) -> str:
         data = self._load(arena, "data", "ptr")
+        if arena.is_given:
+            return record_at(self.w, data, self._load(arena, "step", "i64"), record)
         whole = f"[{arena.stride} x i64]"
         return self.w.define(f"getelementptr {whole}, ptr {data}, i64 {record}")
 

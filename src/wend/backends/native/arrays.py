@@ -79,6 +79,11 @@ class Arrays:
         self.used = True
         self.w.do(f"call void @wend.release(ptr %pool, ptr {pointer})")
 
+    def mark(self, pointer: str, bit: int) -> None:
+        """Set a bit in the count of references; none of a null pointer."""
+        self.used = True
+        self.w.do(f"call void @wend.mark(ptr {pointer}, i64 {bit})")
+
     def copied(self, array: Array) -> Array:
         """The same elements in memory from the pool."""
         made = self.new(array.dtype, array.dims)

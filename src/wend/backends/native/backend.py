@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from wend.backends.native.checked import Checked
 from wend.backends.native.executable import NativeExecutable
 from wend.backends.native.llvm import engine
 from wend.backends.native.program import ENTRY, write
 from wend.backends.protocol import Backend, Executable
+from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.ir.graph import Graph
@@ -19,10 +21,13 @@ class NativeBackend:
     def compile(self, graph: Graph) -> Executable:
         with step("native", graph.name) as tell:
             program = write(graph)
-            library = engine().compile(program.text, [ENTRY], program.constants)
+            checked = settings().verify_memory
+            constants = program.constants
+            library = engine().compile(program.text, [ENTRY], constants, checked=checked)
             tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")
         self._dump(graph, program.text)
-        return NativeExecutable(graph.name, program, library)
+        execute = NativeExecutable(graph.name, program, library)
+        return Checked(graph.name, execute) if checked else execute
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)

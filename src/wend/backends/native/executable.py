@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from wend.backends.native import exits, interpreter
-from wend.backends.native.host import HostNode, host_runner
-from wend.backends.native.llvm import Library, engine
+from wend.backends.direct import MISS, Direct, Form, Given
+from wend.backends.native.entry import entry
+from wend.backends.native.given import is_list
+from wend.backends.native.host import HostNode
+from wend.backends.native.llvm import Library
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
+from wend.backends.native.records import Giver, Lease, Lender, is_lent, sources
 from wend.backends.native.slots import is_scalar
+from wend.backends.native.spaces import Spaces
 from wend.backends.native.workspace import Workspace
-from wend.base.source import at
 from wend.ir.graph import Node
-from wend.ir.types import TensorType
+from wend.ir.types import TensorType, TokenType
+
+_SELDOM = 2  # calls
 
 
 class NativeExecutable:
@@ -36,13 +41,14 @@ class NativeExecutable:
         self._arguments = struct.Struct("".join(param.format for param in params))
         self._is_plain = all(param.is_plain for param in params)
         self._params = params
-        results = [Carrier(field) for field in program.results]
+        self._given = [k for k, field in enumerate(program.params) if is_list(field.type)]
+        self._lends = any(map(is_lent, program.results))
+        results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
         self._results = struct.Struct("".join(carrier.format for carrier in results))
         self._readers = [carrier.read for carrier in results]
-        self._take = engine().take if program.uses_pool else None
-        self._host_calls = [HostNode(call) for call in program.host_calls]
-        self._is_kept = not program.strides and not program.uses_pool
-        self._idle: list[Workspace] = []
+        self._spaces = Spaces(name, program, [HostNode(call) for call in program.host_calls])
+        self._calls = 0
+        self._call: Callable[..., Any] = _misses
 
     @property
     def host_nodes(self) -> tuple[Node, ...]:
@@ -50,37 +56,36 @@ class NativeExecutable:
 
     def kept_memory(self) -> Mapping[str, int]:
         """The bytes of idle workspaces."""
-        spaces = [*self._idle]
+        spaces = self._spaces.all()
         return {
             "lists": sum(space.arena_bytes() for space in spaces),
             "arrays": sum(len(space.pool) for space in spaces if space.pool is not None),
         }
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        try:
-            space = self._idle.pop()
-        except IndexError:
-            space = self._new_space()
+        found = self._call(*arguments)
+        return self._run(arguments) if found is MISS else [*found]
+
+    def _run(self, arguments: Sequence[Any]) -> list[Any]:
+        self._calls += 1
+        if self._calls == _SELDOM:  # the code for that is worth making
+            self._call = self._direct_call()
+        space = self._spaces.take()
         try:
             kept: list[Any] = []  # what is made of arguments, until the call is over
             given = arguments if self._is_plain else self._slots(arguments, space, kept)
             self._arguments.pack_into(space.block, 0, *given)
-            if self._host_calls:
-                with np.errstate(all="ignore"):
-                    status = self._enter(space.address)
-            else:
-                status = self._enter(space.address)
+            status = self._enter(space.address)
             if status:
-                raise self._error(status, space)
+                raise self._spaces.error(status, space)
+            if self._lends:
+                space.lease = Lease(space, self._spaces.idle, sources(arguments, self._given))
             slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
             found = [read(slots, space) for read in self._readers]
             # What was read lies in memory of the next call.
             return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
         finally:
-            space.objects.clear()
-            if not self._is_kept:
-                space.trim()
-            self._idle.append(space)
+            self._spaces.give_back(space)
 
     def _slots(self, arguments: Sequence[Any], space: Workspace, kept: list[Any]) -> list[Any]:
         given: list[Any] = []
@@ -93,33 +98,19 @@ class NativeExecutable:
                 given += param.write(argument, space)
         return given
 
-    def _new_space(self) -> Workspace:
-        program = self._program
-        space = Workspace(program.layout, program.strides, self._take)
-        if self._host_calls:
-            space.run_host = host_runner(space, self._host_calls, program.layout)
-        if program.uses_python:
-            interpreter.prepare(space.block, program.layout.python, space.run_host)
-        return space
+    def _direct_call(self) -> Callable[..., Any]:
+        types = [field.type for field in self._program.params]
+        takes = [None if isinstance(t, TokenType) else Given(k) for k, t in enumerate(types)]
+        made = self.direct(Form(tuple(takes), len(types), len(self._readers)))
+        return _misses if made is None else made.call
 
-    def _error(self, status: int, space: Workspace) -> BaseException:
-        reason, node = self._program.exits[status - 1]
-        if self._program.uses_python:
-            try:
-                interpreter.raise_kept(space.block, self._program.layout.python)
-            except BaseException as error:  # noqa: BLE001 - the caller raises it
-                if node is not None:
-                    error.add_note(f"in {node.op.name}{at(node.source)}")
-                return error
-        where = f"{self.name}{at(node.source)}" if node is not None else self.name
-        match reason:
-            case exits.NO_MEMORY:
-                return MemoryError(f"{self.name}: no memory for the records of a loop")
-            case exits.BAD_INDEX:
-                return IndexError(f"{where}: a list was read, or a branch chosen, out of range")
-            case exits.BAD_LENGTH:
-                return ValueError(f"{where}: lists of different lengths were added")
-        return ValueError(f"{where}: arrays whose sizes had to agree differ")
+    def direct(self, form: Form) -> Direct | None:
+        """What calls it without Python between, if anything can."""
+        return entry(form, self._program, self._library, self._spaces)
+
+
+def _misses(*arguments: Any) -> Any:
+    return MISS
 
 
 def _in_order(x: Any, dtype: Any) -> np.ndarray:
@@ -134,7 +125,7 @@ class _Argument:
     """Gives values of one param: an array as the object that it is, others as their slots."""
 
     def __init__(self, field: Field) -> None:
-        carrier = Carrier(field)
+        carrier = Giver(field.type) if is_list(field.type) else Carrier(field)
         self.is_object = is_object(field.type)
         self.is_plain = isinstance(field.type, TensorType) and is_scalar(field.type)
         self.dtype = field.type.dtype if isinstance(field.type, TensorType) else None

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import llvmlite.binding as binding
 
-from wend.backends.native import interpreter
+from wend.backends.native import array_memory, canaries, entry_code, interpreter
 from wend.backends.native.shared import Shared, shared_with
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
@@ -85,7 +85,14 @@ class Engine:
     def _new_linker(self) -> Any:
         return binding.create_lljit_compiler(self._machine())
 
-    def compile(self, text: str, exports: Sequence[str], constants: Sequence[Any] = ()) -> Library:
+    def compile(
+        self,
+        text: str,
+        exports: Sequence[str],
+        constants: Sequence[Any] = (),
+        *,
+        checked: bool = False,
+    ) -> Library:
         """Make machine code of a module, or find that which was made of an equal one.
 
         What the module declares and does not define is looked for in `shared.py`, in Python's
@@ -95,16 +102,20 @@ class Engine:
             text: the module in LLVM's language.
             exports: the functions whose addresses are wanted.
             constants: the arrays that it calls `const0`, `const1`, …
+            checked: whether to look if it writes past the ends of arrays; see `canaries.py`.
         """
         data = {f"const{k}": array.ctypes.data for k, array in enumerate(constants)}
         # A library keeps its arrays alive, so one address is one array.
-        key = (hashlib.blake2b(text.encode()).digest(), tuple(exports), tuple(data.values()))
+        digest = hashlib.blake2b(text.encode()).digest()
+        key = (digest, tuple(exports), tuple(data.values()), checked)
         with _LOCK:
             _dropped.clear()
             found = self._known.get(key)
             if found is None:
                 if self._linked >= BATCH:
                     self._linker, self._linked = self._new_linker(), 0
+                if checked:
+                    data |= self._checked_pool()
                 found = self._link(self._linker, text, exports, data, constants)
                 self._linked += 1
                 self._known[key] = found
@@ -115,18 +126,28 @@ class Engine:
             return found
 
     @cached_property
+    def entry(self) -> Library:
+        """The functions of `entry_code.py`."""
+        data = array_memory.numpy_functions(entry_code.NUMPY_IMPORTS)
+        data |= {name: id(type) for name, type in entry_code.TYPES.items()}
+        with _LOCK:
+            # LLVM's passes would take 30 ms, and gain 5 ns a call.
+            return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
+
+    @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
         with _LOCK:
             return type(self._address("wend.take"))
 
-    def optimized(self, text: str) -> Any:
-        """The module after LLVM's passes."""
+    def optimized(self, text: str, level: int | None = None) -> Any:
+        """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
             module = binding.parse_assembly(text)
             module.verify()
-            level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
+            if level is None:
+                level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
             options = binding.create_pipeline_tuning_options(speed_level=level)
             # A third of the time to compile, and nothing gained by it
             options.loop_interleaving = options.loop_unrolling = False
@@ -151,20 +172,24 @@ class Engine:
         exports: Iterable[str],
         data: dict[str, int],
         constants: Sequence[Any] = (),
+        level: int | None = None,
     ) -> Library:
         names = list(exports)
-        module = self.optimized(text)
+        module = self.optimized(text, level)
         builder = binding.JITLibraryBuilder().add_ir(module)
         for name in names:
             builder.export_symbol(name)
         called = [f.name for f in module.functions if f.is_declaration]
         called = [name for name in called if not name.startswith("llvm.")]
-        for name in dict.fromkeys((*RUNTIME, *called)):
-            builder.import_symbol(name, self._address(name))
-        for name, address in data.items():
-            builder.import_symbol(name, address)
+        for name in dict.fromkeys((*RUNTIME, *called, *data)):
+            builder.import_symbol(name, data[name] if name in data else self._address(name))
         tracker = builder.link(linker, f"wend{next(_numbers)}")
         return Library(linker, tracker, names, constants)
+
+    def _checked_pool(self) -> dict[str, int]:
+        free, reset = self._address("wend.free"), self._address("wend.reset")
+        found = canaries.functions(free, reset)
+        return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in found.items()}
 
     def _address(self, name: str) -> int:
         """Where a function is that a module declares."""
@@ -174,7 +199,9 @@ class Engine:
             return c_function(name)
         shared = shared_with(name)
         if shared not in self._shared:
-            library = self._link(self._for_shared, shared.text(), shared.exports, {})
+            library = self._link(
+                self._for_shared, shared.text(), shared.exports, shared.addresses()
+            )
             self._shared[shared] = library
         return self._shared[shared].addresses[name]
 

@@ -65,6 +65,7 @@ class Lowering:
         memory: who holds references to arrays.
         lazy: arrays that are not in memory, since one loop alone reads them.
         uses: where the values of the region that is being written are used.
+        early: nodes that were written before their region.
         waves: values of which both sine and cosine are taken, in one region.
         constants: arrays that the code refers to.
         host_nodes: the nodes that Python may have to run, by number, and whether for results.
@@ -85,6 +86,7 @@ class Lowering:
     memory: References = field(init=False)
     fitting: Fitting = field(init=False)
     values: dict[Value, Slots] = field(default_factory=dict)
+    early: set[Node] = field(default_factory=set)
     waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
     lazy: dict[Value, Lazy] = field(default_factory=dict)
     uses: LastUses | None = None
@@ -116,7 +118,7 @@ class Lowering:
             Slots, each with a reference of its own.
         """
         self.values.update(zip(graph.params, given, strict=True))
-        self._find_waves(graph)
+        self.find_waves(graph)
         outer, self.uses = self.uses, LastUses(graph)
         uses = self.uses
         for k, param in enumerate(graph.params):
@@ -133,7 +135,17 @@ class Lowering:
             results.append(self.memory.own(value, self.slots(graph, k, value), moves=is_last))
         return results
 
+    def write_early(self, node: Node) -> None:
+        """Write a node of scalars before its region, which leaves it out then."""
+        self.early.add(node)
+        operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
+        self.exits.node, self.exits.operands = node, operands
+        found = self._emitter(node)(self, node, operands)
+        self.values.update(zip(node.results, found, strict=True))
+
     def _node(self, node: Node, position: int, uses: LastUses) -> None:
+        if node in self.early:
+            return
         self.exits.node = node
         memory = self.memory
         memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
@@ -218,7 +230,8 @@ class Lowering:
             for slots, value, param in zip(found, values, params, strict=True)
         ]
 
-    def _find_waves(self, graph: Graph) -> None:
+    def find_waves(self, graph: Graph) -> None:
+        """Look for values of which both sine and cosine are taken."""
         found = [
             {node.operands[0] for node in graph.nodes if node.op is op}
             for op in (elementwise.sin, elementwise.cos)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from wend.backends.native.kinds import REGISTERS
-from wend.backends.native.places import Arena, Place, root
+from wend.backends.native.places import Place, root
 from wend.backends.native.program import Field
 from wend.backends.native.slots import (
     BOXED_BYTES,
@@ -51,8 +52,8 @@ class Memory(Protocol):
         """Memory from the pool: so many bytes, with one reference."""
         ...
 
-    def record(self, number: int, stride: int, index: int) -> int:
-        """The address of a record of an arena."""
+    def where(self, number: int) -> tuple[int, int]:
+        """Where the records of an arena are, and how many bytes it is from one to the next."""
         ...
 
     def extend(self, number: int, stride: int, count: int) -> int:
@@ -77,7 +78,7 @@ class Carrier:
         self.format = code_of(field.type)
         place = None if field.place is None else root(field.place)
         self.read: Callable[[Iterator[Any], Memory], Any] = _reader(field.type, place)
-        self.write: Callable[[Any, Memory], tuple[Any, ...]] = _writer(field.type, place)
+        self.write: Callable[[Any, Memory], tuple[Any, ...]] = writer(field.type, place)
 
 
 def code_of(type: Type) -> str:
@@ -122,7 +123,8 @@ def _reader(type: Type, place: Place | None) -> Callable[[Iterator[Any], Memory]
             return read_maybe
         case ListType():
             assert place is not None
-            return _list_reader(place)
+            read_items = partial(read_list, place)
+            return lambda slots, memory: Sequence.of(read_items(next(slots), next(slots), memory))
         case HostType():
             return lambda slots, memory: memory.objects[next(slots)]
     return lambda slots, memory: None
@@ -147,46 +149,34 @@ def _read_boxed(address: int, dtype: np.dtype) -> Any:
     return array if shape else array[()]
 
 
-def _column(
-    memory: Memory, arena: Arena, offset: int, dtype: np.dtype, base: int, length: int
-) -> np.ndarray:
+def _column(memory: Memory, place: Place, dtype: np.dtype, base: int, length: int) -> np.ndarray:
     """The numbers at one place of each of the records of an arena from `base` on."""
-    stride = arena.stride * SLOT_BYTES
     if not length:
         return np.empty(0, dtype)
-    start = memory.record(arena.number, arena.stride, base) + offset
-    buffer = (ctypes.c_char * ((length - 1) * stride + dtype.itemsize)).from_address(start)
-    return np.ndarray(length, dtype, memoryview(buffer), strides=stride)
+    data, step = memory.where(place.arena.number)
+    start = data + step * base + place.offset * SLOT_BYTES
+    buffer = (ctypes.c_char * ((length - 1) * step + dtype.itemsize)).from_address(start)
+    return np.ndarray(length, dtype, memoryview(buffer), strides=step)
 
 
-def _list_reader(place: Place) -> Callable[[Iterator[Any], Memory], Any]:
-    arena, offset = place.arena, place.offset * SLOT_BYTES
+def read_list(place: Place, base: int, length: int, memory: Memory) -> list[Any]:
+    """The items of a list, arrays copied."""
     if isinstance(place.element, TensorType) and is_scalar(place.element):
-        dtype = place.element.dtype
-
-        def read_numbers(slots: Iterator[Any], memory: Memory) -> Any:
-            base, length = next(slots), next(slots)
-            return Sequence.of(list(_column(memory, arena, offset, dtype, base, length)))
-
-        return read_numbers
+        return list(_column(memory, place, place.element.dtype, base, length))
     slots_of = struct.Struct(code_of(place.element))
-    inner = None if place.inner is None else root(place.inner)
-    read = _reader(place.element, inner)
-
-    def read_list(slots: Iterator[Any], memory: Memory) -> Any:
-        base, length = next(slots), next(slots)
-        items = []
-        for k in range(length):
-            address = memory.record(arena.number, arena.stride, base + k) + offset
-            found = slots_of.unpack((ctypes.c_char * slots_of.size).from_address(address))
-            item = read(iter(found), memory)
-            items.append(item.copy() if isinstance(item, np.ndarray) else item)
-        return Sequence.of(items)
-
-    return read_list
+    read = _reader(place.element, None if place.inner is None else root(place.inner))
+    data, step = memory.where(place.arena.number)
+    items = []
+    for k in range(length):
+        address = data + step * (base + k) + place.offset * SLOT_BYTES
+        found = slots_of.unpack((ctypes.c_char * slots_of.size).from_address(address))
+        item = read(iter(found), memory)
+        items.append(item.copy() if isinstance(item, np.ndarray) else item)
+    return items
 
 
-def _writer(type: Type, place: Place | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
+def writer(type: Type, place: Place | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
+    """What makes slots of values of a type; lists go to a place."""
     match type:
         case TensorType() if is_scalar(type):
             return lambda x, memory: (x,)
@@ -195,7 +185,7 @@ def _writer(type: Type, place: Place | None) -> Callable[[Any, Memory], tuple[An
         case TensorType():
             return _array_writer(type)
         case MaybeType(of=inner):
-            write = _writer(inner, place)
+            write = writer(inner, place)
             absent = (False, *(0 for _ in nothing(inner)))
             return lambda x, memory: absent if x is ZERO else (True, *write(x, memory))
         case ListType():
@@ -246,19 +236,20 @@ def _list_writer(place: Place) -> Callable[[Any, Memory], tuple[Any, ...]]:
         def write_numbers(x: Any, memory: Memory) -> tuple[Any, ...]:
             items = x.items()
             base = memory.extend(arena.number, arena.stride, len(items))
-            _column(memory, arena, offset, dtype, base, len(items))[:] = items
+            _column(memory, place, dtype, base, len(items))[:] = items
             return base, len(items)
 
         return write_numbers
     slots_of = struct.Struct(code_of(place.element))
     inner = None if place.inner is None else root(place.inner)
-    write = _writer(place.element, inner)
+    write = writer(place.element, inner)
 
     def write_list(x: Any, memory: Memory) -> tuple[Any, ...]:
         items = [write(item, memory) for item in x.items()]
         base = memory.extend(arena.number, arena.stride, len(items))
         for k, slots in enumerate(items):
-            address = memory.record(arena.number, arena.stride, base + k) + offset
+            data, step = memory.where(arena.number)
+            address = data + step * (base + k) + offset
             target = (ctypes.c_char * slots_of.size).from_address(address)
             slots_of.pack_into(target, 0, *slots)
         return base, len(items)

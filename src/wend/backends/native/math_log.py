@@ -16,8 +16,6 @@ relative to the logarithm: LOG 1.2e-18, LOG_NEAR_1 2.0e-17, where half an ulp is
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
-
 from wend.backends.native.math_body import (
     COLD,
     INLINE,
@@ -63,6 +61,8 @@ FIRST_BITS = bits_of(0.6875) - STEP // 2
 
 def table() -> str:
     """Return the rows 1/c, -ln(1/c) of `log`."""
+    from decimal import Context, Decimal  # late, as in `math_trig.pi`
+
     rows = []
     for j in range(1 << INTERVAL_BITS):
         inverse = 1.0 / double_of(FIRST_BITS + j * STEP + STEP // 2)

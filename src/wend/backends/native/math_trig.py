@@ -19,10 +19,13 @@ is at most 1.1e-16.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cache
+from typing import TYPE_CHECKING
 
 from wend.backends.native.math_body import MAGIC, SIGN_BIT, Body, Term, estrin, literal
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # sin d = d + d s (c0 + c1 s + c2 s^2), cos d = 1 + s (c0 + ...), with s = d^2 and |d| <= pi/64
 STEP_SIN = (-0.16666666666665955, 0.008333333315449302, -0.00019839991916850396)
@@ -77,6 +80,8 @@ VECTOR_LIMIT = 2.0**30
 @cache
 def pi() -> Fraction:
     """Return pi to 1280 bits by Machin's formula."""
+    from fractions import Fraction  # a tenth of what the first native function may take to start
+
     one = 1 << 1300
 
     def arctan_of_inverse(n: int) -> int:
@@ -95,7 +100,7 @@ def pieces(value: Fraction, count: int) -> list[float]:
     found: list[float] = []
     for _ in range(count):
         found.append(float(value))
-        value -= Fraction(found[-1])
+        value -= type(value)(found[-1])
     return found
 
 

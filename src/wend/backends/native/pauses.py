@@ -23,20 +23,21 @@ class Pauses:
     w: Writer
     exits: Exits
     count: int = 0
-    _start: int = 0
-    _first: list[int] | None = None
-
-    def enter(self) -> None:
-        """Leave room for the counters, in the function's first block."""
-        self._start, self._first = len(self.w.lines), []
-        self.w.lines.append("")
 
     def new_counter(self, first: int) -> int:
         """A counter that comes to its first pause after so many trips."""
-        assert self._first is not None
-        self._first.append(first)
+        counter = self.count
         self.count += 1
-        return self.count - 1
+        for line in (
+            f"%trips{counter} = alloca i64",
+            f"%counter{counter} = alloca [2 x i64]",
+            f"%given{counter} = getelementptr i64, ptr %counter{counter}, i64 1",
+            f"store i64 {first}, ptr %trips{counter}",
+            f"store i64 0, ptr %counter{counter}",
+            f"store i64 {first}, ptr %given{counter}",
+        ):
+            self.w.at_entry(line)
+        return counter
 
     def count_trip(self, counter: int) -> None:
         """Write the end of a trip; leaves the function where a signal's handler raises."""
@@ -52,18 +53,3 @@ class Pauses:
         self.exits.unless(w.define(f"icmp ne i64 {more}, 0"), HOST)
         w.jump(go)
         w.start(go)
-
-    def leave(self) -> None:
-        """Write the counters, now that all are known."""
-        assert self._first is not None
-        lines = []
-        for counter, first in enumerate(self._first):
-            lines += [
-                f"  %trips{counter} = alloca i64",
-                f"  %counter{counter} = alloca [2 x i64]",
-                f"  %given{counter} = getelementptr i64, ptr %counter{counter}, i64 1",
-                f"  store i64 {first}, ptr %trips{counter}",
-                f"  store i64 0, ptr %counter{counter}",
-                f"  store i64 {first}, ptr %given{counter}",
-            ]
-        self.w.lines[self._start] = "\n".join(lines)

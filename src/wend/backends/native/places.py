@@ -13,11 +13,12 @@ says for all where they start and how long they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from wend.backends.native.slots import references, refuse, width
+from wend.backends.native.slots import element_layout, layout, references, refuse, width
 from wend.backends.native.uses import is_new_list, tape_push
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
@@ -35,11 +36,14 @@ class Arena:
         number: counts the arenas.
         stride: the slots of a record.
         references: those that are pointers to arrays, which the record keeps alive.
+        is_given: whether the records of an argument are read where they lie; then how far it is
+            from one to the next is known when the program runs.
     """
 
     number: int
     stride: int = 0
     references: list[int] = field(default_factory=list)
+    is_given: bool = False
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -72,6 +76,11 @@ def root(place: Place) -> Place:
     while place.parent is not None:
         place = place.parent
     return place
+
+
+def layout_of(places: Iterable[Place]) -> tuple[str, ...]:
+    """How lists of a place lie in records, and the lists in them: as `slots.layout` says it."""
+    return tuple(element_layout(place.element) for place in places)
 
 
 def _new_place(type: Type) -> Place | None:
@@ -113,6 +122,7 @@ class Places:
         self.arenas: list[Arena] = []
         self._leading: set[Node] = set()
         self._find_tapes(graph)
+        self._find_given(graph)
         self._all = self._roots()
         for place in self._all:
             if place.arena.number < 0:
@@ -160,6 +170,19 @@ class Places:
         while place is not None:
             yield root(place)
             place = root(place).inner
+
+    def _find_given(self, graph: Graph) -> None:
+        """Read lists where they lie that one argument brings and nobody makes or changes."""
+        brought = Counter(place for param in graph.params for place in self.reach(param))
+        for param in graph.params:
+            places = list(self.reach(param))
+            only_read = all(
+                brought[p] == 1 and not (p.makers or p.pushes or p.writes) for p in places
+            )
+            if only_read and layout(param.type) == layout_of(places):
+                for place in places:
+                    place.arena = self._new_arena()
+                    place.arena.is_given = True
 
     def _roots(self) -> list[Place]:
         found: dict[Place, None] = {}

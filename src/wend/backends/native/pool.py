@@ -20,7 +20,7 @@ CLASSES = 64 + 4 * 58 + 5
 _FREE = 48  # where the lists start in a pool
 POOL_BYTES = _FREE + 8 * CLASSES
 # Offsets: next free byte, end of the chunk, first chunk, this chunk, bytes in all chunks, used
-_CURSOR, _LIMIT, _FIRST, _CHUNK, _TOTAL, _USED = range(0, _FREE, 8)
+_CURSOR, _LIMIT, _FIRST, _CHUNK, TOTAL, _USED = range(0, _FREE, 8)
 
 NAMES = ("wend.take", "wend.free", "wend.reset")
 IMPORTS = ("malloc", "memset")
@@ -116,7 +116,7 @@ cuts:
 
 ; Go on to a chunk with so much room, the next one or a new one after this.
 define internal i1 @wend.chunk(ptr %pool, i64 %size) noinline cold {{
-{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", _TOTAL)}
+{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", TOTAL)}
   %here = load ptr, ptr %chunk.at
   %some = icmp ne ptr %here, null
   %link = select i1 %some, ptr %here, ptr %first.at
@@ -131,7 +131,7 @@ look:
   br i1 %enough, label %take, label %make
 make:
   %total = load i64, ptr %total.at
-  %at.least = call i64 @llvm.umax.i64(i64 %total, i64 65536)
+  %at.least = call i64 @llvm.umax.i64(i64 %total, i64 4096)
   %small = icmp ult i64 %at.least, {1 << 26}
   %bounded = select i1 %small, i64 %at.least, i64 {1 << 26}
   %new.size = call i64 @llvm.umax.i64(i64 %bounded, i64 %needed)
@@ -219,6 +219,19 @@ done:
   ret void
 }
 
+define internal void @wend.mark(ptr %data, i64 %bit) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %set
+set:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %marked = or i64 %count, %bit
+  store i64 %marked, ptr %at
+  br label %done
+done:
+  ret void
+}
+
 define internal void @wend.release(ptr %pool, ptr %data) alwaysinline {
   %none = icmp eq ptr %data, null
   br i1 %none, label %done, label %sub
@@ -243,6 +256,9 @@ class Pool:
 
     def __init__(self) -> None:
         process = ctypes.CDLL(None)
+        # What `release` needs, also when the interpreter shuts down
+        self._first, self._word, self._clear = _FIRST // 8, ctypes.c_int64, ctypes.memset
+        self._bytes = POOL_BYTES
         self._free = process.free
         self._free.argtypes = [ctypes.c_void_p]
         self._memory = (ctypes.c_int64 * (POOL_BYTES // 8))()
@@ -250,13 +266,13 @@ class Pool:
 
     def __len__(self) -> int:
         """How many bytes its chunks hold."""
-        return self._memory[_TOTAL // 8]
+        return self._memory[TOTAL // 8]
 
     def release(self) -> None:
         """Give all chunks back to the system."""
-        chunk = self._memory[_FIRST // 8]
+        chunk = self._memory[self._first]
         while chunk:
-            following = ctypes.c_int64.from_address(chunk).value
+            following = self._word.from_address(chunk).value
             self._free(chunk)
             chunk = following
-        ctypes.memset(self.address, 0, POOL_BYTES)
+        self._clear(self.address, 0, self._bytes)

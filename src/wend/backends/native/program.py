@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, interpreter, math, pool
+from wend.backends.native import arithmetic, canaries, interpreter, math, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import (
     emit_host,
@@ -23,6 +23,7 @@ from wend.backends.native.emit.host import (
     store,
 )
 from wend.backends.native.emit.table import EMITTERS
+from wend.backends.native.given import is_list, load_list, share, where_size
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
@@ -76,6 +77,16 @@ class Layout:
         return self.pool + SLOT_BYTES
 
     @property
+    def guards(self) -> dict[str, int]:
+        """Words between the parts that nobody is to write to, behind which each is."""
+        return {
+            "arguments and results": self.arenas - canaries.BYTES,
+            "what is known of lists": self.pool - canaries.BYTES,
+            "what Python shares": self.frame - canaries.BYTES,
+            "operands of Python's calls": self.size - canaries.BYTES,
+        }
+
+    @property
     def number(self) -> int:
         """Which of the host calls Python is to run."""
         return self.python + interpreter.NUMBER
@@ -90,13 +101,14 @@ class Program:
         params: what the arguments are.
         results: what the results are.
         layout: of the block.
-        strides: for each arena the bytes of a record.
+        strides: for each arena the bytes of a record; 0 where records are an argument's.
         constants: arrays that it refers to, as `const0`, `const1`, …
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of them that have no code of their own.
         exits: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
+        has_loops: whether it may run for long whatever it is given.
     """
 
     text: str
@@ -110,6 +122,7 @@ class Program:
     exits: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
     uses_python: bool
+    has_loops: bool
 
 
 def write(graph: Graph) -> Program:
@@ -138,15 +151,17 @@ def write(graph: Graph) -> Program:
     low.w.do(f"%pool.at = getelementptr i8, ptr %block, i64 {layout.pool}")
     low.w.do("%pool = load ptr, ptr %pool.at")
     low.arenas.enter("%arenas")
-    low.pauses.enter()
-    given = _load(low, params)
+    low.w.open_entry()
+    given = _load(low, graph.params)
     for param in graph.params:
         if is_object(param.type):
             low.memory.mark_foreign(param)
     found = low.graph(graph, given)
     offset = layout.results
-    for type, slots in zip(results, found, strict=True):
+    for k, (type, slots) in enumerate(zip(results, found, strict=True)):
         offset = store(low, "%block", offset, type, slots)
+        if is_list(type):
+            share(low, low.places.used(graph, k), slots)
     done = low.w.block
     low.w.jump("leave")
     status = low.exits.write(
@@ -161,7 +176,6 @@ def write(graph: Graph) -> Program:
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
-    low.pauses.leave()
     uses_python = bool(low.host_nodes) or low.pauses.count > 0
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
@@ -187,13 +201,14 @@ def write(graph: Graph) -> Program:
         tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
         tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
         layout,
-        tuple(arena.stride * SLOT_BYTES for arena in places.arenas),
+        tuple(0 if a.is_given else a.stride * SLOT_BYTES for a in places.arenas),
         tuple(low.constants),
         tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
         tuple(low.slow_nodes),
         low.exits.reasons,
         uses_pool,
         uses_python,
+        low.pauses.count > 0,
     )
 
 
@@ -224,16 +239,21 @@ def _check_outer(graph: Graph, what: str, value: Value) -> None:
 
 
 def _layout(graph: Graph, arenas: int) -> Layout:
-    results_at = sum(_param_size(type) for type in graph.param_types)
-    arenas_at = results_at + SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
-    pool_at = arenas_at + ARENA_BYTES * arenas
-    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES
+    results_at = sum(param_size(type) for type in graph.param_types)
+    guard = canaries.BYTES
+    results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
+    arenas_at = results_at + results + guard
+    pool_at = arenas_at + ARENA_BYTES * arenas + guard
+    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES + guard
     frame = max((frame_size(node) for node in graph.walk() if not node.regions), default=0)
-    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame)
+    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
 
 
-def _param_size(type: Type) -> int:
-    return SLOT_BYTES if is_object(type) else SLOT_BYTES * len(registers(type))
+def param_size(type: Type) -> int:
+    """How many bytes of the block an argument takes."""
+    if is_object(type):
+        return SLOT_BYTES
+    return SLOT_BYTES * len(registers(type)) + where_size(type)
 
 
 def is_object(type: Type) -> bool:
@@ -256,17 +276,19 @@ def _host_call(node: Node, places: Places, gives: bool) -> HostCall:
 _DATA, _DIMS = object.__basicsize__, object.__basicsize__ + 16
 
 
-def _load(low: Lowering, types: Sequence[Type]) -> list[Slots]:
+def _load(low: Lowering, params: Sequence[Value]) -> list[Slots]:
     given: list[Slots] = []
     offset = 0
-    for type in types:
+    for param in params:
+        type = param.type
         if is_object(type):
             assert isinstance(type, TensorType)
             given.append(_load_array(low, type, offset))
             offset += SLOT_BYTES
         else:
             slots, offset = load(low, "%block", offset, type)
-            given.append(slots)
+            given.append(load_list(low, param, slots, offset) if is_list(type) else slots)
+            offset += where_size(type)
     return given
 
 

@@ -16,10 +16,12 @@ class Shared:
     Attributes:
         text: writes the module.
         exports: the functions that others may call.
+        addresses: gives those of what it refers to, but for functions of the C library and Python.
     """
 
     text: Callable[[], str]
     exports: Sequence[str]
+    addresses: Callable[[], dict[str, int]] = dict
 
 
 # Each as small as it can be, so that a process compiles only what its modules call.

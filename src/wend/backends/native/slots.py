@@ -85,6 +85,34 @@ def width(type: Type) -> int:
     return len(registers(type))
 
 
+def layout(type: Type) -> tuple[str, ...]:
+    """How the records of a list look, and those of the lists in it: equal where they can be
+
+    read as each other's. Of a value that is no list: nothing.
+    """
+    found = []
+    inner = without_maybe(type)
+    while isinstance(inner, ListType):
+        found.append(element_layout(inner.element))
+        inner = without_maybe(inner.element)
+    return tuple(found)
+
+
+def element_layout(type: Type) -> str:
+    """What is in a record: sizes that it holds have no name."""
+    match type:
+        case TensorType(dtype=dtype, shape=None):
+            return f"{dtype.str}[...]"
+        case TensorType(dtype=dtype, dims=dims):
+            sizes = ",".join("?" if isinstance(dim, Symbol) else str(dim) for dim in dims)
+            return f"{dtype.str}[{sizes}]"
+        case MaybeType(of=inner):
+            return f"maybe {element_layout(inner)}"
+        case ListType():
+            return "list"
+    return type.__class__.__name__
+
+
 def nothing(type: Type) -> Slots:
     """Slots to stand for a value that is absent."""
     return tuple(NOTHING.get(register, "0") for register in registers(type))

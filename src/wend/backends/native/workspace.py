@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from weakref import WeakSet
 
+from wend.backends.native import canaries
 from wend.backends.native.arenas import ARENA_BYTES
 from wend.backends.native.pool import Pool
 from wend.backends.native.program import Layout
 from wend.backends.native.slots import SLOT_BYTES
+from wend.base.config import settings
 
-# Arenas and pool are kept for the next call unless they are larger together.
-KEPT_BYTES = 1 << 27
+# How many workspaces wait for calls
+MOST_IDLE = 64
 
 _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
 _free.argtypes = [ctypes.c_void_p]
 _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+_BEFORE = 16  # before the block: a pattern, and so that it starts as memory does
 _ARENA = struct.Struct("Pqq")
 assert _ARENA.size == ARENA_BYTES
+
+
+# Those that are looked at after each call
+CHECKED: WeakSet[Workspace] = WeakSet()
 
 
 class Workspace:
@@ -32,11 +41,18 @@ class Workspace:
         strides: Sequence[int],
         take: Callable[[int, int], int | None] | None,
     ) -> None:
-        self.block = ctypes.create_string_buffer(max(layout.size, 1))
+        self._memory = ctypes.create_string_buffer(_BEFORE + layout.size)
+        canaries.write(self._memory, _BEFORE - canaries.BYTES)
+        self.block = (ctypes.c_char * layout.size).from_buffer(self._memory, _BEFORE)
+        for place in layout.guards.values():
+            canaries.write(self.block, place)
         self.address = ctypes.addressof(self.block)
+        if settings().verify_memory:
+            CHECKED.add(self)
         self._layout, self._strides, self._take = layout, strides, take
-        self._free, self._form = _free, _ARENA  # also there when the interpreter shuts down
+        self._kept = 0  # the bytes that it holds while it waits
         self.objects: list[Any] = []
+        self.lease: Any = None  # what keeps it after the call, while results are read
         self.run_host: Callable[[], None] | None = None  # what native code calls
         self.pool = Pool() if take is not None else None
         if self.pool is not None:
@@ -50,27 +66,53 @@ class Workspace:
             raise MemoryError(f"no memory for {size} bytes")
         return address
 
-    def record(self, number: int, stride: int, index: int) -> int:
-        data, _, _ = self._arena(number)
-        return data + index * stride * SLOT_BYTES
+    def where(self, number: int) -> tuple[int, int]:
+        data, step, _ = self._arena(number)
+        return data, self._strides[number] or step
 
     def extend(self, number: int, stride: int, count: int) -> int:
         data, room, fill = self._arena(number)
         if fill + count > room:
             room = max(2 * room, fill + count, 64)
-            moved = _realloc(data, room * stride * SLOT_BYTES)
+            size = room * stride * SLOT_BYTES
+            moved = _realloc(data, size + canaries.BYTES)
             if moved is None:
                 raise MemoryError("no memory for the records of a loop")
+            ctypes.c_uint64.from_address(moved + size).value = canaries.WORD
             data = moved
-        self._form.pack_into(self.block, self._place(number), data, room, fill + count)
+        _ARENA.pack_into(self.block, self._place(number), data, room, fill + count)
         return fill
 
-    def trim(self) -> None:
-        """Give memory back to the system where it is much."""
-        if self.arena_bytes() > KEPT_BYTES:
+    def give_back(self, idle: list[Workspace]) -> None:
+        """Wait for the next call, unless many wait already.
+
+        All that wait keep no more memory than the setting says.
+        """
+        if len(idle) >= MOST_IDLE:
+            return
+        self._kept = self.bytes()
+        if sum([space._kept for space in idle]) + self._kept > settings().tape_keep:
             self.release()
-        if self.pool is not None and len(self.pool) > KEPT_BYTES:
-            self.pool.release()
+            self._kept = 0
+        idle.append(self)
+
+    def bytes(self) -> int:
+        """How much memory arenas and pool hold."""
+        return self.arena_bytes() + (0 if self.pool is None else len(self.pool))
+
+    def faults(self) -> Iterator[str]:
+        """What of its patterns has been written over, in words."""
+        if not canaries.is_there(self._memory, _BEFORE - canaries.BYTES):
+            yield "the memory before arguments and results"
+        for what, place in self._layout.guards.items():
+            if not canaries.is_there(self.block, place):
+                yield f"the memory behind {what}"
+        for number, stride in enumerate(self._strides):
+            data, room, _ = self._arena(number)
+            if data and stride:
+                end = ctypes.c_uint64.from_address(data + room * stride)
+                if end.value != canaries.WORD:
+                    yield f"the memory behind {room} records of {stride} bytes of lists"
 
     def arena_bytes(self) -> int:
         """How much memory the arenas hold."""
@@ -78,20 +120,23 @@ class Workspace:
         return sum(self._arena(number)[1] * stride for number, stride in arenas)
 
     def release(self) -> None:
-        """Give all arenas back to the system."""
-        for number in range(len(self._strides)):
+        """Give all arenas, and what the pool holds, back to the system."""
+        for number, stride in enumerate(self._strides):
+            if not stride:
+                continue  # an argument's
             data = self._arena(number)[0]
-            self._form.pack_into(self.block, self._place(number), 0, 0, 0)
-            self._free(data)
-
-    def __del__(self) -> None:
-        self.release()
+            _ARENA.pack_into(self.block, self._place(number), 0, 0, 0)
+            _free(data)
         if self.pool is not None:
             self.pool.release()
 
+    def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _is_over():
+            self.release()
+
     def _place(self, number: int) -> int:
-        return self._layout.arenas + self._form.size * number
+        return self._layout.arenas + _ARENA.size * number
 
     def _arena(self, number: int) -> tuple[int, int, int]:
-        data, room, fill = self._form.unpack_from(self.block, self._place(number))
+        data, room, fill = _ARENA.unpack_from(self.block, self._place(number))
         return data, room, fill

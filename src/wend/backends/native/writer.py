@@ -17,12 +17,28 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     block: str = "entry"
     count: int = 0
+    _entry: int = 0
 
     def define(self, instruction: str) -> str:
         """Append an instruction and return the name of its result."""
         self.count += 1
         self.lines.append(f"  %v{self.count} = {instruction}")
         return f"%v{self.count}"
+
+    def open_entry(self) -> None:
+        """Let `allocate` and `at_entry` write here, in the function's first block."""
+        self._entry = len(self.lines)
+        self.lines.append("")
+
+    def allocate(self, type: str) -> str:
+        """Room on the stack, for as long as the function runs; return its address."""
+        self.count += 1
+        self.at_entry(f"%v{self.count} = alloca {type}")
+        return f"%v{self.count}"
+
+    def at_entry(self, instruction: str) -> None:
+        """Add an instruction to the first block."""
+        self.lines[self._entry] += f"\n  {instruction}"
 
     def do(self, instruction: str) -> None:
         """Append an instruction without a result."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.direct import Direct, Form
 from wend.backends.numpy.program import Program, write
 from wend.backends.protocol import Backend, Executable
 from wend.base.dump import dump_of
@@ -30,6 +31,10 @@ class NumpyExecutable:
     def kept_memory(self) -> Mapping[str, int]:
         """None: Python frees what it has used."""
         return {}
+
+    def direct(self, form: Form) -> Direct | None:
+        """Nothing: all of it is Python."""
+        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

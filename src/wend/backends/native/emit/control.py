@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from wend.backends.native.emit.ahead import emit_ahead, find_ahead
+from wend.backends.native.emit.trips import reserve
 from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Arena, Place
@@ -36,6 +38,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
     types = [param.type for param in parts.before_carry]
     rest = operands[count:]
+    reserve(low, parts, _tape_arenas(low, node, parts), starts)
     head, body, done = (w.new_label(hint) for hint in ("before", "after", "done"))
     outside = w.block
     w.jump(head)
@@ -52,6 +55,10 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
         carry.append(tuple(name for name, _ in phis))
         closers.append((k, [close for _, close in phis]))
 
+    plan = find_ahead(parts)
+    left, close_left = w.open_phi("i64", "0", outside) if plan else ("0", None)
+    rest_left = "0"
+
     given = low.fit_all(node, rest, parts.invariants, parts.before_invariants)
     held = [True] * count + [False] * len(rest)
     (goes_on,), *forwarded = _region(low, parts.before, [*carry, *given], held)
@@ -61,6 +68,9 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     handed = low.fit_all(node, forwarded, parts.forwarded, parts.after_forwarded)
     given = low.fit_all(node, rest, parts.invariants, parts.after_invariants)
     held = [True] * len(handed) + [False] * len(rest)
+    if plan:
+        low.values.update(zip(parts.after.params, [*handed, *given], strict=True))
+        rest_left = emit_ahead(low, plan, left)
     found = _region(low, parts.after, [*handed, *given], held)
     low.exits.node = node
     following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
@@ -69,6 +79,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     for k, fill_in in closers:
         for close, slot in zip(fill_in, following[k], strict=True):
             close(slot)
+    if close_left:
+        close_left(rest_left)
     w.jump(head)
     w.start(done)
     _settle_tapes(low, node, parts, forwarded)
@@ -90,6 +102,11 @@ def _tape(low: Lowering, node: Node, parts: WhileParts, carry: int) -> Place | N
         return None
     place = low.places.of(parts.before_carry[carry])
     return place if place.tape is node else None
+
+
+def _tape_arenas(low: Lowering, node: Node, parts: WhileParts) -> list[Arena]:
+    places = (_tape(low, node, parts, k) for k in range(len(parts.carry)))
+    return list(dict.fromkeys(place.arena for place in places if place is not None))
 
 
 def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Sequence[Slots]) -> None:

@@ -116,15 +116,22 @@ def wave(name: str) -> Element:
             return alone.write(low, node, kind, x)
         pair = low.waves[operand]
         if pair is None:
-            low.calls.math.add("sincos")
-            both = low.w.define(f"call {{ double, double }} @wend.sincos(double {x})")
-            sine, cosine = (
-                low.w.define(f"extractvalue {{ double, double }} {both}, {k}") for k in (0, 1)
-            )
-            pair = low.waves[operand] = (sine, cosine)
+            pair = low.waves[operand] = both_waves(low, kind, x)
         return pair[index]
 
     return Element(write, "f")
+
+
+def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
+    """Sine and cosine of f64, of any lanes."""
+    name = "sincos" if kind.lanes == 1 else f"sincos.v{kind.lanes}"
+    low.calls.math.add(name)
+    pair = f"{{ {kind.text}, {kind.text} }}"
+    both = low.w.define(f"call {pair} @wend.{name}({kind.text} {x})")
+    return (
+        low.w.define(f"extractvalue {pair} {both}, 0"),
+        low.w.define(f"extractvalue {pair} {both}, 1"),
+    )
 
 
 def _absolute(low: Lowering, node: Node, kind: Kind, x: str) -> str:

@@ -66,13 +66,13 @@ class Plan:
             found = list_of(node)
             return found is not None and self._lists.are_apart(found)
         values = (*node.operands[rule.reads :], *node.results)
-        if not all(self._is_known(value) for value in values):
+        if not all(self._fits_registers(value) for value in values):
             return False
         if not any(is_small(v.type, self._most) for v in (*node.operands, *node.results)):
             return False
         return rule.fits(node)
 
-    def _is_known(self, value: Value) -> bool:
+    def _fits_registers(self, value: Value) -> bool:
         """Whether it is small, or a scalar."""
         type = value.type
         return is_small(type, self._most) or (isinstance(type, TensorType) and type.shape == ())

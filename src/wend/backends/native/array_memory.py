@@ -1,0 +1,59 @@
+"""What native code asks of NumPy: arrays, and memory for them that starts at multiples of 64.
+
+NumPy frees what an array owns by the handler that the array names (NEP 49). Ours differs from
+NumPy's own in that large arrays are aligned, so that others can share them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
+_NAME = b"mem_handler"  # what NumPy calls such a capsule
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_capsule_pointer.restype = ctypes.c_void_p
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_new_capsule.restype = ctypes.py_object
+
+
+def numpy_functions(places: Mapping[str, int]) -> dict[str, int]:
+    """Addresses of functions of NumPy's C interface, by where they are in its table."""
+    table: Any = _multiarray_umath
+    start = _capsule_pointer(table._ARRAY_API, None)
+    return {
+        name: ctypes.c_void_p.from_address(start + 8 * place).value or 0
+        for name, place in places.items()
+    }
+
+
+class _Handler(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("context", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")),
+    )
+
+
+class Handler:
+    """Memory of arrays, by functions of native code; kept for good, as arrays may be.
+
+    Attributes:
+        capsule: it, as arrays refer to it.
+    """
+
+    def __init__(self, functions: Mapping[str, int]) -> None:
+        self._record = _Handler(
+            name=b"wend",
+            version=1,
+            malloc=functions["wend.malloc"],
+            calloc=functions["wend.calloc"],
+            realloc=functions["wend.realloc"],
+            free=functions["wend.give_back"],
+        )
+        self.capsule: Any = _new_capsule(ctypes.addressof(self._record), _NAME, None)

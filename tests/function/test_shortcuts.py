@@ -1,0 +1,237 @@
+"""Calls that go straight into compiled code give what calls by way of Python give."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from wend.base import trees
+from wend.base.errors import StaleTraceWarning
+
+SHIFT = 1.0
+
+
+def native(fun: Any, **options: Any) -> Any:
+    return wend.function(fun, backend="native", **options)
+
+
+def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls, from now on, that come by way of Python."""
+    runs: list[Any] = []
+    kind = type(native(lambda x: x).get_concrete_function(1.0))
+    run = kind.run
+
+    def counted(self: Any, *args: Any) -> Any:
+        runs.append(self)
+        return run(self, *args)
+
+    monkeypatch.setattr(kind, "run", counted)
+    return runs
+
+
+ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((np.ones(3), np.ones(3)), {}),
+    ((np.ones(3), 2.0), {}),
+    ((2, np.float32(3)), {}),
+    ((2.0,), {"y": np.ones(2)}),
+    ((), {"y": 3, "x": 2.0}),
+    (({"b": 1.0, "a": np.ones(2)}, [2.0, (3.0, None)]), {}),
+    (({"b": 1.0, "a": np.ones(2)},), {"y": {"c": 1.0}}),
+]
+
+
+@pytest.mark.parametrize(("args", "kwargs"), ARGUMENTS)
+@pytest.mark.parametrize("form", ["one", "pair", "tree"])
+def test_arguments_and_results_of_every_structure(
+    args: Any, kwargs: Any, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fun(x: Any, y: Any) -> Any:
+        leaves, _ = trees.flatten((x, y))
+        total = sum((wnp.sum(leaf) for leaf in leaves), 0.0)
+        kinds = {"one": total, "pair": (total, x), "tree": {"z": total, "a": [y, None]}}
+        return kinds[form]
+
+    fast, slow = native(fun), wend.function(fun, backend="numpy")
+    wanted = slow(*args, **kwargs)
+    runs = count_runs(monkeypatch)
+    for _ in range(100):  # of those that read something at each of the first one looks
+        found = fast(*args, **kwargs)
+        assert repr(found) == repr(wanted)
+        mine, theirs = trees.flatten(found)[0], trees.flatten(wanted)[0]
+        assert [type(x) for x in mine] == [type(x) for x in theirs]
+    assert len(runs) < 60
+
+
+def test_each_kind_of_number_has_its_trace() -> None:
+    fun, slow = native(lambda x: x + x), wend.function(lambda x: x + x, backend="numpy")
+    given = [1.5, 2, np.float64(1.5), np.asarray(1.5), np.int64(2), np.float32(2), np.ones(2)]
+    for x in [x for x in given for _ in range(5)] + given * 10:
+        assert repr(fun(x)) == repr(slow(x))
+    assert fun.trace_count == 6
+    assert fun(True).dtype == np.int64
+    with pytest.raises(OverflowError):
+        fun(2**63)
+
+
+def test_traced_and_recorded_arguments() -> None:
+    fun = native(lambda x: x * x)
+    outer = native(lambda x: fun(x) + fun(2.0))
+    for _ in range(5):
+        assert fun(2.0) == 4.0
+        assert outer(3.0) == 13.0
+        assert wend.grad(fun)(3.0) == 6.0
+        with wend.GradientTape() as tape:
+            x = tape.watch(np.float64(3.0))
+            y = fun(x)
+            assert float(wend.stop_gradient(y)) == 9.0
+        assert tape.gradient(y, x) == 6.0
+
+
+def test_most_calls_are_of_machine_code_itself() -> None:
+    fun = native(lambda x: x * x)
+    assert [fun(2.0) for _ in range(5)] == [4.0] * 5
+    assert type(fun.__call__) is type(len)
+    assert fun(x=3.0) == 9.0
+    assert fun(np.ones(2)).tolist() == [1.0, 1.0]
+    assert callable(fun)
+    assert list(inspect.signature(fun).parameters) == ["x"]
+    with pytest.raises(TypeError, match="too many positional"):
+        fun(1.0, 2.0)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        fun(1.0, y=2.0)
+    assert pickle.loads(pickle.dumps(power))(2.0) == 4.0
+
+
+@wend.function
+def power(x: Any) -> Any:
+    return x * x
+
+
+@pytest.mark.parametrize("calls", [0, 5])
+def test_what_calls_a_function_does_not_keep_it(calls: int) -> None:
+    fun = native(lambda x: x * x)
+    for _ in range(calls):
+        fun(2.0)
+    call = fun.__call__
+    assert call(3.0) == 9.0
+    del fun
+    with pytest.raises(ReferenceError, match="keep it"):
+        call("an argument that no trace serves")
+
+
+def test_settings_that_change() -> None:
+    runs: list[Any] = []
+
+    @wend.function
+    def fun(x: Any) -> Any:
+        runs.append(x)
+        return x + 1.0
+
+    for _ in range(3):
+        for backend in ("native", "numpy"):
+            with wend.config(backend=backend):
+                for _ in range(10):
+                    assert fun(1.0) == 2.0
+        with wend.config(backend="native"):
+            assert fun(1.0) == 2.0
+            with wend.config(eager=True):
+                before = len(runs)
+                assert fun(1.0) == 2.0
+                assert len(runs) == before + 1
+    assert fun.trace_count == 1
+
+
+def test_a_global_that_changes_is_told_of_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    fun = native(lambda x: x + SHIFT)
+    for _ in range(500):
+        assert fun(1.0) == 2.0
+    monkeypatch.setitem(globals(), "SHIFT", 5.0)
+    with pytest.warns(StaleTraceWarning, match="SHIFT"):
+        assert [fun(1.0) for _ in range(100)] == [2.0] * 100
+    with wend.config(watch_globals=True):
+        assert [fun(1.0) for _ in range(30)] == [6.0] * 30
+    assert [fun(1.0) for _ in range(30)] == [6.0] * 30
+
+
+def test_variables_captured_arrays_and_generators() -> None:
+    array, variable = np.arange(3.0), wend.Variable(np.ones(3))
+    fun = native(lambda x: x * array + variable)
+    for k in range(10):
+        variable.assign(np.full(3, float(k)))
+        array[0] = k
+        np.testing.assert_array_equal(fun(2.0), 2.0 * array + k)
+    counter = wend.Variable(0)
+
+    @native
+    def count(x: Any) -> Any:
+        counter.assign_add(1)
+        return x + counter
+
+    assert [count(0) for _ in range(10)] == [*range(1, 11)]
+
+
+def test_arguments_that_are_changed_in_place() -> None:
+    @native
+    def fill(x: Any, value: Any) -> None:
+        x[:] = value
+
+    x = np.zeros(3)
+    for k in range(10):
+        fill(x, float(k))
+        assert x.tolist() == [k] * 3
+
+
+def test_methods() -> None:
+    class Scale:
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+        @wend.function
+        def __call__(self, x: Any, *, y: Any = 1.0) -> Any:
+            return x * self.factor + y
+
+    with wend.config(backend="native"):
+        one, two = Scale(2.0), Scale(3.0)
+        for _ in range(20):
+            assert (one(5.0), two(5.0)) == (11.0, 16.0)
+            assert (one(5.0, y=2.0), two(5.0, y=np.float64(3.0))) == (12.0, 18.0)
+
+
+def test_a_trace_for_many_sizes() -> None:
+    fun = native(lambda x: x.sum() if x.shape[0] != 1 else x[0] - 1.0)
+    for _ in range(10):
+        for size in (3, 4, 5, 1, 0):
+            assert fun(np.ones(size)) == (0.0 if size == 1 else size)
+    assert fun.trace_count == 4
+
+
+def test_derivatives_are_functions_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with wend.config(backend="native"):
+        both = wend.value_and_grad(lambda p: wnp.sum(p["w"] * p["w"]) + p["b"])
+        p = {"w": np.ones(3), "b": 1.0}
+        wanted = repr(both(p))
+        runs = count_runs(monkeypatch)
+        assert {repr(both(p)) for _ in range(40)} == {wanted}
+    assert len(runs) < 15
+
+
+def test_static_arguments_and_defaults() -> None:
+    fun = native(lambda x, unit, scale=2.0: x * {"m": 1.0, "km": 1e3}[unit] * scale)
+    for _ in range(10):
+        assert (fun(1.0, "m"), fun(1.0, "km"), fun(1.0, unit="m")) == (2.0, 2000.0, 2.0)
+        assert fun(1.0, "m", 3.0) == fun(scale=3.0, unit="m", x=1.0) == 3.0
+
+
+def test_an_input_signature() -> None:
+    fun = native(lambda x, y: x + y, input_signature=[wend.TensorSpec([None]), wend.TensorSpec([])])
+    for n in (1, 0, 5):
+        for _ in range(8):
+            assert fun(np.ones(n), np.float64(2.0)).tolist() == [3.0] * n
+            assert fun(np.ones(n), 2).tolist() == [3.0] * n
+    assert fun.trace_count == 1
