@@ -25,7 +25,18 @@ def same(q):
 def f(a, b, n, x):
 """
 
-MADE = ["np.zeros(3)", "np.arange(3.0)", "np.ones((2, 3))[0]", "a * 2", "a", "b", "a.copy()"]
+MADE = [
+    "TABLE * 2",
+    "np.full(3, 2.0)[:]",
+    "np.zeros(3)",
+    "np.arange(3.0)",
+    "np.ones((2, 3))[0]",
+    "a * 2",
+    "a",
+    "b",
+    "a.copy()",
+]
+MATRICES = ["np.zeros((2, 3))", "np.stack([a, b])", "np.arange(6.0).reshape(2, 3)"]
 CHANGES = [
     "{p}[0] = x",
     "{p}[1] = 5.0",
@@ -41,6 +52,24 @@ CHANGES = [
     "l = [{q}, {p}]; l[1][0] -= 1.0",
     "np.add({p}, {q}, out={p})",
     "{p}[0], {p}[1] = {p}[1], {p}[0]",
+    "{p}.sort()",
+    "{p}.fill(2.5)",
+    "np.add.at({p}, [0, 0], {q}[1])",
+    "{p}[n % 3] += 2.0",
+    "{p}[::-1][0] = x",
+    "m[0] = {p}",
+    "m[0] += {q}; m[0][1] = x",
+    "m[n % 2] *= 2.0",
+    "m[:, 1] = {p}[:2]",
+    "m += {p}",
+    "for row in m: row[0] = x",
+    "for row in m: row += {p}",
+    "m[0], m[1] = m[1], m[0]",
+    "d['k'][0] = 7.0",
+    "d['k'] *= 2.0",
+    "add()",
+    "(lambda v: v.fill(x))({p})",
+    "[v.put([2], x) for v in ({p}, {q})]",
 ]
 BINDINGS = [
     "{p} = {q}",
@@ -62,6 +91,27 @@ BINDINGS = [
     "s = s + {p}.sum() + w[1]",
     "s = s + {p}[0] + k[0][1] + h.v[0]",
     "w[0] = 4.0",
+    "{p} = m[0]",
+    "{p} = m[n % 2]",
+    "{p} = m.T[:, 0]",
+    "{p} = m.sum(axis=0)",
+    "{p} = TABLE + 1.0",
+    "{p} = TABLE * 2; {p}[0] = 5.0; np.multiply({p}, {q}, out={p})",
+    "m = np.stack([{p}, {q}])",
+    "m = np.zeros((2, 3))",
+    "w = m[1][1:]",
+    "w = {p}[::-1][1:]",
+    "d['k'] = {p}",
+    "d = {{'k': {p}}}",
+    "{p} = d['k']",
+    "{p} = np.where(x > 1, {p}, {q})",
+    "{p} = np.asarray({p})",
+    "k = list(k)",
+    "k.reverse()",
+    "{p}, *_ = k",
+    "h2 = h; h2.v = {p}",
+    "s = s + m[1][0] + d['k'][1]",
+    "s += float({p}[2] > 1)",
 ]
 
 
@@ -78,9 +128,14 @@ def alias_programs(draw: Any, depth: int = 2) -> str:
         f"    k = [{draw(st.sampled_from(NAMES))}, {draw(st.sampled_from(NAMES))}]",
         "    s = 0.0",
         "    out = []",
+        f"    m = {draw(st.sampled_from(MATRICES))}",
+        f"    d = {{'k': {draw(st.sampled_from(NAMES))}}}",
+        "    def add():",
+        f"        {draw(st.sampled_from(NAMES))}[1] += 1.0",
+        f"        d['k'][2] = {draw(st.sampled_from(NAMES))}[0]",
     ]
     lines += _block(draw, depth, 1)
-    lines.append("    return s, a, b, c, w, h.v, k, a + b, len(out)")
+    lines.append("    return s, a, b, c, w, h.v, k, a + b, len(out), m, d['k']")
     return HEAD + "\n".join(lines) + "\n"
 
 
@@ -118,10 +173,13 @@ class Holder:
     """Something with an attribute."""
 
 
+TABLE = np.array([0.5, 2.0, 1.0])
+
+
 def compiled(text: str) -> Any:
     """The function of a program, with a file that capture can read."""
     file = f"<alias program {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"np": np, "Holder": Holder}
+    names: dict[str, Any] = {"np": np, "Holder": Holder, "TABLE": TABLE}
     exec(compile(text, file, "exec"), names)
     return names["f"]

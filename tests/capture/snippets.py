@@ -694,6 +694,27 @@ def for_list_break(x):
     return x
 
 
+@on(*INTS)
+def for_list_else_binds_what_the_body_has_bound(n):
+    b, c = 7, 0
+    for k in (0, 3):
+        b = n + k
+        if b > 2:
+            break
+    else:
+        b = -n
+    while c < n:
+        c = c + 2
+        for b in [1, c]:
+            if b > 3:
+                continue
+            if c > 2:
+                break
+        else:
+            b = 0
+    return b, c
+
+
 @on(*FLOATS)
 def for_list_else(x):
     for k in [1.0, 2.0, 3.0]:

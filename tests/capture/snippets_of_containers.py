@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from types import SimpleNamespace
 
@@ -11,6 +12,18 @@ OTHER = "which only the run tells: in Python both would change"
 NO_KEYS = "To fix it: give it the same keys on both paths"
 
 _TABLE = [1.0, 2.0]
+
+
+# ---------------------------------------------------------------- changed by calls
+@on(*FLOATS)
+def lists_changed_by_calls_before_the_loop_is_traced(x):
+    """Python runs the first trip, and it is taken back: what it holds is traced after it."""
+    turned, pushed, s = [1.0, 2.0], [4, 6, 5], 0.0
+    for i in range(3):
+        turned.reverse()
+        heapq.heapreplace(pushed, 9 - i)
+        s = s + x * turned[0] + pushed[0]
+    return s, turned, pushed
 
 
 # ---------------------------------------------------------------- a choice between two

@@ -136,7 +136,63 @@ def of_an_operator(v, w, x):
 TABLE = np.ones(3)
 
 
+def made_on_one_path(v, w, x):
+    a, known = v, np.zeros(3)
+    if x > 1:
+        a = known + 1.0
+        np.add(a, a, out=a)
+    return a
+
+
+def made_on_one_path_of_an_array_of_outside(v, w, x):
+    a, b = v * 1, v * 2
+    if x > 1:
+        a = TABLE * 2
+        np.add(a, a, out=a)
+    for _ in range(2):
+        b = TABLE * 3
+        np.add(b, 1.0, out=b)
+        w[0] += b[1]
+    return a, b
+
+
+def changed_before_it_is_traced(v, w, x):
+    """The loop starts again when it has come to hold traced values."""
+    a = np.arange(3.0)
+    b = a
+    for _ in range(2):
+        b[:] = a * 2
+        a[2] = x
+    return a, b
+
+
+def changed_by_calls_before_it_is_traced(v, w, x):
+    a, b, c = np.arange(3.0), np.ones(3), np.arange(3.0)[::-1]
+    for _ in range(2):
+        np.add(a, a, out=a)
+        np.multiply(b, a, out=b)
+        w[0] = w[0] + c[0]
+        c.sort()
+        unseen(b)
+    return a, b, c
+
+
+@wend.do_not_capture
+def unseen(a):
+    a += 1.0
+
+
 # Traced ones
+def a_view_changed_on_one_path(v, w, x):
+    a = v * 1
+    part, inner = a[:2], a[:2][1:]
+    if x > 1:
+        part[0] = 4.0
+    else:
+        a[0], a[1] = a[1], a[0]
+    return part, a, inner
+
+
 def swapped_buffers(v, w, x):
     u, t, i = v * 1, np.zeros(3), 0
     while i < x:
@@ -199,6 +255,14 @@ def parts(v, w, x):
     return part.sum(), part
 
 
+def arrays_in_a_list_that_is_turned(v, w, x):
+    rows, s = [v, w], 0.0
+    for _ in range(3):
+        rows.reverse()
+        s = s + x
+    return rows, v * s
+
+
 def copies_in_a_list(v, w, x):
     out, i = [v.copy()], 0
     while i < x:
@@ -210,10 +274,13 @@ def copies_in_a_list(v, w, x):
 
 EQUAL = [
     *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
-    *(in_a_tuple, bound_again_to_itself),
+    *(in_a_tuple, bound_again_to_itself, made_on_one_path, changed_before_it_is_traced),
+    changed_by_calls_before_it_is_traced,
+    *(made_on_one_path_of_an_array_of_outside, a_view_changed_on_one_path),
     *(filled_by_a_helper, in_an_object, by_methods_and_functions, read_before_it_changes, nested),
     *(of_an_operator, swapped_buffers, swapped_on_one_path, made_anew_on_one_path),
     *(one_array_on_every_path, rows_swapped, parts, copies_in_a_list),
+    arrays_in_a_list_that_is_turned,
 ]
 
 
@@ -304,6 +371,14 @@ def changed_after_a_choice(v, w, x):
     return y * 1
 
 
+def a_part_changed_after_a_choice(v, w, x):
+    a, b = v * 1, v * 2
+    y = a if x > 1 else b
+    part = y[:2]
+    a[0] = 5.0
+    return part * 1
+
+
 def one_of_two_names(v, w, x):
     c = v * 1
     if x > 1:
@@ -354,6 +429,35 @@ def an_array_of_outside(v, w, x):
     table = TABLE
     table[0] = x
     return table
+
+
+def an_array_of_outside_after_it_was_used(v, w, x):
+    table = TABLE * 2
+    part = table[1:]
+    y = v * table
+    part[0] = 5.0
+    return y
+
+
+def put_into_an_array_of_outside_after_it_was_used(v, w, x):
+    table = TABLE * 2
+    y = v * table[1:][:1]
+    np.add(table, 1.0, out=table)
+    return y * table
+
+
+def filled_on_one_path_after_it_was_used(v, w, x):
+    if x > 1:
+        table = TABLE * 2
+        v = v * table
+        table.fill(9.0)
+    return v
+
+
+def an_array_of_outside_in_an_object(v, w, x):
+    held = types.SimpleNamespace(table=TABLE)
+    held.table[0] = x
+    return held.table
 
 
 def an_array_of_outside_on_one_path(v, w, x):
@@ -416,12 +520,17 @@ REFUSED = {
     rebound_on_one_path: "may be <traced f64[3], argument v>",
     buffers_of_the_caller: "may be another array, depending on the trip",
     changed_after_a_choice: "may be, or hold, an array that was changed",
+    a_part_changed_after_a_choice: "may be, or hold, an array that was changed",
     one_of_two_names: "may be <traced f64[3], if at",
     another_name_in_the_loop: "may be an array that changes there",
     appended_and_changed: "holds an array that changes in the loop",
     changed_after_appending: "may be, or hold, an array that was changed",
     an_item_changed: "is a view",
     an_array_of_outside: "was made outside the function",
+    an_array_of_outside_after_it_was_used: "f64[3], is used at test_aliases.py",
+    put_into_an_array_of_outside_after_it_was_used: "and then changed in place",
+    filled_on_one_path_after_it_was_used: "and then changed in place",
+    an_array_of_outside_in_an_object: "a traced number is put at test_aliases.py",
     an_array_of_outside_on_one_path: "was made outside the function",
 }
 

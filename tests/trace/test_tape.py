@@ -533,6 +533,35 @@ def test_recorded_arrays_are_boxes():
     np.testing.assert_array_equal(tape.gradient(z, x), [3, 9, 20])
 
 
+@pytest.mark.parametrize("run", [lambda f: f, wend.function], ids=["eager", "traced"])
+def test_a_part_of_a_recorded_array_changes_with_it(run):
+    def f(x):
+        with wend.GradientTape(persistent=True) as tape:
+            x = tape.watch(x)
+            y = x * 2.0
+            part, row = y[:2], y[2:]
+            y[0] = 50.0
+            row[0] = x[1] * 3.0
+            copied, total = part.copy(), part.sum()
+        targets = part, row, copied, total
+        return part * 1.0, copied * 1.0, [tape.gradient(target, x) for target in targets]
+
+    part, copied, found = run(f)(np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(part, [50, 4])
+    np.testing.assert_array_equal(copied, [50, 4])
+    np.testing.assert_array_equal(found, [[0, 2, 0], [0, 3, 0], [0, 2, 0], [0, 2, 0]])
+
+
+def test_python_sees_a_part_as_it_is():
+    with wend.GradientTape() as tape:
+        y = tape.watch(np.array([1.0, 2.0])) * 2.0
+        part = y[:1]
+        y[0] = 50.0
+        assert part > 40.0
+        assert repr(part).endswith("[50.]>")
+    assert part.concrete == 50.0
+
+
 def test_results_are_the_callers():
     with wend.GradientTape() as tape:
         x = tape.watch(np.ones(3))

@@ -47,7 +47,7 @@ def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
     if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
     depends = any_staged(met) or any(map(indexing.is_staged_key, met))
-    if not (depends or recording.is_region or recording.has_read(array)):
+    if not (depends or recording.is_region):
         return array
     if array.base is not None or sys.getrefcount(array) > _SOLE:
         raise made_elsewhere(array)

@@ -44,6 +44,7 @@ from wend.capture.operators import (
     text,
 )
 from wend.capture.places import (
+    is_logged,
     read,
     touch_arrays_changed_by,
     touch_attribute,
@@ -207,8 +208,8 @@ def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     found = _called(fun)
     makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
-    if passing.region() is not None and not _is_converted(found):
-        found = functools.partial(_in_region, found, fun)
+    if (is_logged() or passing.region() is not None) and not _is_converted(found):
+        found = functools.partial(_watched, found, fun)
     return functools.partial(_made_by, found) if makes_arrays else found
 
 
@@ -264,8 +265,8 @@ def _is_converted(fun: Any) -> bool:
     return isinstance(code, types.CodeType) and is_captured(code)
 
 
-def _in_region(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
-    """A call of what is not captured, in a loop or branch that is being recorded.
+def _watched(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what is not captured, in a loop or branch: being recorded, or perhaps yet to be.
 
     It tells what it changes, as far as that can be seen.
     """

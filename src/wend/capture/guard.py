@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
-from wend.base.errors import ConcreteValueError, WendError, explain
-from wend.base.source import at, is_own, user_source
+from wend.base.errors import ConcreteValueError, TypeMismatchError, WendError, explain
+from wend.base.source import at, is_own, raised_at, user_source
 from wend.capture import choices, plain, unbound
 from wend.trace.recording import current
 
@@ -43,10 +43,25 @@ def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
             if reason is None:
                 raise
             raise reason.with_traceback(error.__traceback__) from None
+        except ValueError as error:
+            if not isinstance(error.__cause__, ConcreteValueError):
+                raise
+            raise _put_by_numpy(error).with_traceback(error.__traceback__) from None
         except RecursionError as error:
             raise _without_end(error) from None
 
     return run
+
+
+def _put_by_numpy(error: ValueError) -> TypeMismatchError:
+    """The error where NumPy asks a traced value for its number, to put it into an array."""
+    return TypeMismatchError(
+        explain(
+            f"a traced number is put{at(raised_at(error))} into an array that Python knows, and "
+            "that is held elsewhere, or was made outside the function.",
+            cure="pass it as an argument, or change a copy: x = x.copy() before.",
+        )
+    )
 
 
 def _without_end(error: RecursionError) -> RecursionError:

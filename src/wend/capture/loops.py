@@ -59,7 +59,8 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
         trips += 1
         if attempt.is_needed_now() and attempt.succeeds_from_start(test, body, always=True):
             return
-        found = test()
+        with logged(attempt.log):
+            found = test()
 
 
 def truth_error(found: Any) -> Exception:

@@ -216,6 +216,18 @@ def live_before(stmts: Sequence[ast.stmt], after: set[str]) -> set[str]:
     return live
 
 
+def live_at_end(body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], after: set[str]) -> set[str]:
+    """The names that are live where a loop ends, its `else` not yet run."""
+    live = live_before(orelse, after)
+    return live | after if may_leave_early(body) else live  # a `break` passes by the `else`
+
+
+def may_leave_early(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's body has exits, and the loop flags that tell of them."""
+    leaves_early = contains(body, (ast.Break, ast.Continue), in_loops=False)
+    return leaves_early or contains(body, (ast.Return,))
+
+
 def live_after(stmts: Sequence[ast.stmt], after: set[str]) -> list[set[str]]:
     """The names whose values may be read after each of these statements."""
     found = []
@@ -245,12 +257,12 @@ def _live_before_one(stmt: ast.stmt, after: set[str]) -> set[str]:
         case ast.If(test=test, body=body, orelse=orelse):
             return read([test]) | live_before(body, after) | live_before(orelse, after)
         case ast.While(test=test, body=body, orelse=orelse):
-            end = live_before(orelse, after)
+            end = live_at_end(body, orelse, after)
             head = end | read([test])
             return head | live_before(body, head | live_before(body, head))
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             bound = {n.id for n in walk(target) if isinstance(n, ast.Name)}
-            end = live_before(orelse, after)
+            end = live_at_end(body, orelse, after)
             once = live_before(body, end) - bound
             return read([iterable, target]) | end | once | (live_before(body, end | once) - bound)
         case ast.FunctionDef(name=name):

@@ -36,7 +36,7 @@ from wend.capture.containers import (
     parts,
 )
 from wend.eager.dispatch import Staged
-from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray
+from wend.trace.known_array import CHANGE_THE_FIRST, CHANGING_METHODS, KnownArray, told
 
 _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 
@@ -123,7 +123,10 @@ class Elements(Place):
         return np.array(np.ndarray.view(self.array, np.ndarray))
 
     def write(self, value: Any) -> None:
-        np.ndarray.view(self.array, np.ndarray)[...] = value
+        if isinstance(self.array, KnownArray):
+            self.array.put_back(value)
+        else:
+            np.ndarray.view(self.array, np.ndarray)[...] = value
 
     def belongs_to_the_trace(self) -> bool:
         # One of outside a region does not change there: it becomes traced.
@@ -185,11 +188,21 @@ _logs: ContextVar[tuple[Log, ...]] = ContextVar("wend_changes", default=())
 def logged(log: Log | None = None) -> Iterator[Log]:
     """Note what captured code changes in this block."""
     log = {} if log is None else log
-    token = _logs.set((*_logs.get(), log))
+    token, known = _logs.set((*_logs.get(), log)), told.set(_touch_known)
     try:
         yield log
     finally:
+        told.reset(known)
         _logs.reset(token)
+
+
+def _touch_known(array: KnownArray) -> None:
+    touch(Elements("an array", array))
+
+
+def is_logged() -> bool:
+    """Whether somebody wants to know what captured code changes."""
+    return bool(_logs.get())
 
 
 def touch(place: Place) -> None:
@@ -246,8 +259,8 @@ def touch_arrays(value: Any, label: str) -> None:
     if _logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
-            if isinstance(array, Staged) or not isinstance(array, np.ndarray):
-                continue
+            if isinstance(array, (Staged, KnownArray)) or not isinstance(array, np.ndarray):
+                continue  # a known one tells it by itself
             if array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base

@@ -223,6 +223,7 @@ class Discovery:
     def __init__(self, state: State) -> None:
         self.state = state
         self.seen: dict[Hashable, Place] = {}  # holds the objects, so that their ids stay theirs
+        self.arrays: dict[Hashable, tuple[Place, Any]] = {}  # with what they held before `undone`
         self.may_trace_again = True
 
     def undone(self, log: Log) -> list[Place]:
@@ -235,6 +236,8 @@ class Discovery:
             place.write(old)
             if not is_same(old, new):
                 found.append(place)
+                if isinstance(place, Elements):
+                    self.arrays[place.key] = place, new
         return found
 
     def found_more(self, places: Sequence[Place]) -> bool:
@@ -250,7 +253,15 @@ class Discovery:
         again = bool(confirmed) or (bool(fresh) and self.may_trace_again)
         # What shows up after this was made by the body, unless the state has grown.
         self.may_trace_again = bool(confirmed)
+        for place in () if again else places:
+            self._redo(place)
         return again
+
+    def _redo(self, place: Place) -> None:
+        """Let an array that the body has made hold what the body has put into it."""
+        if place.key in self.arrays:
+            array, new = self.arrays[place.key]
+            array.write(new)
 
 
 def is_carried(value: Any) -> bool:

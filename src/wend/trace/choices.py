@@ -30,7 +30,7 @@ def roots(leaf: Any) -> list[Any]:
     """The arrays whose elements may be those of an array: itself, what it looks at, may be."""
     if isinstance(leaf, KnownArray):
         box = box_of(leaf)
-        return [leaf._root()] if box is None else roots(box)
+        return [leaf.root()] if box is None else roots(box)
     if not isinstance(leaf, Tracer):
         return [leaf]
     whole = leaf.base()

@@ -117,7 +117,14 @@ class EagerTape:
             raise x.leaked()
         if not isinstance(x, Recorded) or x.value.owner is not self.recording:
             return None
-        return x.value if x.value.tapes & self.bit else None
+        mine, listening = self.recording, self.recording.listening
+        self.resume()  # a part whose array has changed is taken again
+        try:
+            with mine.active():
+                value = mine.lift(x)
+        finally:
+            mine.listening = listening
+        return value if value.tapes & self.bit else None  # type: ignore[attr-defined]
 
     def value_of_variable(self, variable: Any) -> Value | None:
         """What a variable held when it was first read under this tape."""

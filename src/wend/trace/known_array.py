@@ -7,9 +7,11 @@ or a view of it: the object stays and changes its class.
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -32,12 +34,17 @@ CHANGE_THE_FIRST = frozenset(
 CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
 
 
+# Who is told of an array before its numbers change, to take that back
+told: ContextVar[Callable[[KnownArray], None]] = ContextVar("told", default=lambda array: None)
+
+
 class KnownArray(np.ndarray):
     """An array made in a trace, of which Python knows the numbers so far."""
 
     _made_in: Callable[[], Any]  # the recording, if it lives
     _box: Tracer | None = None  # what it is when it is traced
     _is_read = False  # whether the graph has its numbers as they are
+    _times_put_back = 0
     _derive: Callable[[Any], Any] | None = None  # how a view is made
     _parent: KnownArray | None = None  # of which array
 
@@ -45,11 +52,11 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[KnownArray]] = []
-        root = self._root()
+        root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
 
-    def _root(self) -> KnownArray:
+    def root(self) -> KnownArray:
         """The array whose memory this shares."""
         found: Any = self
         base: Any = np.ndarray.base.__get__(self)
@@ -67,16 +74,40 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         if recording is None or recording.runs_now():
             return False
-        root = self._root()
-        return any_staged(met) or root._is_read or root._made_in() is not recording
+        root = self.root()
+        staged = any_staged(met) or any(map(indexing.is_staged_key, met))
+        return staged or root._is_read or root._made_in() is not recording
+
+    def is_promoted(self, *met: Any) -> bool:
+        """Let it become traced if it has to, where it changes and meets these things.
+
+        Else say that its numbers are about to change.
+        """
+        if self.depends(*met):
+            self.promote()
+            return True
+        told.get()(self.root())
+        return False
 
     def note_read(self) -> None:
         """Remember that the graph has its numbers: they stay what they are."""
-        self._root()._is_read = True
+        self.root()._is_read = True
+
+    def put_back(self, numbers: np.ndarray) -> None:
+        """Let it hold what it held before a trace that is dropped, whatever that has read."""
+        root = self.root()
+        _plain(self)[...] = numbers
+        root._times_put_back += 1
+        root._is_read = False
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Which array it is, and which numbers the graph has of it."""
+        return id(self), self.root()._times_put_back
 
     def promote(self) -> None:
         """Let it be traced from here on, for everyone who holds it."""
-        root = self._root()
+        root = self.root()
         recording = root._made_in()
         if not self.can_promote():
             raise made_elsewhere(self)
@@ -85,7 +116,7 @@ class KnownArray(np.ndarray):
 
     def can_promote(self) -> bool:
         """Whether the recording that it was made in goes on."""
-        recording = self._root()._made_in()
+        recording = self.root()._made_in()
         return recording is not None and recording.is_open
 
     def become(self, box: Tracer | None) -> None:
@@ -110,8 +141,7 @@ class KnownArray(np.ndarray):
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.depends(value, key) or indexing.is_staged_key(key):
-            self.promote()
+        if self.is_promoted(value, key):
             self[key] = value
         else:
             super().__setitem__(key, value)
@@ -125,7 +155,7 @@ class KnownArray(np.ndarray):
         np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
         derive, new = self._derive, np.ndarray.shape.__get__(self)
         self._derive = None if derive is None else lambda array: derive(array).reshape(new)
-        for view in (view() for view in self._root()._views):
+        for view in (view() for view in self.root()._views):
             if view is not None and view._parent is self:
                 view._derive = None  # it is no longer the same part of this
 
@@ -145,8 +175,8 @@ class KnownArray(np.ndarray):
         outs = tuple(options.pop("out", None) or ())
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
-            if type(array) is KnownArray and array.depends(inputs):
-                array.promote()
+            if type(array) is KnownArray:
+                array.is_promoted(inputs)
         if any_staged(inputs) or any_staged(outs):
             found = _run(ufunc, method, inputs, options)
         else:
@@ -169,8 +199,8 @@ class KnownArray(np.ndarray):
         changed += args[:1] if function in CHANGE_THE_FIRST else []
         given = (*args, *kwargs.values())
         for array in changed:
-            if type(array) is KnownArray and array.depends(given):
-                array.promote()
+            if type(array) is KnownArray:
+                array.is_promoted(given)
         if any_staged(given):
             if function not in STAGED:
                 raise unknown(function)
@@ -208,10 +238,8 @@ def _changing(name: str) -> Any:
     method = getattr(np.ndarray, name)
 
     def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
-        if not self.depends(args):
-            return method(self, *args, **kwargs)
-        self.promote()
-        return getattr(self, name)(*args, **kwargs)
+        run = getattr(self, name) if self.is_promoted(args) else functools.partial(method, self)
+        return run(*args, **kwargs)
 
     return run
 
@@ -229,7 +257,7 @@ class PromotedArray(Staged, KnownArray):
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
 
     def read(self) -> Any:
-        root = self._root()
+        root = self.root()
         if self is root:
             return root._box
         derive, parent = self._derive, self._parent
@@ -244,7 +272,7 @@ class PromotedArray(Staged, KnownArray):
         return derive(parent.read())
 
     def leaked(self) -> Exception:
-        box = self._root()._box
+        box = self.root()._box
         assert box is not None
         return box.leaked()
 
@@ -265,7 +293,12 @@ class PromotedArray(Staged, KnownArray):
         return call_function(function, args, kwargs)
 
 
-_OWN = frozenset({"read", "leaked", "type", "weak", "become", "promote", "depends", "note_read"})
+_OWN = frozenset(
+    {
+        *("read", "leaked", "type", "weak", "root", "become", "promote", "depends", "note_read"),
+        *("put_back", "identity"),
+    }
+)
 
 
 def _of_box(name: str) -> Any:
@@ -312,7 +345,7 @@ def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:
 def box_of(array: Any) -> Tracer | None:
     """The traced array that holds the elements of a traced array or of a part of one."""
     if isinstance(array, PromotedArray):
-        return array._root()._box
+        return array.root()._box
     return array.whole() if isinstance(array, Tracer) else None
 
 

@@ -27,12 +27,15 @@ class Recorded(Tracer):
 
     @property
     def concrete(self) -> Any:
-        return self.value.concrete
+        """The numbers; those of a part whose array has changed are taken again."""
+        found = self.current()
+        return found.value.concrete if isinstance(found, Recorded) else found
 
     def is_followed(self) -> bool:
         """Whether a tape that records here and now follows it."""
         mine: Any = self.recording
-        if not self.value.tapes & mine.listening:
+        value: Any = self.whole().value
+        if not value.tapes & mine.listening:
             return False
         here: Any = recorder.get()
         while here is not None and here is not mine:
@@ -118,7 +121,8 @@ class Recorded(Tracer):
 
     def copy(self, order: str = "C") -> Any:
         if recorder.get() is self.recording and self.is_followed():
-            return Recorded(self.value, self.recording, weak=self.weak)
+            here: Any = self.recording
+            return Recorded(here.lift(self), here, weak=self.weak)
         return super().copy(order) if self.is_followed() else np.array(self.concrete)[()]
 
     def replace(self, new: Any) -> None:

@@ -7,7 +7,7 @@ NumPy array becomes a capture of the function, by reference (D9).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.frozen_captures import FrozenCaptures
 from wend.trace.known_array import KnownArray
+from wend.trace.read_arrays import ReadArrays
 from wend.trace.sizes import Number, Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -72,12 +73,13 @@ class Recording(Recorder):
         self._entered: dict[Value, Value] = {}  # and back
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
-        self._array_params: dict[int, Value] = {}
+        self._array_params: dict[Hashable, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         # Arrays made in the trace that have become traced, and those that the graph has read
         self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
         self._read_arrays: list[KnownArray] = []
+        self._reads = ReadArrays()  # those of outside
         self._sizes = Sizes()
         self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
@@ -182,10 +184,6 @@ class Recording(Recorder):
             array.note_read()
         return self._lift_plain(array)
 
-    def has_read(self, array: np.ndarray) -> bool:
-        """Whether the function under way has captured a NumPy array."""
-        return id(array) in self._function()._array_params
-
     def _lift_plain(self, array: np.ndarray) -> Value:
         if self.is_region:
             assert self.parent is not None
@@ -194,7 +192,8 @@ class Recording(Recorder):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         if self.frozen is not None:
             return self.frozen.array(array)
-        value = self._capture(id(array), array, TensorType(array.dtype, array.shape))
+        key = array.identity if isinstance(array, KnownArray) else id(array)
+        value = self._capture(key, array, TensorType(array.dtype, array.shape))
         if isinstance(value.type, TensorType) and value.type.shape != array.shape:
             raise TypeMismatchError(
                 explain(
@@ -215,13 +214,15 @@ class Recording(Recorder):
         """The value around a region that one of its params stands for."""
         return self._entered.get(param)
 
-    def _capture(self, key: int, binding: Any, type: Type) -> Value:
+    def _capture(self, key: Hashable, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
+            self._array_params[key] = Value(type)
             if isinstance(binding, KnownArray):
                 self._read_arrays.append(binding)
                 binding = np.array(binding)
-            self._array_params[key] = Value(type)
+            elif isinstance(binding, np.ndarray):
+                self._reads.note(self._array_params[key], binding)
             self.captures.append(self._array_params[key])
             self.bindings.append(binding)
         return self._array_params[key]
@@ -397,12 +398,15 @@ class Recording(Recorder):
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
         nodes, results = self._stood_in(results)
-        return Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+        graph = Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
+        self._reads.check(graph)
+        return graph
 
     def let_go(self) -> None:
         """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
         self.bindings, self.arguments, self.promotions, self._read_arrays = [], [], [], []
         self.frozen = None
+        self._reads.clear()
         for known in (self.variables, self._changed, self._boxes):
             known.clear()
 

@@ -85,7 +85,11 @@ class TracedTape:
     def value_of(self, x: Any) -> Value | None:
         if not isinstance(x, Staged):
             return None
+        first = len(self.recording.b.nodes)
         value = self.recording.lift(x)
+        if self._since is None:
+            # A part whose array has changed is taken again.
+            self._spans.append((first, len(self.recording.b.nodes)))
         return value if value in self._reached() else None
 
     def value_of_variable(self, variable: Any) -> Value | None:

@@ -148,10 +148,10 @@ def put_into(out: Any, result: Any) -> Any:
     """Let an array take a result, as NumPy's `out=` does.
 
     Raises:
-        TypeError: it is one that cannot become traced.
+        TypeMismatchError: it is one that cannot become traced.
     """
     if not isinstance(out, Staged):
-        raise TypeError(
+        raise TypeMismatchError(
             explain(
                 "out= is an array that Python knows, of a result that is traced.",
                 cure="use the result: x = np.add(x, y).",
@@ -315,7 +315,10 @@ class Tracer(Methods):
             raise self.leaked()
         if self._taken is not None:
             whole, key = self._taken
+            is_current = self._stale is None and recording is self.recording
             whole[key] = new
+            if not is_current:
+                return  # in another region it is taken again, which has its own whole
             self._stale = None
             assert isinstance(self._base, Tracer)
             self._base._views.append(weakref.ref(self))
@@ -371,10 +374,11 @@ class Tracer(Methods):
     def mark_views(self) -> None:
         """Note that this array changes here: what looks at it must be taken again."""
         where = user_source()
-        for view in (ref() for ref in self._views):
+        views, self._views = self._views, []
+        for view in (ref() for ref in views):
             if view is not None:
                 view._stale = where
-        self._views = []
+                view.mark_views()
 
     def watch(self, other: Tracer) -> None:
         """Note that another array may be this one: it must not be read when this has changed."""

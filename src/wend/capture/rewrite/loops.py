@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from wend.capture.names import contains, live_before, read
+from wend.capture.names import live_at_end, live_before, may_leave_early, read
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.exits import Flags, has_exit, lower_body
 from wend.capture.rewrite.state import state_of
@@ -42,7 +42,7 @@ class Loops(Blocks):
         ast.copy_location(test, stmt.test)
         body = [assign(flags.skipped, False), *lower_body(stmt.body, flags)]
         body = located(body, stmt)
-        late = live_before(stmt.orelse, after) | {flags.broken}
+        late = live_at_end(stmt.body, stmt.orelse, after) | {flags.broken}
         out = [
             *self.start_flags(flags, stmt),
             *self.loop(stmt, [], test, body, late, always=always),
@@ -92,7 +92,7 @@ class Loops(Blocks):
         else:
             body += [assign(flags.skipped, False), *lower_body(stmt.body, flags)]
         body = located(body, stmt)
-        late = live_before(stmt.orelse, after) | ({flags.broken} if flags else set())
+        late = live_at_end(stmt.body, stmt.orelse, after) | ({flags.broken} if flags else set())
         head = self.head(late, body)
         out: list[ast.stmt] = []
         function = self.scope.new("body")
@@ -111,8 +111,7 @@ class Loops(Blocks):
         return done + self.loop_else(stmt, flags, after)
 
     def loop_flags(self, stmt: ast.For | ast.While) -> Flags | None:
-        leaves_early = contains(stmt.body, (ast.Break, ast.Continue), in_loops=False)
-        if not leaves_early and not contains(stmt.body, (ast.Return,)):
+        if not may_leave_early(stmt.body):
             return None
         return Flags(self.scope.flag("broken"), self.scope.flag("skipped"))
 
