@@ -17,9 +17,9 @@ settings.register_profile("long", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Every graph that the suite builds is verified after each pass, and what is compiled survives
-# print -> parse -> print. What a test does not run on native code by itself runs on the reference:
-# compiling all of it takes an hour. `WEND_BACKEND=native` runs the whole suite so, by hand.
-wend.config(verify=True, backend=os.environ.get("WEND_BACKEND", "numpy"))
+# print -> parse -> print. Tests run on native code, as programs do, unless they say else;
+# `WEND_BACKEND=numpy` runs them all on the reference.
+wend.config(verify=True)
 _compile = NumpyBackend.compile
 
 

@@ -361,7 +361,9 @@ def test_the_backward_of_a_call_runs_no_forward_kernel(monkeypatch):
         return run
 
     monkeypatch.setattr(NumpyBackend, "compile", counted)
-    fun = wend.function(lambda x: wend.fori_loop(0, 5, lambda i, v: wnp.tanh(v), x))
+    fun = wend.function(
+        lambda x: wend.fori_loop(0, 5, lambda i, v: wnp.tanh(v), x), backend="numpy"
+    )
     with wend.GradientTape() as tape:
         x = tape.watch(np.float64(0.5))
         y = fun(x)
