@@ -1,6 +1,8 @@
 """Settings of the whole suite: how long Hypothesis searches, and what holds for every graph."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import settings
 import wend
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_graph
+from wend.backends.native.backend import NativeBackend
 from wend.backends.numpy.backend import NumpyBackend
 from wend.ir.graph import Graph
 
@@ -17,18 +20,38 @@ settings.register_profile("long", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Every graph that the suite builds is verified after each pass, and what is compiled survives
-# print -> parse -> print. Tests run on native code, as programs do, unless they say else;
-# `WEND_BACKEND=numpy` runs them all on the reference.
+# print -> parse -> print.
 wend.config(verify=True)
-_compile = NumpyBackend.compile
+
+# Tests run on native code, as programs do; but for those of rooms that do not ask what runs a
+# graph, and make thousands: they run on the reference, which needs no compiler. With
+# `WEND_BACKEND=native` all run on native code, with `numpy` all on the reference.
+ON_REFERENCE = {"autodiff", "capture", "numpy", "ops", "passes", "random", "testing"}
+TESTS = Path(__file__).parent
 
 
-def _checked_compile(self: NumpyBackend, graph: Graph) -> Any:
-    check_graph(graph)
-    return _compile(self, graph)
+@pytest.fixture(autouse=True, scope="module")
+def _backend(request: pytest.FixtureRequest) -> Iterator[None]:
+    room = request.path.relative_to(TESTS).parts[0]
+    if "WEND_BACKEND" in os.environ or room not in ON_REFERENCE:
+        yield
+        return
+    with wend.config(backend="numpy"):
+        yield
 
 
-NumpyBackend.compile = _checked_compile  # type: ignore[method-assign]
+def _check_what_it_compiles(backend: Any) -> None:
+    compile = backend.compile
+
+    def checked_compile(self: Any, graph: Graph) -> Any:
+        check_graph(graph)
+        return compile(self, graph)
+
+    backend.compile = checked_compile
+
+
+_check_what_it_compiles(NumpyBackend)
+_check_what_it_compiles(NativeBackend)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
