@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, canaries, interpreter, math, pool
+from wend.backends.native import arithmetic, canaries, interpreter, math, pool, products
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import (
     emit_host,
@@ -189,6 +189,7 @@ def write(graph: Graph) -> Program:
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
             *declarations,
+            *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {{",
             *low.w.lines,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wend.backends.native import interpreter, math, pool, sums
+from wend.backends.native import blas, blas_functions, interpreter, math, pool, products, sums
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -29,6 +29,18 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
+    *(
+        Shared(partial(products.library, kind), [products.small_product(kind)])
+        for kind in products.KINDS
+    ),
+    *(
+        Shared(
+            partial(blas.library, kind),
+            [blas.product(kind)],
+            partial(blas_functions.addresses, kind),
+        )
+        for kind in products.KINDS
+    ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )
 

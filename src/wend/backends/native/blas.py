@@ -1,0 +1,203 @@
+"""Products by BLAS, of any sizes.
+
+    wend.product.<type>(…)
+
+takes what `wend.small_product` of `products.py` does, and calls that where BLAS is not faster, or
+cannot count so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wend.backends.native import blas_functions, products
+from wend.backends.native.kinds import Kind
+from wend.backends.native.sizes import known
+from wend.backends.native.writer import Writer
+
+# So many pairs of numbers are multiplied as fast without it: where the columns of y lie side by
+# side, and elsewhere.
+MOST_PAIRS, MOST_SCATTERED = 32**3, 8**3
+# So is a vector with a matrix of so many numbers, which a processor's own cache holds.
+MOST_NUMBERS = 1 << 17
+# OpenBLAS computes up to so many pairs in the thread that calls it. What it gives to others takes
+# as long as they take to wake up: some microseconds, or milliseconds where others want the
+# processor. So what is little more is given to it in parts.
+ALONE, PARTED = 64**3, 128**3
+_LARGEST = 2**31 - 1
+
+
+def product(kind: Kind) -> str:
+    """The function of a dtype."""
+    return f"wend.product.{kind.suffix}"
+
+
+def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
+    """Whether a product is not for BLAS, as far as sizes tell before the run."""
+    pairs = rows * columns * depth
+    if pairs <= (MOST_PAIRS if y_is_plain else MOST_SCATTERED) or depth == 1:
+        return True
+    return 1 in (rows, columns) and pairs <= MOST_NUMBERS
+
+
+def library(kind: Kind) -> str:
+    """The module of one dtype."""
+    outer, calls = Writer(), _Calls(Writer(), kind)
+    given = ", ".join(products.turn(outer))
+    declared = (
+        f"declare void @blas.{stem}({', '.join(['ptr'] * len(types))}) nounwind"
+        for stem, types in blas_functions.TYPES.items()
+    )
+    return "\n".join(
+        [
+            *declared,
+            f"declare void @{products.small_product(kind)}({products.TYPES}) nounwind",
+            f"define void @{product(kind)}({products.PARAMS}) nounwind {{",
+            *outer.lines,
+            f"  tail call void @choose({given})",
+            "  ret void",
+            "}",
+            f"define internal void @choose({products.PARAMS}) noinline nounwind {{",
+            *calls.choose(),
+            "}",
+            "",
+        ]
+    )
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class _Calls:
+    """Writes into `w` what calls BLAS, to which a matrix in C order is a transposed one."""
+
+    w: Writer
+    kind: Kind
+
+    def choose(self) -> list[str]:
+        w = self.w
+        w.start("entry")
+        w.open_entry()
+        small, large, row, matrix = map(w.new_label, ("small", "large", "row", "matrix"))
+        y_is_plain = w.define("icmp eq i64 %y.column, 1")
+        x_is_plain = w.define("icmp eq i64 %x.deep, 1")
+        # How far apart rows lie. Where there is but one, BLAS still wants it to be long enough.
+        x_step = w.define(f"select i1 {x_is_plain}, i64 %x.row, i64 %x.deep")
+        x_row = w.define(f"select i1 {x_is_plain}, i64 %depth, i64 %rows")
+        y_step = w.define(f"select i1 {y_is_plain}, i64 %y.deep, i64 %y.column")
+        y_row = w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth")
+        x_step, y_step = self._most(x_step, x_row), self._most(y_step, y_row)
+        w.branch(self._is_small(y_is_plain, x_is_plain, x_step, y_step), small, large)
+        w.start(small)
+        w.do(f"tail call void @{products.small_product(self.kind)}({products.PARAMS})")
+        w.do("ret void")
+        w.start(large)
+        one, zero = self._number(1.0), self._number(0.0)
+        x_how, y_how = self._letter(x_is_plain), self._letter(y_is_plain)
+        y_given = ["%y", self._integer(y_step)]
+        w.branch(w.define("icmp eq i64 %rows, 1"), row, matrix)
+        w.start(row)
+        bytes = w.define(f"mul i64 %columns, {self.kind.dtype.itemsize}")
+        w.do(f"call void @llvm.memset.p0.i64(ptr %z, i8 0, i64 {bytes}, i1 0)")
+        outer = self._integer(w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth"))
+        inner = self._integer(w.define(f"select i1 {y_is_plain}, i64 %depth, i64 %columns"))
+        x_given = ["%x", self._integer("%x.deep")]
+        # Added to zeros: some versions of BLAS multiply what is there by 0 instead.
+        ones = self._integer("1")
+        self._call("gemv", [y_how, outer, inner, one, *y_given, *x_given, one, "%z", ones])
+        w.do("ret void")
+        w.start(matrix)
+        self._parts(
+            lambda x, y, z, m, n: self._call(
+                "gemm",
+                [
+                    *(y_how, x_how, n, m, self._integer("%depth"), one),
+                    *(y, self._integer(y_step), x, self._integer(x_step)),
+                    *(zero, z, self._integer("%columns")),
+                ],
+            )
+        )
+        w.do("ret void")
+        return w.lines
+
+    def _parts(self, multiply: Callable[[str, str, str, str, str], None]) -> None:
+        """Split the longer side of z so that no part is for other threads."""
+        w = self.w
+        by_rows = w.define("icmp uge i64 %rows, %columns")
+        count = self._choice(by_rows, "%rows", "%columns")
+        area = w.define("mul i64 %rows, %columns")
+        pairs = w.define(f"mul i64 {area}, %depth")
+        each = w.define(f"udiv i64 {pairs}, {count}")
+        fitting = self._most(w.define(f"udiv i64 {ALONE}, {each}"), "1")
+        size = self._choice(w.define(f"icmp ule i64 {pairs}, {PARTED}"), fitting, count)
+        over = w.define(f"sub i64 {w.define(f'add i64 {count}, {size}')}, 1")
+        steps = (
+            ("%x", self._choice(by_rows, "%x.row", "0")),
+            ("%y", self._choice(by_rows, "0", "%y.column")),
+            ("%z", self._choice(by_rows, "%columns", "1")),
+        )
+
+        def part(k: str) -> None:
+            start = w.define(f"mul i64 {k}, {size}")
+            left = w.define(f"sub i64 {count}, {start}")
+            here = w.define(f"call i64 @llvm.smin.i64(i64 {left}, i64 {size})")
+            rows = self._choice(by_rows, here, "%rows")
+            columns = self._choice(by_rows, "%columns", here)
+            x, y, z = (self._at(array, w.define(f"mul i64 {start}, {n}")) for array, n in steps)
+            multiply(x, y, z, self._integer(rows), self._integer(columns))
+
+        w.loop(w.define(f"udiv i64 {over}, {size}"), part)
+
+    def _at(self, array: str, index: str) -> str:
+        return self.w.define(f"getelementptr {self.kind.text}, ptr {array}, i64 {index}")
+
+    def _choice(self, flag: str, x: str, y: str) -> str:
+        return self.w.define(f"select i1 {flag}, i64 {x}, i64 {y}")
+
+    def _is_small(self, y_is_plain: str, x_is_plain: str, x_step: str, y_step: str) -> str:
+        """Whether it is not for BLAS."""
+        w = self.w
+        x_is_turned = w.define("icmp eq i64 %x.row, 1")
+        y_is_turned = w.define("icmp eq i64 %y.deep, 1")
+        area = w.define("mul i64 %rows, %columns")
+        pairs = w.define(f"mul i64 {area}, %depth")
+        most = w.define(f"select i1 {y_is_plain}, i64 {MOST_PAIRS}, i64 {MOST_SCATTERED}")
+        found = w.define(f"icmp ule i64 {pairs}, {most}")
+        found = w.define(f"or i1 {found}, {w.define('icmp eq i64 %depth, 1')}")
+        dense = w.define(f"and i1 {x_is_plain}, {y_is_turned}")
+        is_row = w.define("icmp eq i64 %rows, 1")
+        is_dense = w.define(f"and i1 {is_row}, {w.define(f'or i1 {dense}, {y_is_plain}')}")
+        fits = w.define(f"icmp ule i64 {pairs}, {MOST_NUMBERS}")
+        found = w.define(f"or i1 {found}, {w.define(f'and i1 {is_dense}, {fits}')}")
+        # What BLAS cannot do
+        bits = "%rows"
+        for size in ("%columns", "%depth", x_step, y_step, "%x.deep"):
+            bits = w.define(f"or i64 {bits}, {size}")
+        found = w.define(f"or i1 {found}, {w.define(f'icmp ugt i64 {bits}, {_LARGEST}')}")
+        for plain, turned in ((x_is_plain, x_is_turned), (y_is_plain, y_is_turned)):
+            is_any = w.define(f"or i1 {plain}, {turned}")
+            found = w.define(f"or i1 {found}, {w.define(f'xor i1 {is_any}, true')}")
+        return found
+
+    def _most(self, x: str, y: str) -> str:
+        return self.w.define(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
+
+    def _call(self, stem: str, given: Sequence[str]) -> None:
+        arguments = ", ".join(f"ptr {place}" for place in given)
+        self.w.do(f"call void @blas.{stem}({arguments})")
+
+    # BLAS takes places of everything.
+    def _place(self, type: str, value: str) -> str:
+        place = self.w.allocate(type)
+        self.w.do(f"store {type} {value}, ptr {place}")
+        return place
+
+    def _integer(self, x: str) -> str:
+        short = x if known(x) else self.w.define(f"trunc i64 {x} to i32")
+        return self._place("i32", short)
+
+    def _number(self, x: float) -> str:
+        return self._place(self.kind.text, self.kind.literal(x))
+
+    def _letter(self, is_plain: str) -> str:
+        letters = f"i8 {ord('N')}, i8 {ord('T')}"
+        return self._place("i8", self.w.define(f"select i1 {is_plain}, {letters}"))
