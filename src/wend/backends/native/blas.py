@@ -33,6 +33,9 @@ def product(kind: Kind) -> str:
     return f"wend.product.{kind.suffix}"
 
 
+NAMES = frozenset(map(product, products.KINDS))
+
+
 def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
     """Whether a product is not for BLAS, as far as sizes tell before the run."""
     pairs = rows * columns * depth
