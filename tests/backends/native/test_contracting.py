@@ -179,6 +179,44 @@ def test_a_recurrent_net(batch: tuple[int, ...], trips: int) -> None:
         assert "dot_general" not in str(found.explain())
 
 
+@pytest.mark.parametrize("trips", [0, 1, 5])
+@pytest.mark.parametrize("size", [5, 50])
+def test_products_that_are_summed_up(trips: int, size: int) -> None:
+    """In place, and not where somebody else has the array."""
+    rng = np.random.default_rng(7)
+    start, xs = rng.standard_normal((size, size)), rng.standard_normal((trips, size, size))
+
+    def summed(start: Any, xs: Any) -> Any:
+        return wend.scan(lambda total, x: (total + x @ x, ()), start, xs)[0]
+
+    def with_each(start: Any, xs: Any) -> Any:
+        return wend.scan(lambda total, x: (total + x @ x, total), start, xs)
+
+    def of_itself(start: Any, xs: Any) -> Any:
+        return wend.scan(lambda total, x: (total + total @ x, ()), start, xs)[0]
+
+    def of_two(start: Any, xs: Any) -> Any:
+        return wend.scan(lambda total, x: (x @ x + total + x.T @ x, ()), start, xs)[0]
+
+    def changed_meanwhile(start: Any, xs: Any) -> Any:
+        def step(total: Any, x: Any) -> Any:
+            product = x @ x
+            x[0] = 1.0
+            return total + product + x, ()
+
+        return wend.scan(step, start, xs)[0]
+
+    for fun in (summed, with_each, of_itself, of_two, changed_meanwhile):
+        kept = start.copy()
+        for order in (fun, wend.grad(lambda s, x, f=fun: wnp.sum(_leaves(f(s, x))[0] ** 2))):
+            found = wend.function(order, backend="native")(start, xs)
+            expected = wend.function(order, backend="numpy")(start, xs)
+            for a, b in zip(_leaves(found), _leaves(expected), strict=True):
+                scale = np.abs(b).max(initial=1.0)
+                np.testing.assert_allclose(a / scale, b / scale, rtol=1e-11, atol=1e-11)
+        np.testing.assert_array_equal(start, kept)
+
+
 def _leaves(found: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 

@@ -28,12 +28,12 @@ ALONE, PARTED = 64**3, 128**3
 _LARGEST = 2**31 - 1
 
 
-def product(kind: Kind) -> str:
-    """The function of a dtype."""
-    return f"wend.product.{kind.suffix}"
+def product(kind: Kind, adds: bool = False) -> str:
+    """The function of a dtype; one that adds the product to what is there."""
+    return f"wend.{'add_' * adds}product.{kind.suffix}"
 
 
-NAMES = frozenset(map(product, products.KINDS))
+NAMES = frozenset(product(kind, adds) for kind, adds in products.VARIANTS)
 
 
 def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
@@ -44,9 +44,9 @@ def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
     return 1 in (rows, columns) and pairs <= MOST_NUMBERS
 
 
-def library(kind: Kind) -> str:
-    """The module of one dtype."""
-    outer, calls = Writer(), _Calls(Writer(), kind)
+def library(kind: Kind, adds: bool) -> str:
+    """The module of one function."""
+    outer, calls = Writer(), _Calls(Writer(), kind, adds)
     given = ", ".join(products.turn(outer))
     declared = (
         f"declare void @blas.{stem}({', '.join(['ptr'] * len(types))}) nounwind"
@@ -55,8 +55,8 @@ def library(kind: Kind) -> str:
     return "\n".join(
         [
             *declared,
-            f"declare void @{products.small_product(kind)}({products.TYPES}) nounwind",
-            f"define void @{product(kind)}({products.PARAMS}) nounwind {{",
+            f"declare void @{products.small_product(kind, adds)}({products.TYPES}) nounwind",
+            f"define void @{product(kind, adds)}({products.PARAMS}) nounwind {{",
             *outer.lines,
             f"  tail call void @choose({given})",
             "  ret void",
@@ -75,6 +75,7 @@ class _Calls:
 
     w: Writer
     kind: Kind
+    adds: bool
 
     def choose(self) -> list[str]:
         w = self.w
@@ -91,20 +92,22 @@ class _Calls:
         x_step, y_step = self._most(x_step, x_row), self._most(y_step, y_row)
         w.branch(self._is_small(y_is_plain, x_is_plain, x_step, y_step), small, large)
         w.start(small)
-        w.do(f"tail call void @{products.small_product(self.kind)}({products.PARAMS})")
+        function = products.small_product(self.kind, self.adds)
+        w.do(f"tail call void @{function}({products.PARAMS})")
         w.do("ret void")
         w.start(large)
-        one, zero = self._number(1.0), self._number(0.0)
+        one, before = self._number(1.0), self._number(float(self.adds))
         x_how, y_how = self._letter(x_is_plain), self._letter(y_is_plain)
         y_given = ["%y", self._integer(y_step)]
         w.branch(w.define("icmp eq i64 %rows, 1"), row, matrix)
         w.start(row)
-        bytes = w.define(f"mul i64 %columns, {self.kind.dtype.itemsize}")
-        w.do(f"call void @llvm.memset.p0.i64(ptr %z, i8 0, i64 {bytes}, i1 0)")
+        if not self.adds:
+            # Added to zeros: some versions of BLAS multiply what is there by 0 instead.
+            bytes = w.define(f"mul i64 %columns, {self.kind.dtype.itemsize}")
+            w.do(f"call void @llvm.memset.p0.i64(ptr %z, i8 0, i64 {bytes}, i1 0)")
         outer = self._integer(w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth"))
         inner = self._integer(w.define(f"select i1 {y_is_plain}, i64 %depth, i64 %columns"))
         x_given = ["%x", self._integer("%x.deep")]
-        # Added to zeros: some versions of BLAS multiply what is there by 0 instead.
         ones = self._integer("1")
         self._call("gemv", [y_how, outer, inner, one, *y_given, *x_given, one, "%z", ones])
         w.do("ret void")
@@ -115,7 +118,7 @@ class _Calls:
                 [
                     *(y_how, x_how, n, m, self._integer("%depth"), one),
                     *(y, self._integer(y_step), x, self._integer(x_step)),
-                    *(zero, z, self._integer("%columns")),
+                    *(before, z, self._integer("%columns")),
                 ],
             )
         )

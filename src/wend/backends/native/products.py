@@ -2,8 +2,8 @@
 
     wend.small_product.<type>(x, x rows, x depth, y, y depth, y columns, z, rows, columns, depth)
 
-`z = x·y`, with how far neighbours along an axis of x and y lie apart, in elements; z is in C order.
-The terms of a sum are added in several partial sums.
+`z = x·y`, and of `wend.add_small_product` `z = z + x·y`, with how far neighbours along an axis of x
+and y lie apart, in elements; z is in C order. The terms of a sum are added in several partial sums.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from wend.backends.native.writer import Writer
 from wend.ir.dtypes import FLOAT64
 
 KINDS = (Kind(FLOAT64), Kind(FLOAT32))
+# With whether the product is added to what is in z
+VARIANTS = [(kind, adds) for kind in KINDS for adds in (False, True)]
 PARAMS = (
     "ptr %x, i64 %x.row, i64 %x.deep, ptr %y, i64 %y.deep, i64 %y.column, ptr %z, "
     "i64 %rows, i64 %columns, i64 %depth"
@@ -30,9 +32,9 @@ _BLOCK, _ROW = (4, 2), (1, 4)
 _DOTS = 4  # sums along the depth that are computed at once
 
 
-def small_product(kind: Kind) -> str:
-    """The function of a dtype."""
-    return f"wend.small_product.{kind.suffix}"
+def small_product(kind: Kind, adds: bool = False) -> str:
+    """The function of a dtype; one that adds the product to what is there."""
+    return f"wend.{'add_' * adds}small_product.{kind.suffix}"
 
 
 def declaration(function: str) -> str:
@@ -43,15 +45,15 @@ def declaration(function: str) -> str:
     )
 
 
-def library(kind: Kind) -> str:
-    """The module of one dtype."""
+def library(kind: Kind, adds: bool) -> str:
+    """The module of one function."""
     lanes = _vector_bytes() // kind.dtype.itemsize
-    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
+    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes), adds)
     turned = Writer()
     given = ", ".join(turn(turned))
     return "\n".join(
         [
-            f"define void @{small_product(kind)}({PARAMS}) nounwind {{",
+            f"define void @{small_product(kind, adds)}({PARAMS}) nounwind {{",
             *turned.lines,
             f"  tail call void @kernels({given})",
             "  ret void",
@@ -93,6 +95,7 @@ class _Kernels:
     w: Writer
     one: Kind
     many: Kind
+    adds: bool
 
     def choose(self) -> list[str]:
         """By what lies side by side: columns of y, or the depth of both."""
@@ -194,7 +197,7 @@ class _Kernels:
             reduce = f"@llvm.vector.reduce.fadd.{many.suffix}"
             start_with = f"{type} {self.one.literal(0)}"
             found = w.define(f"call reassoc {type} {reduce}({start_with}, {many.text} {total})")
-            w.do(f"store {type} {found}, {self._p(row, str(c))}")
+            self._put(found, self._at(row, str(c)))
 
     def _number(self, i: str, j: str) -> None:
         w, type = self.w, self.one.text
@@ -208,7 +211,7 @@ class _Kernels:
             return [w.define(f"fadd {type} {so_far[0]}, {pair}")]
 
         (total,) = w.fold("%depth", [type], [self.one.literal(0)], add)
-        w.do(f"store {type} {total}, {self._p('%z', self._plus(self._times(i, '%columns'), j))}")
+        self._put(total, self._at("%z", self._plus(self._times(i, "%columns"), j)))
 
     # Pieces
     def _split(self, count: str, many: int, body: Callable[[str, int], None]) -> None:
@@ -261,8 +264,19 @@ class _Kernels:
         call = f"call {type} @llvm.masked.load.{self.many.suffix}.p0"
         return self.w.define(f"{call}(ptr {address}, i32 {bytes}, {flags})")
 
+    def _put(self, value: str, address: str) -> None:
+        """A number of z."""
+        type = self.one.text
+        if self.adds:
+            before = self.w.define(f"load {type}, ptr {address}")
+            value = self.w.define(f"fadd {type} {before}, {value}")
+        self.w.do(f"store {type} {value}, ptr {address}")
+
     def _store(self, value: str, address: str, mask: str | None) -> None:
+        """A vector of z."""
         type, bytes = self.many.text, self.one.dtype.itemsize
+        if self.adds:
+            value = self.w.define(f"fadd {type} {self._load(address, mask)}, {value}")
         if mask is None:
             self.w.do(f"store {type} {value}, ptr {address}, align {bytes}")
             return

@@ -30,16 +30,16 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
-        Shared(partial(products.library, kind), [products.small_product(kind)])
-        for kind in products.KINDS
+        Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)])
+        for kind, adds in products.VARIANTS
     ),
     *(
         Shared(
-            partial(blas.library, kind),
-            [blas.product(kind)],
+            partial(blas.library, kind, adds),
+            [blas.product(kind, adds)],
             partial(blas_functions.addresses, kind),
         )
-        for kind in products.KINDS
+        for kind, adds in products.VARIANTS
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )

@@ -9,6 +9,7 @@ from typing import Any
 from wend.backends.native import blas, blas_functions, products
 from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.elements import ELEMENTS
+from wend.backends.native.emit.elementwise import keep_operands, may_change
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.lowering import Emit, Lowering
@@ -53,7 +54,12 @@ def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         mine, theirs = x.dims(getattr(x, axes)), y.dims(getattr(y, axes))
         for a, b in zip(mine, theirs, strict=True):
             low.exits.unless(low.sizes.equal(a, b), BAD_SHAPE)
-    made = _new(low, node, (*x.dims(x.batch), *x.dims(x.free), *y.dims(y.free)))
+    dims = (*x.dims(x.batch), *x.dims(x.free), *y.dims(y.free))
+    if not in_order and _is_but_added(low, node):
+        adding = _function(kind, size, y, adds=True)
+        low.products[node.results[0]] = lambda target: _multiply(low, adding, size, x, y, target)
+        return [keep_operands(low, node, dims)]
+    made = _new(low, node, dims)
     if in_order:
         _add_in_order(low, node, x, y, made)
     else:
@@ -80,15 +86,35 @@ def _size(low: Lowering, x: Side, y: Side) -> Size:
     return Size(*(low.sizes.product(dims) for dims in groups))
 
 
-def _function(kind: Kind, size: Size, y: Side) -> str:
+def _function(kind: Kind, size: Size, y: Side, *, adds: bool = False) -> str:
     """What multiplies matrices: BLAS where it may be faster."""
     sizes = (size.rows, size.columns, size.depth)
     if not all(map(known, sizes)):
-        return blas.product(kind)
+        return blas.product(kind, adds)
     groups = _as_lies(y)
     y_is_plain = groups is None or _step(y, groups[0]) == "1"
     is_small = blas.is_small(*map(int, sizes), y_is_plain=y_is_plain)
-    return products.small_product(kind) if is_small else blas.product(kind)
+    return (products.small_product if is_small else blas.product)(kind, adds)
+
+
+def _is_but_added(low: Lowering, node: Node) -> bool:
+    """Whether all that is done with a product is to add it to an array that is then done with.
+
+    So gradients of matrices are summed up. Then it is added in the array.
+    """
+    assert low.uses is not None
+    (result,) = node.results
+    takers = low.uses.takers(result)
+    if low.uses.is_result(result) or len(takers) != 1 or takers[0].op is not elementwise.add:
+        return False
+    others = [value for value in takers[0].operands if value is not result]
+    if len(others) != 1 or others[0].type != result.type or is_scalar(result.type):
+        return False
+    (other,) = others
+    is_sum = other.node is None or other.node.op is elementwise.add
+    is_last = low.uses.takers(other) == takers and not low.uses.is_result(other)
+    can_wait = not any(may_change(low, value) for value in node.operands)
+    return is_sum and is_last and can_wait and other in low.memory.held
 
 
 def _is_at_most(size: str, most: int) -> bool:
