@@ -82,7 +82,15 @@ def test_any_size_and_layout(
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 @pytest.mark.parametrize(
     "sizes",
-    [(90, 70, 110), (3, 500, 400), (500, 3, 400), (1, 400, 500), (500, 1, 300), (200, 300, 1)],
+    [
+        (90, 70, 110),
+        (70, 40, 600),
+        (3, 500, 400),
+        (500, 3, 400),
+        (1, 400, 500),
+        (500, 1, 300),
+        (200, 300, 1),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("x_turned", [False, True])
@@ -100,8 +108,8 @@ def test_large(
 @pytest.mark.parametrize(("function", "dtype"), FUNCTIONS)
 def test_larger_than_what_is_computed_in_parts(function: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(6)
-    x, y = matrix(rng, dtype, (140, 130), False), matrix(rng, dtype, (130, 150), True)
-    assert 140 * 130 * 150 > blas.PARTED
+    x, y = matrix(rng, dtype, (270, 260), False), matrix(rng, dtype, (260, 250), True)
+    assert 270 * 260 * 250 > blas.PARTED
     check(function, x, y)
 
 

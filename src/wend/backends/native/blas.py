@@ -20,11 +20,12 @@ from wend.backends.native.writer import Writer
 # side, and elsewhere.
 MOST_PAIRS, MOST_SCATTERED = 32**3, 8**3
 # So is a vector with a matrix of so many numbers, which a processor's own cache holds.
-MOST_NUMBERS = 1 << 17
+MOST_NUMBERS = 1 << 18
 # OpenBLAS computes up to so many pairs in the thread that calls it. What it gives to others takes
 # as long as they take to wake up: some microseconds, or milliseconds where others want the
 # processor. So what is little more is given to it in parts.
-ALONE, PARTED = 64**3, 128**3
+ALONE, PARTED = 64**3, 256**3
+_DEPTH, _SIDE = 256, 32  # of a part, at most, where there is more
 _LARGEST = 2**31 - 1
 
 
@@ -96,7 +97,7 @@ class _Calls:
         w.do(f"tail call void @{function}({products.PARAMS})")
         w.do("ret void")
         w.start(large)
-        one, before = self._number(1.0), self._number(float(self.adds))
+        one = self._number(1.0)
         x_how, y_how = self._letter(x_is_plain), self._letter(y_is_plain)
         y_given = ["%y", self._integer(y_step)]
         w.branch(w.define("icmp eq i64 %rows, 1"), row, matrix)
@@ -113,10 +114,10 @@ class _Calls:
         w.do("ret void")
         w.start(matrix)
         self._parts(
-            lambda x, y, z, m, n: self._call(
+            lambda x, y, z, sizes, before: self._call(
                 "gemm",
                 [
-                    *(y_how, x_how, n, m, self._integer("%depth"), one),
+                    *(y_how, x_how, sizes[1], sizes[0], sizes[2], one),
                     *(y, self._integer(y_step), x, self._integer(x_step)),
                     *(before, z, self._integer("%columns")),
                 ],
@@ -125,33 +126,53 @@ class _Calls:
         w.do("ret void")
         return w.lines
 
-    def _parts(self, multiply: Callable[[str, str, str, str, str], None]) -> None:
-        """Split the longer side of z so that no part is for other threads."""
+    def _parts(self, multiply: Callable[[str, str, str, list[str], str], None]) -> None:
+        """Split the sides so that no part is for other threads."""
         w = self.w
-        by_rows = w.define("icmp uge i64 %rows, %columns")
-        count = self._choice(by_rows, "%rows", "%columns")
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        each = w.define(f"udiv i64 {pairs}, {count}")
-        fitting = self._most(w.define(f"udiv i64 {ALONE}, {each}"), "1")
-        size = self._choice(w.define(f"icmp ule i64 {pairs}, {PARTED}"), fitting, count)
-        over = w.define(f"sub i64 {w.define(f'add i64 {count}, {size}')}, 1")
-        steps = (
-            ("%x", self._choice(by_rows, "%x.row", "0")),
-            ("%y", self._choice(by_rows, "0", "%y.column")),
-            ("%z", self._choice(by_rows, "%columns", "1")),
-        )
+        is_parted = w.define(f"icmp ule i64 {pairs}, {PARTED}")
+        depth = self._least("%depth", str(_DEPTH))
+        room = w.define(f"udiv i64 {ALONE}, {depth}")
+        columns = self._fit(room, self._least("%rows", str(_SIDE)), "%columns")
+        rows = self._fit(room, columns, "%rows")
+        whole = ("%rows", "%columns", "%depth")
+        sizes = [
+            self._choice(is_parted, part, all)
+            for part, all in zip((rows, columns, depth), whole, strict=True)
+        ]
+        begun = self._number(float(self.adds)), self._number(1.0)
 
-        def part(k: str) -> None:
-            start = w.define(f"mul i64 {k}, {size}")
-            left = w.define(f"sub i64 {count}, {start}")
-            here = w.define(f"call i64 @llvm.smin.i64(i64 {left}, i64 {size})")
-            rows = self._choice(by_rows, here, "%rows")
-            columns = self._choice(by_rows, "%columns", here)
-            x, y, z = (self._at(array, w.define(f"mul i64 {start}, {n}")) for array, n in steps)
-            multiply(x, y, z, self._integer(rows), self._integer(columns))
+        def along(axis: int, body: Callable[[str, str], None]) -> None:
+            def part(k: str) -> None:
+                start = w.define(f"mul i64 {k}, {sizes[axis]}")
+                left = w.define(f"sub i64 {whole[axis]}, {start}")
+                body(start, self._least(left, sizes[axis]))
 
-        w.loop(w.define(f"udiv i64 {over}, {size}"), part)
+            over = w.define(f"sub i64 {w.define(f'add i64 {whole[axis]}, {sizes[axis]}')}, 1")
+            w.loop(w.define(f"udiv i64 {over}, {sizes[axis]}"), part)
+
+        def at(array: str, *places: tuple[str, str]) -> str:
+            for start, step in places:
+                array = self._at(array, w.define(f"mul i64 {start}, {step}"))
+            return array
+
+        def block(i: str, m: str, j: str, n: str, k: str, d: str) -> None:
+            is_first = w.define(f"icmp eq i64 {k}, 0")
+            before = w.define(f"select i1 {is_first}, ptr {begun[0]}, ptr {begun[1]}")
+            multiply(
+                at("%x", (i, "%x.row"), (k, "%x.deep")),
+                at("%y", (j, "%y.column"), (k, "%y.deep")),
+                at("%z", (i, "%columns"), (j, "1")),
+                [self._integer(size) for size in (m, n, d)],
+                before,
+            )
+
+        along(0, lambda i, m: along(1, lambda j, n: along(2, lambda k, d: block(i, m, j, n, k, d))))
+
+    def _fit(self, room: str, side: str, most: str) -> str:
+        """The other side of a part."""
+        return self._least(self._most(self.w.define(f"udiv i64 {room}, {side}"), "1"), most)
 
     def _at(self, array: str, index: str) -> str:
         return self.w.define(f"getelementptr {self.kind.text}, ptr {array}, i64 {index}")
@@ -186,6 +207,9 @@ class _Calls:
 
     def _most(self, x: str, y: str) -> str:
         return self.w.define(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
+
+    def _least(self, x: str, y: str) -> str:
+        return self.w.define(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
 
     def _call(self, stem: str, given: Sequence[str]) -> None:
         arguments = ", ".join(f"ptr {place}" for place in given)
