@@ -116,7 +116,7 @@ def test_a_last_axis_that_is_the_stack_s() -> None:
     x, y = rng.standard_normal((30, 40, 5)), rng.standard_normal((40, 50, 5))
     product = native(lambda x, y: wnp.einsum("ija,jka->aik", x, y))
     np.testing.assert_allclose(product(x, y), np.einsum("ija,jka->aik", x, y), atol=1e-12)
-    assert "host" not in str(product.explain())
+    assert "runs in Python" not in str(product.explain())
 
 
 def test_one_program_serves_every_number_of_rows() -> None:
@@ -176,7 +176,7 @@ def test_a_recurrent_net(batch: tuple[int, ...], trips: int) -> None:
         expected = wend.function(fun, backend="numpy")(*args)
         for a, b in zip(_leaves(found(*args)), _leaves(expected), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-        assert "dot_general" not in str(found.explain())
+        assert "runs in Python" not in str(found.explain())
 
 
 @pytest.mark.parametrize("trips", [0, 1, 5])

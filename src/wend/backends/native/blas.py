@@ -49,13 +49,9 @@ def library(kind: Kind, adds: bool) -> str:
     """The module of one function."""
     outer, calls = Writer(), _Calls(Writer(), kind, adds)
     given = ", ".join(products.turn(outer))
-    declared = (
-        f"declare void @blas.{stem}({', '.join(['ptr'] * len(types))}) nounwind"
-        for stem, types in blas_functions.TYPES.items()
-    )
     return "\n".join(
         [
-            *declared,
+            *blas_functions.declarations(blas_functions.BLAS),
             f"declare void @{products.small_product(kind, adds)}({products.TYPES}) nounwind",
             f"define void @{product(kind, adds)}({products.PARAMS}) nounwind {{",
             *outer.lines,
@@ -213,7 +209,7 @@ class _Calls:
 
     def _call(self, stem: str, given: Sequence[str]) -> None:
         arguments = ", ".join(f"ptr {place}" for place in given)
-        self.w.do(f"call void @blas.{stem}({arguments})")
+        self.w.do(f"call void @{blas_functions.name(stem)}({arguments})")
 
     # BLAS takes places of everything.
     def _place(self, type: str, value: str) -> str:

@@ -189,6 +189,10 @@ def write(graph: Graph) -> Program:
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
             *declarations,
+            *(
+                f"declare i32 @{name}({types}) nounwind"
+                for name, types in low.calls.solvers.items()
+            ),
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {{",
@@ -209,7 +213,9 @@ def write(graph: Graph) -> Program:
         low.exits.reasons,
         uses_pool,
         uses_python,
-        low.pauses.count > 0 or not low.calls.products.isdisjoint(blas.NAMES),
+        low.pauses.count > 0
+        or not low.calls.products.isdisjoint(blas.NAMES)
+        or bool(low.calls.solvers),
     )
 
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wend.backends.native import blas, blas_functions, interpreter, math, pool, products, sums
+from wend.backends.native import (
+    blas,
+    blas_functions,
+    interpreter,
+    math,
+    pool,
+    products,
+    solvers,
+    sums,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -37,9 +46,25 @@ SHARED: Sequence[Shared] = (
         Shared(
             partial(blas.library, kind, adds),
             [blas.product(kind, adds)],
-            partial(blas_functions.addresses, kind),
+            partial(blas_functions.addresses, kind, blas_functions.BLAS),
         )
         for kind, adds in products.VARIANTS
+    ),
+    *(
+        Shared(
+            partial(solvers.solve_library, kind),
+            [solvers.solve(kind)],
+            partial(blas_functions.addresses, kind, ["gesv"]),
+        )
+        for kind in products.KINDS
+    ),
+    *(
+        Shared(
+            partial(solvers.cholesky_library, kind),
+            [solvers.cholesky(kind)],
+            partial(blas_functions.addresses, kind, ["potrf"]),
+        )
+        for kind in products.KINDS
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )

@@ -48,7 +48,7 @@ def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     kind, size = x.array.kind, _size(low, x, y)
     in_order = not kind.is_real or _is_at_most(size.pairs(low), _FEWEST)
     function = "" if in_order else _function(kind, size, y)
-    if function == blas.product(kind) and not blas_functions.is_there(kind):
+    if function == blas.product(kind) and not blas_functions.are_there(kind, blas_functions.BLAS):
         return NotImplemented
     for axes in ("contract", "batch"):
         mine, theirs = x.dims(getattr(x, axes)), y.dims(getattr(y, axes))
