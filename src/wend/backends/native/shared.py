@@ -26,11 +26,13 @@ class Shared:
         text: writes the module.
         exports: the functions that others may call.
         addresses: gives those of what it refers to, but for functions of the C library and Python.
+        level: how much LLVM is to do, where less than usual gives code as fast.
     """
 
     text: Callable[[], str]
     exports: Sequence[str]
     addresses: Callable[[], dict[str, int]] = dict
+    level: int | None = None
 
 
 # Each as small as it can be, so that a process compiles only what its modules call.
@@ -39,7 +41,7 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
-        Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)])
+        Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
         for kind, adds in products.VARIANTS
     ),
     *(
@@ -47,6 +49,7 @@ SHARED: Sequence[Shared] = (
             partial(blas.library, kind, adds),
             [blas.product(kind, adds)],
             partial(blas_functions.addresses, kind, blas_functions.BLAS),
+            level=0,
         )
         for kind, adds in products.VARIANTS
     ),
