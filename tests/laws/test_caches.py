@@ -17,6 +17,7 @@ KNOWN = {
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
     "backends/native/llvm.py:engine": "one; keeps the last libraries",
+    "backends/native/blas_functions.py:_address": "one for each of its functions in use",
     "backends/native/canaries.py:_pools": "if asked for: what the last call of each pool left",
     "backends/native/canaries.py:functions": "one for each engine",
     "backends/native/workspace.py:CHECKED": "weak: goes with the workspace",

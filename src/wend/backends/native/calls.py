@@ -16,12 +16,16 @@ class Calls:
         math: names of functions of `math.py` that are called (`sin`, `exp.v8`).
         helpers: names of the small functions of `arithmetic.py` that are called.
         libm: names of functions of the C library that are called, with their number of arguments.
+        solvers: functions of `solvers.py` that are called, with the types of their arguments.
+        products: names of functions of `products.py` and `blas.py` that are called.
     """
 
     w: Writer
     math: set[str] = field(default_factory=set)
     helpers: set[str] = field(default_factory=set)
     libm: dict[str, int] = field(default_factory=dict)
+    products: set[str] = field(default_factory=set)
+    solvers: dict[str, str] = field(default_factory=dict)
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:
         """Call a function of reals that is written in IR; `kind` is f64, of any lanes."""

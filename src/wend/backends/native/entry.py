@@ -93,7 +93,7 @@ class Entry:
             "left": _NO_LIMIT,
             "run": library.addresses[ENTRY],
             "idle": spaces.top,
-            "flags": code.RELEASES * (program.has_loops or bool(program.slow_nodes))
+            "flags": code.RELEASES * (program.may_take_long or bool(program.slow_nodes))
             + code.SINGLE * form.is_single,
             "arguments": form.count,
             "params": at_params,

@@ -200,7 +200,11 @@ class Engine:
         shared = shared_with(name)
         if shared not in self._shared:
             library = self._link(
-                self._for_shared, shared.text(), shared.exports, shared.addresses()
+                self._for_shared,
+                shared.text(),
+                shared.exports,
+                shared.addresses(),
+                level=shared.level,
             )
             self._shared[shared] = library
         return self._shared[shared].addresses[name]

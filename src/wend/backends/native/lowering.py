@@ -35,19 +35,6 @@ Emit: TypeAlias = Callable[["Lowering", Node, Sequence[Slots]], Any]
 _ANY_ARRAY = {lists.list_push, lists.list_pop, lists.list_get, lists.list_set, maybe.present}
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Lazy:
-    """An array whose elements are computed where they are read.
-
-    Attributes:
-        element: writes the one at an index.
-        keeps: the memory that it reads, to be released with it.
-    """
-
-    element: Callable[[str], str]
-    keeps: tuple[str, ...] = ()
-
-
 @dataclass(eq=False, repr=False, slots=True)
 class Lowering:
     """A function being written.
@@ -63,7 +50,10 @@ class Lowering:
         pauses: what counts the trips of loops.
         values: the slots of the values written so far.
         memory: who holds references to arrays.
-        lazy: arrays that are not in memory, since one loop alone reads them.
+        lazy: arrays that are not in memory, since one loop alone reads them: what writes the
+            element at an index.
+        products: arrays that are not either, since they are but added to one: what writes that.
+        kept: the memory that such an array is made of, to be released with it.
         uses: where the values of the region that is being written are used.
         early: nodes that were written before their region.
         waves: values of which both sine and cosine are taken, in one region.
@@ -88,7 +78,9 @@ class Lowering:
     values: dict[Value, Slots] = field(default_factory=dict)
     early: set[Node] = field(default_factory=set)
     waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
-    lazy: dict[Value, Lazy] = field(default_factory=dict)
+    lazy: dict[Value, Callable[[str], str]] = field(default_factory=dict)
+    products: dict[Value, Callable[[Array], None]] = field(default_factory=dict)
+    kept: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     uses: LastUses | None = None
     constants: list[Any] = field(default_factory=list)
     host_nodes: list[tuple[Node, bool]] = field(default_factory=list)
@@ -150,7 +142,7 @@ class Lowering:
         memory = self.memory
         memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
-        is_lazy = any(value in self.lazy for value in node.operands)
+        is_lazy = any(value in self.kept for value in node.operands)
         self.exits.operands = None if is_lazy else operands
         found = self._emitter(node)(self, node, operands)
         if found is NotImplemented:
@@ -162,9 +154,8 @@ class Lowering:
         for value in dict.fromkeys((*node.operands, *node.results)):
             if uses.is_last(value, position):
                 memory.drop(value, self.values[value])
-                if value in self.lazy:
-                    for pointer in self.lazy.pop(value).keeps:
-                        self.arrays.release(pointer)
+                for pointer in self.kept.pop(value, ()):
+                    self.arrays.release(pointer)
 
     def _emitter(self, node: Node) -> Emit:
         """What writes a node: Python does what needs the rank of an array that is not known."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, canaries, interpreter, math, pool
+from wend.backends.native import arithmetic, blas, canaries, interpreter, math, pool, products
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import (
     emit_host,
@@ -108,7 +108,7 @@ class Program:
         exits: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
-        has_loops: whether it may run for long whatever it is given.
+        may_take_long: whether it may run for long whatever it is given.
     """
 
     text: str
@@ -122,7 +122,7 @@ class Program:
     exits: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
     uses_python: bool
-    has_loops: bool
+    may_take_long: bool
 
 
 def write(graph: Graph) -> Program:
@@ -189,6 +189,11 @@ def write(graph: Graph) -> Program:
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
             *declarations,
+            *(
+                f"declare i32 @{name}({types}) nounwind"
+                for name, types in low.calls.solvers.items()
+            ),
+            *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {{",
             *low.w.lines,
@@ -208,7 +213,9 @@ def write(graph: Graph) -> Program:
         low.exits.reasons,
         uses_pool,
         uses_python,
-        low.pauses.count > 0,
+        low.pauses.count > 0
+        or not low.calls.products.isdisjoint(blas.NAMES)
+        or bool(low.calls.solvers),
     )
 
 

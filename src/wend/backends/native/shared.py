@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wend.backends.native import interpreter, math, pool, sums
+from wend.backends.native import (
+    blas,
+    blas_functions,
+    interpreter,
+    math,
+    pool,
+    products,
+    solvers,
+    sums,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -17,11 +26,13 @@ class Shared:
         text: writes the module.
         exports: the functions that others may call.
         addresses: gives those of what it refers to, but for functions of the C library and Python.
+        level: how much LLVM is to do, where less than usual gives code as fast.
     """
 
     text: Callable[[], str]
     exports: Sequence[str]
     addresses: Callable[[], dict[str, int]] = dict
+    level: int | None = None
 
 
 # Each as small as it can be, so that a process compiles only what its modules call.
@@ -29,6 +40,35 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
+    *(
+        Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
+        for kind, adds in products.VARIANTS
+    ),
+    *(
+        Shared(
+            partial(blas.library, kind, adds),
+            [blas.product(kind, adds)],
+            partial(blas_functions.addresses, kind, blas_functions.BLAS),
+            level=0,
+        )
+        for kind, adds in products.VARIANTS
+    ),
+    *(
+        Shared(
+            partial(solvers.solve_library, kind),
+            [solvers.solve(kind)],
+            partial(blas_functions.addresses, kind, ["gesv"]),
+        )
+        for kind in products.KINDS
+    ),
+    *(
+        Shared(
+            partial(solvers.cholesky_library, kind),
+            [solvers.cholesky(kind)],
+            partial(blas_functions.addresses, kind, ["potrf"]),
+        )
+        for kind in products.KINDS
+    ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )
 

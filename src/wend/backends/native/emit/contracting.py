@@ -1,81 +1,254 @@
-"""Products of small arrays; larger ones are left to NumPy, which has BLAS."""
+"""Products of arrays: of floats by vectors and by BLAS, a matrix at a time; others in loops."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native.arrays import Array
+from wend.backends.native import blas, blas_functions, products
+from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.elements import ELEMENTS
-from wend.backends.native.kinds import REGISTERS
+from wend.backends.native.emit.elementwise import keep_operands, may_change
+from wend.backends.native.exits import BAD_SHAPE
+from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import contracting, elementwise
 
-# How many products a loop of its own is worth: about what a call of Python costs.
-MOST_PRODUCTS = 4096
+# Of one matrix: so few pairs are added in order, as `scalars/` does where it takes arrays apart.
+_FEWEST = 64
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Side:
+    """An operand: an array, and its axes by what happens to them."""
+
+    array: Array
+    strides: Sequence[str]
+    batch: Sequence[int]
+    free: Sequence[int]
+    contract: Sequence[int]
+
+    def dims(self, axes: Sequence[int]) -> list[str]:
+        return [self.array.dims[k] for k in axes]
+
+    def steps(self, axes: Sequence[int]) -> list[str]:
+        return [self.strides[k] for k in axes]
 
 
 def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-    """Products of pairs, added in order."""
-    x, y = (value.tensor for value in node.operands)
-    (left, right), (batch, other_batch) = node.attrs["contract"], node.attrs["batch"]
-    if not (x.is_static and y.is_static) or x.dtype not in REGISTERS or x.dtype.kind == "b":
+    """A product of each matrix of a stack with that of another."""
+    if any(v.tensor.dtype not in REGISTERS or v.tensor.dtype.kind == "b" for v in node.operands):
         return NotImplemented
-    if is_scalar(x) or is_scalar(y):
+    x, y = (_side(low, node, k, operands[k]) for k in (0, 1))
+    kind, size = x.array.kind, _size(low, x, y)
+    in_order = not kind.is_real or _is_at_most(size.pairs(low), _FEWEST)
+    function = "" if in_order else _function(kind, size, y)
+    if function == blas.product(kind) and not blas_functions.are_there(kind, blas_functions.BLAS):
         return NotImplemented
-    free = [k for k in range(len(x.dims)) if k not in left and k not in batch]
-    other_free = [k for k in range(len(y.dims)) if k not in right and k not in other_batch]
-    dims = [str(x.dims[k]) for k in (*batch, *free)] + [str(y.dims[k]) for k in other_free]
-    depth = [str(x.dims[k]) for k in left]
-    if int(low.sizes.product([*dims, *depth])) > MOST_PRODUCTS:
-        return NotImplemented
-    a, b = low.array(node, 0), low.array(node, 1)
-    mine, theirs = low.sizes.strides(a.dims), low.sizes.strides(b.dims)
-    steps = [mine[k] for k in (*batch, *free)] + ["0"] * len(other_free)
-    other_steps = [theirs[k] for k in other_batch] + ["0"] * len(free)
-    other_steps += [theirs[k] for k in other_free]
-
-    def total(position: tuple[str, ...]) -> str:
-        start, other = low.arrays.offset(position, steps), low.arrays.offset(position, other_steps)
-        row = (a, start, [mine[k] for k in left])
-        return _dot(low, node, row, (b, other, [theirs[k] for k in right]), depth)
-
+    for axes in ("contract", "batch"):
+        mine, theirs = x.dims(getattr(x, axes)), y.dims(getattr(y, axes))
+        for a, b in zip(mine, theirs, strict=True):
+            low.exits.unless(low.sizes.equal(a, b), BAD_SHAPE)
+    dims = (*x.dims(x.batch), *x.dims(x.free), *y.dims(y.free))
+    if not in_order and _is_but_added(low, node):
+        adding = _function(kind, size, y, adds=True)
+        low.products[node.results[0]] = lambda target: _multiply(low, adding, size, x, y, target)
+        return [keep_operands(low, node, dims)]
+    made = _new(low, node, dims)
+    if in_order:
+        _add_in_order(low, node, x, y, made)
+    else:
+        _multiply(low, function, size, x, y, made)
     if is_scalar(node.results[0].type):
-        return [(total(()),)]
-    made = low.new_result(node, dims)
-    places = low.sizes.strides(dims)
-
-    def each(position: tuple[str, ...]) -> None:
-        low.arrays.store(made, low.arrays.offset(position, places), total(position))
-
-    low.arrays.nest(dims, each)
+        return [(low.arrays.load(made, "0"),)]
     return [low.give(node, made)]
 
 
-Row = tuple[Array, str, list[str]]  # an array, where a row of it starts, and its strides
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of one matrix times another."""
+
+    rows: str
+    columns: str
+    depth: str
+
+    def pairs(self, low: Lowering) -> str:
+        return low.sizes.product([self.rows, self.columns, self.depth])
 
 
-def _dot(low: Lowering, node: Node, x: Row, y: Row, depth: Sequence[str]) -> str:
-    """The sum of products of two rows of one, or several, axes."""
-    kind = x[0].kind
+def _size(low: Lowering, x: Side, y: Side) -> Size:
+    groups = x.dims(x.free), y.dims(y.free), x.dims(x.contract)
+    return Size(*(low.sizes.product(dims) for dims in groups))
+
+
+def _function(kind: Kind, size: Size, y: Side, *, adds: bool = False) -> str:
+    """What multiplies matrices: BLAS where it may be faster."""
+    sizes = (size.rows, size.columns, size.depth)
+    if not all(map(known, sizes)):
+        return blas.product(kind, adds)
+    groups = _as_lies(y)
+    y_is_plain = groups is None or _step(y, groups[0]) == "1"
+    is_small = blas.is_small(*map(int, sizes), y_is_plain=y_is_plain)
+    return (products.small_product if is_small else blas.product)(kind, adds)
+
+
+def _is_but_added(low: Lowering, node: Node) -> bool:
+    """Whether all that is done with a product is to add it to an array that is then done with.
+
+    So gradients of matrices are summed up. Then it is added in the array.
+    """
+    assert low.uses is not None
+    (result,) = node.results
+    takers = low.uses.takers(result)
+    if low.uses.is_result(result) or len(takers) != 1 or takers[0].op is not elementwise.add:
+        return False
+    others = [value for value in takers[0].operands if value is not result]
+    if len(others) != 1 or others[0].type != result.type or is_scalar(result.type):
+        return False
+    (other,) = others
+    is_sum = other.node is None or other.node.op is elementwise.add
+    is_last = low.uses.takers(other) == takers and not low.uses.is_result(other)
+    can_wait = not any(may_change(low, value) for value in node.operands)
+    return is_sum and is_last and can_wait and other in low.memory.held
+
+
+def _is_at_most(size: str, most: int) -> bool:
+    return known(size) and int(size) <= most
+
+
+def _side(low: Lowering, node: Node, k: int, slots: Slots) -> Side:
+    value = node.operands[k].tensor
+    if is_scalar(value):
+        place = low.w.allocate(REGISTERS[value.dtype])
+        array = Array(place, value.dtype, ())
+        low.arrays.store(array, "0", slots[0])
+    else:
+        array = low.array(node, k)
+    batch, contract = node.attrs["batch"][k], node.attrs["contract"][k]
+    free = [axis for axis in range(len(array.dims)) if axis not in (*batch, *contract)]
+    return Side(array, low.sizes.strides(array.dims), batch, free, contract)
+
+
+def _new(low: Lowering, node: Node, dims: Sequence[str]) -> Array:
+    type = node.results[0].tensor
+    if is_scalar(type):
+        return Array(low.w.allocate(REGISTERS[type.dtype]), type.dtype, ())
+    return low.new_result(node, dims)
+
+
+# Matrices
+def _multiply(low: Lowering, function: str, size: Size, x: Side, y: Side, made: Array) -> None:
+    """Call a function for the matrices of each place in the stack."""
+    x, x_kept = _as_matrices(low, x, (*x.batch, *x.free, *x.contract))
+    y, y_kept = _as_matrices(low, y, (*y.batch, *y.contract, *y.free))
+    places = low.sizes.strides(made.dims)[: len(x.batch)]
+
+    def each(position: tuple[str, ...]) -> None:
+        mine, theirs, here = (
+            low.arrays.address(array, low.arrays.offset(position, strides))
+            for array, strides in (
+                (x.array, x.steps(x.batch)),
+                (y.array, y.steps(y.batch)),
+                (made, places),
+            )
+        )
+        given = f"ptr {mine}, i64 {_step(x, x.free)}, i64 {_step(x, x.contract)}, "
+        given += f"ptr {theirs}, i64 {_step(y, y.contract)}, i64 {_step(y, y.free)}, "
+        given += f"ptr {here}, i64 {size.rows}, i64 {size.columns}, i64 {size.depth}"
+        low.w.do(f"call void @{function}({given})")
+
+    low.calls.products.add(function)
+    low.arrays.nest(x.dims(x.batch), each)
+    for pointer in (*x_kept, *y_kept):
+        low.arrays.release(pointer)
+
+
+def _step(side: Side, axes: Sequence[int]) -> str:
+    """How far neighbours lie apart along axes that are as one."""
+    return side.strides[axes[-1]] if axes else "1"
+
+
+def _as_matrices(low: Lowering, side: Side, order: Sequence[int]) -> tuple[Side, list[str]]:
+    """A side whose axes are as two, one of them dense: copied if it does not lie so.
+
+    Args:
+        low: what writes.
+        side: an operand.
+        order: its axes as they are to lie in a copy.
+
+    Returns:
+        The side, and the memory to be released.
+    """
+    groups = _as_lies(side)
+    if groups is not None:
+        return Side(side.array, side.strides, side.batch, *groups), []
+    made = low.arrays.new(side.array.dtype, side.dims(order))
+    steps = Steps("0", tuple(side.steps(order)))
+    low.arrays.copy_strided(made.dims, made, low.arrays.whole(made), side.array, steps)
+    places = ([order.index(k) for k in axes] for axes in (side.batch, side.free, side.contract))
+    return Side(made, low.sizes.strides(made.dims), *places), [made.pointer]
+
+
+def _as_lies(side: Side) -> tuple[Sequence[int], Sequence[int]] | None:
+    """The free axes and those along which is added, without those of one element.
+
+    None where either are not as one, or neither dense.
+    """
+    whole = [k for k, size in enumerate(side.array.dims) if size != "1"]
+    free, contract = ([k for k in axes if k in whole] for axes in (side.free, side.contract))
+    if not (_are_as_one(whole, free) and _are_as_one(whole, contract)):
+        return None
+    is_dense = not (free or contract) or whole[-1] in (*free, *contract)
+    return (free, contract) if is_dense else None
+
+
+def _are_as_one(whole: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether axes follow each other, with none between them."""
+    places = [whole.index(axis) for axis in axes]
+    return places == list(range(places[0], places[0] + len(places))) if places else True
+
+
+# Numbers
+def _add_in_order(low: Lowering, node: Node, x: Side, y: Side, made: Array) -> None:
+    """Products of pairs, added in order."""
+    shared, mine = len(x.batch), len(x.batch) + len(x.free)
+    places = low.sizes.strides(made.dims)
+
+    def each(position: tuple[str, ...]) -> None:
+        batch, row, column = position[:shared], position[shared:mine], position[mine:]
+        start = low.arrays.offset((*batch, *row), x.steps((*x.batch, *x.free)))
+        other = low.arrays.offset((*batch, *column), y.steps((*y.batch, *y.free)))
+        total = _sum_of_pairs(low, node, (x, start), (y, other))
+        low.arrays.store(made, low.arrays.offset(position, places), total)
+
+    low.arrays.nest(made.dims, each)
+
+
+def _sum_of_pairs(low: Lowering, node: Node, x: tuple[Side, str], y: tuple[Side, str]) -> str:
+    (mine, start), (theirs, other_start) = x, y
+    kind: Kind = mine.array.kind
     add, multiply = ELEMENTS[elementwise.add].write, ELEMENTS[elementwise.mul].write
+    depth = mine.dims(mine.contract)
+    steps, other_steps = mine.steps(mine.contract), theirs.steps(theirs.contract)
 
     def over(axis: int, at: str, other: str, so_far: str) -> str:
         if axis == len(depth):
-            pair = low.arrays.load(x[0], at), low.arrays.load(y[0], other)
+            pair = low.arrays.load(mine.array, at), low.arrays.load(theirs.array, other)
             return add(low, node, kind, so_far, multiply(low, node, kind, *pair))
 
         def body(k: str, given: tuple[str, ...]) -> Sequence[str]:
-            here = low.sizes.add(at, low.sizes.mul(k, x[2][axis]))
-            there = low.sizes.add(other, low.sizes.mul(k, y[2][axis]))
+            here = low.sizes.add(at, low.sizes.mul(k, steps[axis]))
+            there = low.sizes.add(other, low.sizes.mul(k, other_steps[axis]))
             return [over(axis + 1, here, there, given[0])]
 
         return low.w.fold(depth[axis], [kind.text], [so_far], body)[0]
 
-    return over(0, x[1], y[1], kind.literal(0))
+    return over(0, start, other_start, kind.literal(0))
 
 
 EMITTERS: Mapping[Op, Emit] = {contracting.dot_general: emit_dot}

@@ -10,8 +10,9 @@ from typing import Any
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS, Element, kind_of
+from wend.backends.native.emit.writing import writable
 from wend.backends.native.exits import BAD_SHAPE
-from wend.backends.native.lowering import Emit, Lazy, Lowering
+from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -39,6 +40,8 @@ def emitter(element: Element) -> Emit:
 
 
 def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str]) -> Slots:
+    if any(value in low.products for value in node.operands):
+        return _add_product(low, node)
     arrays = [low.array(node, k) for k in range(len(node.operands))]
     dims = arrays[0].dims
     for other in arrays[1:]:
@@ -50,7 +53,7 @@ def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str
     def element(index: str) -> str:
         return compute([read(index) for read in readers])
 
-    if _has_one_reader(low, node) and not any(_may_change(low, v) for v in node.operands):
+    if _has_one_reader(low, node) and not any(may_change(low, v) for v in node.operands):
         return defer(low, node, dims, element)
     made = low.new_result(node, dims)
     count = low.arrays.count(made)
@@ -58,20 +61,37 @@ def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str
     return low.give(node, made)
 
 
+def _add_product(low: Lowering, node: Node) -> Slots:
+    """The sum of an array, which is changed, and a product that is not in memory."""
+    (k,) = (k for k, value in enumerate(node.operands) if value in low.products)
+    product = low.array(node, k)
+    target = writable(low, node, 1 - k)
+    for mine, theirs in zip(product.dims, target.dims, strict=True):
+        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+    low.products[node.operands[k]](target)
+    return low.give(node, target)
+
+
 def _reader(low: Lowering, value: Value, array: Array) -> Callable[[str], str]:
     if value in low.lazy:
-        return low.lazy[value].element
+        return low.lazy[value]
     return lambda index: low.arrays.load(array, index)
 
 
 def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str], str]) -> Slots:
-    """A result that is not put into memory; what it reads is kept until it has been read."""
+    """A result that is not put into memory: one loop computes its elements."""
+    low.lazy[node.results[0]] = element
+    return keep_operands(low, node, dims)
+
+
+def keep_operands(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
+    """The slots of a result that is not in memory; what it reads is kept until it has been read."""
     (result,) = node.results
     keeps: list[str] = []
     for value in dict.fromkeys(node.operands):
-        if value in low.lazy:
-            keeps += low.lazy[value].keeps
-            low.lazy[value] = Lazy(low.lazy[value].element)
+        if value in low.kept:
+            keeps += low.kept[value]
+            low.kept[value] = ()
         elif value in low.memory.held:
             pointer = low.values[value][0]
             if low.may_move(value):
@@ -79,7 +99,7 @@ def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str
             else:
                 low.arrays.retain(pointer)
             keeps.append(pointer)
-    low.lazy[result] = Lazy(element, tuple(keeps))
+    low.kept[result] = tuple(keeps)
     low.memory.mark_foreign(result)
     return low.give(node, Array("null", result.tensor.dtype, tuple(dims)))
 
@@ -108,7 +128,7 @@ def _is_loop(node: Node) -> bool:
     return ELEMENTS[node.op].takes(node)
 
 
-def _may_change(low: Lowering, value: Value) -> bool:
+def may_change(low: Lowering, value: Value) -> bool:
     """Whether what is read later on would have to be copied, since it is changed meanwhile."""
     assert low.uses is not None
     return any(taker.op in _WRITERS or taker.regions for taker in low.uses.takers(value))

@@ -12,10 +12,15 @@ from wend.ir.types import ListType, Type, without_maybe
 
 
 def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
-    """Operands into the frame, the call, results out of it."""
+    """The call of the kernel of a node that has no code."""
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
     low.slow_nodes.append(node)
+    return run_on_host(low, node, operands)
+
+
+def run_on_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+    """Operands into the frame, the call, results out of it."""
     give_kernel(low, node, operands, gives=True)
     with_lists = any(map(_has_list, (*node.operands, *node.results)))
     status = run_kernel(low, with_lists=with_lists)
