@@ -23,7 +23,7 @@ def outcome(program: EffectProgram, wrap: Any, calls: list[tuple[float, int]]) -
         with contextlib.redirect_stdout(printed):
             try:
                 result = [float(y) for y in fun(np.float64(x), np.int64(n))]
-            except AssertionError:
+            except wend.AssertionFailed:
                 result = ["failed"]
         found += [result, printed.getvalue(), [np.array(v.concrete).tolist() for v in variables]]
     return found
