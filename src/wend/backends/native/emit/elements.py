@@ -17,7 +17,7 @@ from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import elementwise as ops
-from wend.ops import shaping
+from wend.ops import shaping, special
 
 # (low, node, kind of the operands, operands) -> result; of `select` the kind of the choices
 Write: TypeAlias = Callable[..., str]
@@ -85,13 +85,31 @@ def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Eleme
 
 
 def inlined(name: str) -> Element:
-    """A function of reals that is written in IR, in `math.py`."""
-    return _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
+    """A function of reals that is written in IR, in `math.py`, for scalars and for loops."""
+    return _function(
+        name, _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
+    )
+
+
+def looped(name: str) -> Element:
+    """A function of reals that is written in IR for loops; one number does as well there."""
+    return Element(lambda low, node, kind, *given: low.calls.in_loop(name, kind, *given), "f")
 
 
 def from_libm(name: str) -> Element:
-    """A function of reals that the C library has."""
-    return _in_double(lambda low, kind, given: low.calls.from_libm(name, *given))
+    """A function of reals that is written in IR for loops; of scalars, the C library's."""
+    return _function(name, _in_double(lambda low, kind, given: low.calls.from_libm(name, *given)))
+
+
+def _function(name: str, alone: Element) -> Element:
+    """A function of `math.py` in loops over arrays, and `alone` of scalars."""
+
+    def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
+        if is_scalar(node.results[0].type):
+            return alone.write(low, node, kind, *given)
+        return low.calls.in_loop(name, kind, *given)
+
+    return Element(write, "f")
 
 
 def helper(name: str) -> Element:
@@ -204,8 +222,12 @@ def _cast(low: Lowering, node: Node, kind: Kind, x: str) -> str:
 
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
-        return _POWER.write(low, node, kind, x, y)
+    alone = is_scalar(node.results[0].type)
+    if kind.dtype == FLOAT32:
+        return (_POWER if alone else _SHORT_POWER).write(low, node, kind, x, y)
+    power = low.calls.from_libm("pow", x, y) if alone else low.calls.in_loop("pow", kind, x, y)
+    if not is_one_number(node.operands[1]):
+        return power
     # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
     # disagrees: at −0.0 and −inf.
     w = low.w
@@ -213,10 +235,8 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     is_two = w.define(f"fcmp oeq double {y}, 2.0")
     root = w.define(f"call double @llvm.sqrt.f64(double {x})")
     square = w.define(f"fmul double {x}, {x}")
-    power = w.define(
-        f"select i1 {is_two}, double {square}, double {low.calls.from_libm('pow', x, y)}"
-    )
-    return w.define(f"select i1 {is_half}, double {root}, double {power}")
+    chosen = w.define(f"select i1 {is_two}, double {square}, double {power}")
+    return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
 
 
 def is_one_number(value: Value) -> bool:
@@ -226,7 +246,11 @@ def is_one_number(value: Value) -> bool:
     return is_scalar(value.type)
 
 
-_POWER = from_libm("pow")
+_POWER = _in_double(lambda low, kind, given: low.calls.from_libm("pow", *given))
+# f64 has the digits that the logarithm needs for a power of f32
+_SHORT_POWER = _in_double(
+    lambda low, kind, given: low.calls.inlined("pow.loop.short", kind, *given)
+)
 
 
 def _intrinsic(name: str) -> Element:
@@ -285,6 +309,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.cos: wave("cos"),
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
+    **{op: looped(op.name) for op in (special.erf, special.erfc, special.expit)},
     ops.bit_and: template(None, "and {t} {x}, {y}", "and {t} {x}, {y}"),
     ops.bit_or: template(None, "or {t} {x}, {y}", "or {t} {x}, {y}"),
     ops.bit_xor: template(None, "xor {t} {x}, {y}", "xor {t} {x}, {y}"),
