@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import platform
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,7 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from wend.backends.native.backend import BACKEND
 from wend.backends.native.math import LOOPS, definitions
+from wend.ir.builder import new_symbol
+from wend.ir.types import TensorType
+from wend.ops import elementwise
+from wend.ops import special as special_ops
+from wend.ops.build import Build
 
 MAX_ULP = 4.0
 INF, NAN = float("inf"), float("nan")
@@ -265,10 +272,15 @@ def test_logarithms_and_powers_are_exact_where_they_can_be(dtype: np.dtype) -> N
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_results_are_the_same_without_vectors_and_without_fma(name: str, dtype: np.dtype) -> None:
+def test_results_are_the_same_without_vectors_and_on_any_processor(
+    name: str, dtype: np.dtype
+) -> None:
     xs = samples(name, dtype)
     found = compiled(name, dtype)(*xs)
     np.testing.assert_array_equal(compiled(name, dtype, level=0)(*xs), found)
+    if platform.machine() in ("x86_64", "AMD64"):  # others have fma anyway
+        np.testing.assert_array_equal(compiled(name, dtype, cpu="x86-64")(*xs), found)
+        np.testing.assert_array_equal(compiled(name, dtype, cpu="haswell")(*xs), found)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -278,3 +290,30 @@ def test_loops_become_vectors(name: str, dtype: np.dtype) -> None:
     text = compiled(name, dtype).text  # type: ignore[attr-defined]
     body = text[text.index("void @map(") :]
     assert re.search(rf"x {real}> @(llvm\.f|wend\.{name}\.loop)", body)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_functions_of_arrays_call_no_library_and_no_python(name: str, dtype: np.dtype) -> None:
+    b, vector = Build(name), TensorType(dtype, (new_symbol(),))
+    xs = [b.param(vector) for _ in range(1 + (name in TWO))]
+    op = getattr(special_ops if name in ("erf", "erfc", "expit") else elementwise, name)
+    graph = b.finish([b.emit(op, *xs)])
+    text = BACKEND.text(graph)
+    assert not re.search(rf"@{name}\(", text)
+    execute = BACKEND.compile(graph)
+    assert not execute.host_nodes
+    for size in (0, 1, 7, 40):
+        given = [np.linspace(0.1, 0.9, size).astype(dtype)] * len(xs)
+        (found,) = execute(given)
+        assert found.dtype == dtype
+        reference = REFERENCE.get(name) or getattr(np, name)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_allclose(found, reference(*given), rtol=8 * np.finfo(dtype).eps)
+
+
+def test_a_program_without_functions_asks_for_no_wide_vectors() -> None:
+    b = Build("twice")
+    x = b.param(TensorType(np.dtype(np.float64), (9,)))
+    graph = b.finish([b.add(x, x)])
+    assert "prefer-vector-width" not in BACKEND.text(graph)
