@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,9 +17,11 @@ from wend.backends.native.slots import is_scalar
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
+from wend.ir.types import TensorType
 from wend.ops import elementwise as ops
 from wend.ops import shaping, special
 
+MOST_UNROLLED = 8  # trips of a loop that LLVM unrolls
 # (low, node, kind of the operands, operands) -> result; of `select` the kind of the choices
 Write: TypeAlias = Callable[..., str]
 
@@ -86,9 +89,12 @@ def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Eleme
 
 def inlined(name: str) -> Element:
     """A function of reals that is written in IR, in `math.py`, for scalars and for loops."""
-    return _function(
-        name, _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
-    )
+    return _function(name, _alone(name))
+
+
+def _alone(name: str) -> Element:
+    """A function of one real, made for who waits for it."""
+    return _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
 
 
 def looped(name: str) -> Element:
@@ -126,11 +132,14 @@ def helper(name: str) -> Element:
 def wave(name: str) -> Element:
     """Sine or cosine; where a region wants both of one number they are computed together."""
     index = ("sin", "cos").index(name)
-    alone = inlined(name)
+    alone, many = _alone(name), inlined(name)
 
     def write(low: Lowering, node: Node, kind: Kind, x: str) -> str:
         (operand,) = node.operands
-        if operand not in low.waves or not is_scalar(operand.type) or kind.dtype != FLOAT64:
+        if not is_scalar(operand.type):
+            # LLVM makes no vectors of loops that it unrolls: each element would cost a call
+            return (alone if _is_unrolled(operand.tensor) else many).write(low, node, kind, x)
+        if operand not in low.waves or kind.dtype != FLOAT64:
             return alone.write(low, node, kind, x)
         pair = low.waves[operand]
         if pair is None:
@@ -138,6 +147,11 @@ def wave(name: str) -> Element:
         return pair[index]
 
     return Element(write, "f")
+
+
+def _is_unrolled(type: TensorType) -> bool:
+    dims = [dim for dim in type.dims if isinstance(dim, int)]
+    return len(dims) == len(type.dims) and math.prod(dims) <= MOST_UNROLLED
 
 
 def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
