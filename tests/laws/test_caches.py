@@ -13,6 +13,7 @@ SOURCES = Path(wend.__file__).parent
 # Everything that modules fill as they run, and why it does not grow without end.
 KNOWN = {
     "backends/native/entry.py:_methods": "one",
+    "base/source.py:_is_users": "the last files",
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
     "backends/native/llvm.py:engine": "one; keeps the last libraries",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from types import FrameType
 
 import numpy as np
@@ -40,6 +41,7 @@ def is_own(file: str) -> bool:
     return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
 
 
+@lru_cache(4096)
 def _is_users(file: str) -> bool:
     return not is_own(file) and not file.startswith(LIBRARIES)
 

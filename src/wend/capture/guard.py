@@ -97,6 +97,12 @@ def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
     return found
 
 
+def without_head(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the lines of wend's that the first line of the user's comes after."""
+    entries = _entries(traceback)
+    return next((entry for entry in entries if not _is_own(entry)), traceback)
+
+
 def check_raise() -> None:
     """Refuse a `raise` that only some runs would come to."""
     recording = current()

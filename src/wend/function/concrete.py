@@ -13,6 +13,7 @@ from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
 from wend.backends.storing import executable
 from wend.base import trees
+from wend.base.collector import collector_off
 from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
@@ -125,8 +126,9 @@ class ConcreteFunction:
         """What runs the graph, or one derived from it; compiled when first asked for."""
         is_form, graph = graph is not None, graph or self.graph
         if (backend, graph) not in self._executables:
-            optimized = run_passes(graph, OPTIMIZE)
-            run = executable(backend, optimized, hands_on=is_form)
+            with collector_off():
+                optimized = run_passes(graph, OPTIMIZE)
+                run = executable(backend, optimized, hands_on=is_form)
             self._executables[backend, graph] = optimized, run
         return self._executables[backend, graph][1]
 

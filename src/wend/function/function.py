@@ -14,7 +14,7 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
 from wend.base.source import is_own
-from wend.capture.guard import user_traceback
+from wend.capture.guard import user_traceback, without_head
 from wend.capture.reads import include
 from wend.eager.dispatch import recorder
 from wend.function.binding import Binding
@@ -325,7 +325,11 @@ def _by_python(reference: weakref.ref[Function]) -> Callable[..., Any]:
         fun = reference()
         if fun is None:
             raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
-        return fun._call_known(args, kwargs)
+        try:
+            return fun._call_known(args, kwargs)
+        except Exception as error:
+            error.__traceback__ = without_head(error.__traceback__)
+            raise
 
     return call
 

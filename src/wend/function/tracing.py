@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.collector import collector_off
 from wend.base.errors import listed
 from wend.capture.convert import capture
 from wend.capture.reads import note
@@ -57,7 +58,8 @@ class Tracing:
         if not self._is_first and not new:
             self._refuse_later(creation)
         try:
-            traced = self._traced_once_or_twice(arguments, creation, new)
+            with collector_off():
+                traced = self._traced_once_or_twice(arguments, creation, new)
         finally:  # of a trace that failed, too: what Python holds is not made again
             self.pending[:] = [
                 one for one in (*self.pending, *creation.new) if not one.place.is_gone

@@ -55,10 +55,11 @@ class Node:
     ) -> None:
         self.op = op
         self.operands = tuple(operands)
-        self.attrs = MappingProxyType(dict(attrs))
+        is_frozen = type(attrs) is MappingProxyType  # another node's: nobody changes it
+        self.attrs = attrs if is_frozen else MappingProxyType(dict(attrs))
         self.regions = tuple(regions)
         self.source = source
-        self.results = tuple(Value(type, self, i) for i, type in enumerate(result_types))
+        self.results = tuple([Value(type, self, i) for i, type in enumerate(result_types)])
 
     @property
     def linear_operands(self) -> tuple[int, ...]:

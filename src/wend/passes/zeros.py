@@ -152,7 +152,7 @@ class Specialiser:
             found = self.node(b, node, [env[operand] for operand in node.operands], dims)
             for old, new in zip(node.results, found, strict=True):
                 env[old] = new
-                if isinstance(new, Value):
+                if isinstance(new, Value) and new.type is not old.type:
                     mine, theirs = [*symbols(old.type)], [*symbols(new.type)]
                     if mine != theirs and len(mine) == len(theirs):
                         rename_dims(dims, [old], [new])

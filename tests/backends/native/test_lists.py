@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from tests.helpers.random_lists import F64, I64, ROW, checksum, list_programs
 
@@ -13,9 +14,9 @@ from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Places
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import ListType
+from wend.ir.types import ListType, MaybeType, TensorType
 from wend.ir.verify import verify
-from wend.ops import lists
+from wend.ops import lists, maybe
 from wend.ops.build import Build
 from wend.runtime.sequence import Sequence
 
@@ -177,3 +178,26 @@ def test_an_argument_that_nobody_uses_has_a_place() -> None:
     execute = BACKEND.compile(graph)
     for _ in range(3):
         assert execute([Sequence.of([1.0, 2.0]), Sequence.of([3.0, 4.0])]) == [4.0]
+
+
+@pytest.mark.parametrize("dtype", ["c16", "c8", "f2", "f4", "i4", "?"])
+@pytest.mark.parametrize("shape", [(3,), (), None], ids=["known", "scalar", "unknown rank"])
+def test_sums_of_elements_of_every_type(dtype: str, shape: tuple[int, ...] | None) -> None:
+    type = TensorType(np.dtype(dtype), shape)
+    b = Build("sums")
+    list, x = b.param(ListType(type)), b.param(type)
+    added = b.list_add_at(list, b.integer(1), x)
+    total = b.emit(lists.list_add, added, list)
+    maybes = b.param(MaybeType(type)), b.param(MaybeType(type))
+    both = b.emit(maybe.autograd_add, *maybes)
+    graph = b.finish([total, b.list_get(total, b.integer(1)), b.instantiate(both, x)])
+
+    def value(k: int) -> Any:
+        return (np.arange(3) + k).astype(dtype) if shape != () else np.dtype(dtype).type(k)
+
+    arguments = [Sequence.of([value(1), value(2)]), value(5), value(3), value(4)]
+    expected, found = (backend.compile(graph)(arguments) for backend in (NUMPY, BACKEND))
+    for mine, theirs in zip(found[0].items(), expected[0].items(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    for mine, theirs in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.exits import BAD_INDEX, BAD_LENGTH, BAD_SHAPE
-from wend.backends.native.kinds import WORD, Kind
+from wend.backends.native.kinds import REGISTERS, WORD, Kind
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.places import Place, root
 from wend.backends.native.slots import Slots, is_scalar, references, registers
@@ -83,9 +86,11 @@ def emit_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[S
     return [list]
 
 
-def emit_add_at(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_add_at(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """Add by position, in a copy unless the list is no longer read."""
     place = low.places.used(node, 0)
+    if not has_sums(place.element):
+        return NotImplemented
     list = _writable(low, node, place, operands[0])
     element = low.fit(node, low.pooled(node, 2), node.operands[2].type, place.element)
     record = _record(low, list, _position(low, node, operands))
@@ -108,8 +113,10 @@ def emit_zeros(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     return [zeros(low, like, operands[0], result)]
 
 
-def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """Two lists of one length, added element by element."""
+    if not has_sums(node.results[0].type):
+        return NotImplemented
     places = (low.places.used(node, 0), low.places.used(node, 1), low.places.of(node.results[0]))
     x, y = operands
     return [add_values(low, node.results[0].type, x, y, places)]
@@ -195,24 +202,41 @@ def add_values(low: Lowering, type: Type, x: Slots, y: Slots, places: Three) -> 
     return ()
 
 
-def _add_tensors(low: Lowering, type: TensorType, x: Slots, y: Slots) -> Slots:
-    kind = Kind(type.dtype)
+def has_sums(type: Type) -> bool:
+    """Whether there is code that adds two values of a type."""
+    match type:
+        case MaybeType(of=inner) | ListType(element=inner):
+            return has_sums(inner)
+        case TensorType(dtype=dtype):
+            return type.shape is not None and (dtype in REGISTERS or dtype.kind == "c")
+    return True
 
-    def add(a: str, b: str) -> str:
+
+def _parts(array: Array) -> Array:
+    """The same memory as numbers that registers hold: of complex ones both parts."""
+    if array.dtype.kind != "c":
+        return array
+    return Array(array.pointer, np.dtype(f"f{array.dtype.itemsize // 2}"), (*array.dims, "2"))
+
+
+def _add_tensors(low: Lowering, type: TensorType, x: Slots, y: Slots) -> Slots:
+    def add(kind: Kind, a: str, b: str) -> str:
         opcode = "fadd" if kind.is_real else "or" if kind.is_bool else "add"
         return low.w.define(f"{opcode} {kind.text} {a}, {b}")
 
     if is_scalar(type):
-        return (add(x[0], y[0]),)
+        return (add(Kind(type.dtype), x[0], y[0]),)
     one, other = low.arrays.of(type, x), low.arrays.of(type, y)
     for mine, theirs in zip(one.dims, other.dims, strict=True):
         low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
     made = low.arrays.new(type.dtype, one.dims)
+    total, a, b = map(_parts, (made, one, other))
 
     def each(k: str) -> None:
-        low.arrays.store(made, k, add(low.arrays.load(one, k), low.arrays.load(other, k)))
+        found = add(total.kind, low.arrays.load(a, k), low.arrays.load(b, k))
+        low.arrays.store(total, k, found)
 
-    low.w.loop(low.arrays.count(made), each)
+    low.w.loop(low.arrays.count(total), each)
     return low.arrays.slots(type, made)
 
 

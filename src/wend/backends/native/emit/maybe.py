@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from wend.backends.native.emit.lists import add_values
+from wend.backends.native.emit.lists import add_values, has_sums
 from wend.backends.native.lowering import Emit, Lowering, is_maybe
 from wend.backends.native.slots import Slots, nothing, references, registers
 from wend.ir.graph import Node
@@ -34,9 +35,11 @@ def emit_any_nonzero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Se
     return [(first,)]
 
 
-def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The sum of what is there."""
     result = node.results[0].type
+    if not has_sums(result):
+        return NotImplemented
     both = MaybeType(without_maybe(result))
     x, y = (
         low.fit(node, low.pooled(node, k), value.type, both)
