@@ -30,7 +30,7 @@ INF, NAN = float("inf"), float("nan")
 TWO = ("atan2", "pow")
 SUFFIXES = {np.dtype(np.float64): ".loop", np.dtype(np.float32): ".loop.f32"}
 DTYPES = tuple(SUFFIXES)
-NAMES = tuple(name.removesuffix(".loop") for name in LOOPS if name.endswith(".loop"))
+NAMES = tuple(name.removesuffix(".loop") for name in LOOPS if name.count(".") == 1)
 # The functions of NumPy and SciPy, for what is the result where there is no number
 REFERENCE = {
     **{name: getattr(special, name) for name in ("erf", "erfc", "expit")},
@@ -46,7 +46,7 @@ Compiled = Callable[..., np.ndarray]
 def symbol(name: str, dtype: np.dtype) -> str:
     """Which function computes `name` for arrays of a dtype."""
     if name == "pow" and dtype == np.float32:
-        return "pow.loop.short"
+        return "pow.short.loop"
     return f"{name}{SUFFIXES[dtype]}"
 
 

@@ -163,7 +163,7 @@ def _writers() -> dict[str, Callable[[], str]]:
     for suffix, format in _FORMATS.items():
         writers |= _loops(format, suffix)
     writers["pow.loop"] = partial(math_pow.pow, "pow.loop", short=False)
-    writers["pow.loop.short"] = partial(math_pow.pow, "pow.loop.short", short=True)
+    writers["pow.short.loop"] = partial(math_pow.pow, "pow.short.loop", short=True)
     return writers
 
 
