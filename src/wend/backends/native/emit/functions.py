@@ -12,11 +12,13 @@ from wend.backends.native.slots import is_scalar
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ir.types import TensorType
 from wend.ops import elementwise as ops
 from wend.ops import shaping, special
 
-MOST_UNROLLED = 8  # trips of a loop that LLVM unrolls
+# Arrays of a few numbers are computed as numbers are: `scalars/` may take those apart, and they are
+# to give the same bits then.
+FEW = 4
+FEW_WAVES = 8  # LLVM makes no vectors of loops that it unrolls: each element would cost a call
 
 
 def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Element:
@@ -54,11 +56,11 @@ def from_libm(name: str) -> Element:
     return _function(name, _in_double(lambda low, kind, given: low.calls.from_libm(name, *given)))
 
 
-def _function(name: str, alone: Element) -> Element:
-    """A function of `math.py` in loops over arrays, and `alone` of scalars."""
+def _function(name: str, alone: Element, most: int = FEW) -> Element:
+    """A function of `math.py` in loops over arrays, and `alone` of up to `most` numbers."""
 
     def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
-        if is_scalar(node.results[0].type):
+        if _are_few(node, most):
             return alone.write(low, node, kind, *given)
         return low.calls.in_loop(name, kind, *given)
 
@@ -68,15 +70,12 @@ def _function(name: str, alone: Element) -> Element:
 def wave(name: str) -> Element:
     """Sine or cosine; where a region wants both of one number they are computed together."""
     index = ("sin", "cos").index(name)
-    alone, many = _alone(name), inlined(name)
+    each = _function(name, _alone(name), FEW_WAVES)
 
     def write(low: Lowering, node: Node, kind: Kind, x: str) -> str:
         (operand,) = node.operands
-        if not is_scalar(operand.type):
-            # LLVM makes no vectors of loops that it unrolls: each element would cost a call
-            return (alone if _is_unrolled(operand.tensor) else many).write(low, node, kind, x)
-        if operand not in low.waves or kind.dtype != FLOAT64:
-            return alone.write(low, node, kind, x)
+        if operand not in low.waves or not is_scalar(operand.type) or kind.dtype != FLOAT64:
+            return each.write(low, node, kind, x)
         pair = low.waves[operand]
         if pair is None:
             pair = low.waves[operand] = both_waves(low, kind, x)
@@ -85,9 +84,11 @@ def wave(name: str) -> Element:
     return Element(write, "f")
 
 
-def _is_unrolled(type: TensorType) -> bool:
-    dims = [dim for dim in type.dims if isinstance(dim, int)]
-    return len(dims) == len(type.dims) and math.prod(dims) <= MOST_UNROLLED
+def _are_few(node: Node, most: int) -> bool:
+    """Whether the result is known to have so many elements at most."""
+    shape = node.results[0].tensor.shape
+    known = [dim for dim in shape or () if isinstance(dim, int)]
+    return shape is not None and len(known) == len(shape) and math.prod(known) <= most
 
 
 def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
@@ -103,7 +104,7 @@ def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    alone = is_scalar(node.results[0].type)
+    alone = _are_few(node, FEW)
     if kind.dtype == FLOAT32:
         return (_POWER if alone else _SHORT_POWER).write(low, node, kind, x, y)
     power = low.calls.from_libm("pow", x, y) if alone else low.calls.in_loop("pow", kind, x, y)
