@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wend.backends.native.kinds import Kind
@@ -18,6 +19,7 @@ class Calls:
         libm: names of functions of the C library that are called, with their number of arguments.
         solvers: functions of `solvers.py` that are called, with the types of their arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
+        has_loops: whether any are called that are worth the widest vectors.
     """
 
     w: Writer
@@ -26,10 +28,19 @@ class Calls:
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
     solvers: dict[str, str] = field(default_factory=dict)
+    has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:
         """Call a function of reals that is written in IR; `kind` is f64, of any lanes."""
         name = name if kind.lanes == 1 else f"{name}.v{kind.lanes}"
+        return self._call(name, kind, operands)
+
+    def in_loop(self, name: str, kind: Kind, *operands: str) -> str:
+        """Call a function of reals, of f64 or f32, that LLVM can make vectors of."""
+        self.has_loops = True
+        return self._call(f"{name}.loop{'' if kind.suffix == 'f64' else '.f32'}", kind, operands)
+
+    def _call(self, name: str, kind: Kind, operands: Sequence[str]) -> str:
         self.math.add(name)
         arguments = ", ".join(f"{kind.text} {operand}" for operand in operands)
         return self.w.define(f"call {kind.text} @wend.{name}({arguments})")

@@ -5,10 +5,13 @@
     # ... %v = call <8 x double> @wend.exp.v8(<8 x double> %u)
 
 Public names: sin, cos, sincos, exp, expm1, log, log1p, tanh; `name` is scalar f64, `name.v2`,
-`name.v4` and `name.v8` are over vectors. sincos returns a struct { sin, cos }.
+`name.v4` and `name.v8` are over vectors. sincos returns a struct { sin, cos }. Those in `LOOPS`,
+many more, are for loops over arrays: `name.loop` is scalar f64 and `name.loop.f32` scalar f32,
+written for throughput and without branches, so that LLVM's vectorizer makes vectors of them. A
+scalar `sin` or `exp` has tables and branches, for the one who waits for it.
 
 No function calls libm. All are within 4 ulp everywhere, and correct for signed zeros, subnormals,
-infinities and NaN: `math_trig`, `math_exp` and `math_log` say how. llvm.fma is assumed to be an
+infinities and NaN: the `math_…` files say how. llvm.fma is assumed to be an
 instruction; without one LLVM calls the C library's fma: slow, and still correct.
 """
 
@@ -18,12 +21,49 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, partial
 
-from wend.backends.native import math_exp, math_far, math_log, math_trig
+from llvmlite import binding
+
+from wend.backends.native import (
+    math_area,
+    math_cbrt,
+    math_erf,
+    math_exp,
+    math_far,
+    math_hyperbolic,
+    math_inverse,
+    math_log,
+    math_pow,
+    math_trig,
+)
 from wend.backends.native.math_body import PURE
+from wend.backends.native.math_format import F32, F64, Format
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
-COLD_NAMES = ("exp.edge", "log.edge", "sincos.far", *(f"sincos.far.v{n}" for n in LANES))
+WAVES = ("sin", "cos", "tan")
+_FORMATS = {".loop": F64, ".loop.f32": F32}
+
+
+def _widths(format: Format) -> tuple[int, ...]:
+    """How many numbers loops on this machine take at once; of f32, also beside f64."""
+    features = binding.get_host_cpu_features()
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
+    return (bits // 64,) if format == F64 else (bits // 32, bits // 64)
+
+
+# A rare argument wants a branch, which LLVM makes no vectors of: loops call these, and LLVM the
+# vector forms in their place.
+VECTOR_FORMS = {
+    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(format))
+    for name in WAVES
+    for suffix, format in _FORMATS.items()
+}
+COLD_NAMES = (
+    *("exp.edge", "log.edge", "sincos.far"),
+    *(f"{name}.far" for name in WAVES),
+    *(f"sincos.far.v{n}" for n in LANES),
+    *(form for name, forms in VECTOR_FORMS.items() for form in (name, *forms)),
+)
 
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
 
@@ -33,9 +73,9 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
 
     Args:
         names: keys of `FUNCTIONS`.
-        with_cold: False leaves the out-of-line paths (huge arguments, subnormals) as declarations,
-            to be linked with objects compiled from `cold_definitions()`. Compiling that of
-            sin takes 3 ms otherwise, module by module.
+        with_cold: False leaves what is not inlined (paths for huge arguments and subnormals, waves
+            in loops) as declarations, to be linked with objects compiled from
+            `cold_definitions()`. Compiling that of sin takes 3 ms otherwise, module by module.
 
     Raises:
         KeyError: a name is not one of them.
@@ -44,7 +84,15 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
     for name in wanted:
         if name not in FUNCTIONS:
             raise KeyError(f"no native math function {name!r}; there are {', '.join(FUNCTIONS)}")
-    return "\n".join(_with_needs(wanted, COLD_NAMES if not with_cold else ()).values())
+    texts = _with_needs(wanted, COLD_NAMES if not with_cold else ())
+    # Nothing calls these before the vectorizer has run
+    kept = [f"ptr @wend.{form}" for name in texts for form in VECTOR_FORMS.get(name, ())]
+    if kept:
+        listed = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
+        texts["kept"] = (
+            f'@llvm.compiler.used = appending global {listed}, section "llvm.metadata"\n'
+        )
+    return "\n".join(texts.values())
 
 
 def cold_definitions(names: Iterable[str] = COLD_NAMES) -> str:
@@ -65,14 +113,15 @@ def _with_needs(names: Iterable[str], declared: Container[str]) -> dict[str, str
         if name not in found:
             text = _text(name)
             found[name] = _declaration(text) if name in declared else text
-            missing += _SYMBOL.findall(found[name])
+            missing += [*_SYMBOL.findall(found[name]), *VECTOR_FORMS.get(name, ())]
     return found
 
 
 def _declaration(definition: str) -> str:
     """Return the declaration of the function that a text defines."""
-    head = definition.partition(" %x)")[0].replace("define internal", "declare")
-    return f"{head}) cold {PURE}\n"
+    head, _, rest = definition.partition(" %x) ")
+    attributes = rest.partition(" {")[0].replace("noinline", "").replace("optnone", "")
+    return f"{head.replace('define internal', 'declare')}) {attributes}\n"
 
 
 @cache
@@ -88,12 +137,13 @@ def _writers() -> dict[str, Callable[[], str]]:
     writers |= {
         "sin.table": math_trig.table,
         "sincos.far": math_far.scalar,
+        **{f"{name}.far": partial(math_trig.far_wave, name) for name in WAVES},
         "sincos.far.table": math_far.table,
         "exp": math_exp.exp_common,
-        "exp.edge": partial(math_exp.exp_everywhere, 1, "exp.edge"),
+        "exp.edge": partial(math_exp.exp_everywhere, 1, "exp.edge", cold=True),
         "log.table": math_log.table,
         "log": math_log.log_common,
-        "log.edge": partial(math_log.log_everywhere, 1, "log.edge"),
+        "log.edge": partial(math_log.log_everywhere, 1, "log.edge", cold=True),
         "expm1": partial(math_exp.expm1, 1, "expm1"),
         "log1p": partial(math_log.log1p, 1, "log1p"),
         "tanh": partial(math_exp.tanh, 1, "tanh"),
@@ -110,14 +160,63 @@ def _writers() -> dict[str, Callable[[], str]]:
             f"log1p.v{n}": partial(math_log.log1p, n, f"log1p.v{n}"),
             f"tanh.v{n}": partial(math_exp.tanh, n, f"tanh.v{n}"),
         }
+    for suffix, format in _FORMATS.items():
+        writers |= _loops(format, suffix)
+    writers["pow.loop"] = partial(math_pow.pow, "pow.loop", short=False)
+    writers["pow.short.loop"] = partial(math_pow.pow, "pow.short.loop", short=True)
     return writers
+
+
+def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
+    """List who writes the functions for loops, of one format."""
+    writers: dict[str, Callable[[], str]] = {}
+    for name in WAVES:
+        writers[name + suffix] = partial(_loop_wave, name, format, name + suffix)
+        for form in VECTOR_FORMS[name + suffix]:
+            writers[form] = partial(_wide_wave, name, format, form)
+    for name, write in (
+        ("exp", math_exp.exp_everywhere),
+        ("expm1", math_exp.expm1),
+        ("tanh", math_exp.tanh),
+        ("log", math_log.log_everywhere),
+        ("log1p", math_log.log1p),
+    ):
+        writers[name + suffix] = partial(write, 1, name + suffix, format)
+    for base in (2, 10):
+        symbol = f"log{base}{suffix}"
+        writers[symbol] = partial(math_log.log_of_base, base, format, symbol)
+    for module, names in (
+        (math_exp, ("exp2", "expit")),
+        (math_hyperbolic, ("sinh", "cosh")),
+        (math_inverse, ("asin", "acos", "atan", "atan2")),
+        (math_area, ("asinh", "acosh", "atanh")),
+        (math_cbrt, ("cbrt",)),
+        (math_erf, ("erf", "erfc")),
+    ):
+        for name in names:
+            writers[name + suffix] = partial(getattr(module, name), format, name + suffix)
+    return writers
+
+
+def _loop_wave(name: str, format: Format, symbol: str) -> str:
+    forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
+    variants = ",".join(f"_ZGV_LLVM_N{n}v_wend.{symbol}(wend.{form})" for form, n in forms)
+    attributes = f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
+    return math_trig.loop_wave(name, format, symbol, attributes)
+
+
+def _wide_wave(name: str, format: Format, symbol: str) -> str:
+    alone, _, lanes = symbol.rpartition(".v")
+    bits = int(lanes) * format.width
+    attributes = f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+    return math_trig.wide_wave(name, format, int(lanes), symbol, alone, attributes)
 
 
 class _Functions(Mapping[str, str]):
     """The public names, each with its complete text, written when first asked for."""
 
     def __init__(self) -> None:
-        self._names = [*SCALARS, *(f"{name}.v{n}" for n in LANES for name in SCALARS)]
+        self._names = [*SCALARS, *(f"{name}.v{n}" for n in LANES for name in SCALARS), *LOOPS]
 
     def __getitem__(self, name: str) -> str:
         return definitions([name])
@@ -133,4 +232,5 @@ class _Functions(Mapping[str, str]):
 
 
 _WRITERS = _writers()
+LOOPS = tuple(name for name in _WRITERS if ".loop" in name and ".v" not in name)
 FUNCTIONS: Mapping[str, str] = _Functions()

@@ -8,15 +8,17 @@ operator on a Term appends the instruction that computes it:
     b.ret(y)
     b.definition("example")          # define internal double @wend.example(double %x) ...
 
-The same Python text writes a scalar function (`lanes=1`) and one over `<lanes x double>`.
+The same Python text writes a scalar function (`lanes=1`) and one over `<lanes x double>`; and,
+where its constants go by `b.format`, one of f32.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from wend.backends.native.math_format import F64, Format
 
 Kind = Literal["real", "word", "flag"]
 Operand: TypeAlias = "Term | float | int"
@@ -31,36 +33,21 @@ COLD = f"cold noinline optnone {PURE}"
 
 # Adding and subtracting 1.5 * 2**52 rounds to the nearest integer, which meanwhile stands in the
 # low bits of the sum, in two's complement.
-MAGIC = 1.5 * 2.0**52
+MAGIC = F64.magic
 SIGN_BIT = -(2**63)
 
 
-def bits_of(value: float) -> int:
-    """Return the bits of a double as a signed 64-bit integer."""
-    return int(struct.unpack("<q", struct.pack("<d", value))[0])
-
-
-def double_of(bits: int) -> float:
-    """Return the double with these bits."""
-    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
-
-
-MAGIC_BITS = bits_of(MAGIC)
+MAGIC_BITS = F64.magic_bits
 
 
 def literal(value: float) -> str:
     """Write a double the way LLVM reads it back exactly."""
-    return f"0x{bits_of(value) % 2**64:016X}"
-
-
-def element(kind: Kind) -> str:
-    """Name the LLVM type of one lane."""
-    return {"real": "double", "word": "i64", "flag": "i1"}[kind]
+    return F64.literal(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """An SSA name of `body`: reals (double), words (i64) or flags (i1), one per lane."""
+    """An SSA name of `body`: reals, words (as wide as they) or flags (i1), one per lane."""
 
     body: Body
     kind: Kind
@@ -88,22 +75,28 @@ class Term:
     def __and__(self, other: Operand) -> Term:
         return self.body.binary({"word": "and", "flag": "and"}, self, other)
 
+    def __or__(self, other: Operand) -> Term:
+        return self.body.binary({"word": "or", "flag": "or"}, self, other)
+
     def __xor__(self, other: Operand) -> Term:
-        return self.body.binary({"word": "xor"}, self, other)
+        return self.body.binary({"word": "xor", "flag": "xor"}, self, other)
 
     def __neg__(self) -> Term:
+        if self.kind == "word":
+            b = self.body
+            return b.emit("word", f"sub {b.type('word')} {b.operand('word', 0)}, {self.name}")
         return self.body.emit("real", f"fneg {self.body.typed(self)}")
 
     def __abs__(self) -> Term:
         return self.body.intrinsic("fabs", self)
 
-    def __lt__(self, other: float) -> Term:
+    def __lt__(self, other: Operand) -> Term:
         return self._compare("olt", other)
 
-    def __le__(self, other: float) -> Term:
+    def __le__(self, other: Operand) -> Term:
         return self._compare("ole", other)
 
-    def __gt__(self, other: float) -> Term:
+    def __gt__(self, other: Operand) -> Term:
         return self._compare("ogt", other)
 
     def __ge__(self, other: Operand) -> Term:
@@ -133,9 +126,10 @@ class Term:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Body:
-    """The instructions of one function of a real argument `x`, in order."""
+    """The instructions of one function of a real argument `x` (and maybe `y`), in order."""
 
     lanes: int = 1
+    format: Format = F64
     lines: list[str] = field(default_factory=list)
     names: int = 0
 
@@ -144,16 +138,27 @@ class Body:
         """The argument."""
         return Term(self, "real", "%x")
 
+    @property
+    def one(self) -> Term:
+        """The number 1, to be divided."""
+        return Term(self, "real", self.operand("real", 1.0))
+
+    @property
+    def y(self) -> Term:
+        """The second argument; `definition` is to be told that there is one."""
+        return Term(self, "real", "%y")
+
     def type(self, kind: Kind) -> str:
         """Return the LLVM type of a Term of this kind."""
-        return element(kind) if self.lanes == 1 else f"<{self.lanes} x {element(kind)}>"
+        element = self.format.element(kind)
+        return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
 
     def operand(self, kind: Kind, value: Operand) -> str:
         """Write a Term or a constant as an operand, without its type."""
         if isinstance(value, Term):
             return value.name
-        text = literal(value) if kind == "real" else str(int(value))
-        return text if self.lanes == 1 else f"splat ({element(kind)} {text})"
+        text = self.format.literal(value) if kind == "real" else str(int(value))
+        return text if self.lanes == 1 else f"splat ({self.format.element(kind)} {text})"
 
     def typed(self, value: Term | float) -> str:
         """Write a Term or a real constant as an operand with its type."""
@@ -186,7 +191,8 @@ class Body:
 
     def intrinsic(self, name: str, *arguments: Term | float) -> Term:
         """Call an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
-        suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
+        name_of_real = self.format.name
+        suffix = name_of_real if self.lanes == 1 else f"v{self.lanes}{name_of_real}"
         operands = ", ".join(self.typed(a) for a in arguments)
         return self.emit("real", f"call {self.type('real')} @llvm.{name}.{suffix}({operands})")
 
@@ -194,7 +200,7 @@ class Body:
         """Append a*b + c, rounded once."""
         return self.intrinsic("fma", a, b, c)
 
-    def copysign(self, magnitude: Term, sign: Term) -> Term:
+    def copysign(self, magnitude: Term | float, sign: Term) -> Term:
         """Append `magnitude` with the sign of `sign`."""
         return self.intrinsic("copysign", magnitude, sign)
 
@@ -236,27 +242,29 @@ class Body:
         """The struct of two results."""
         return f"{{ {self.type('real')}, {self.type('real')} }}"
 
-    def definition(self, name: str, *, pair: bool = False, attributes: str = INLINE) -> str:
+    def definition(
+        self, name: str, *, pair: bool = False, attributes: str = INLINE, arguments: str = "x"
+    ) -> str:
         """Return the text of the function `@wend.<name>` with this body."""
         result, argument = self.pair_type if pair else self.type("real"), self.type("real")
-        head = f"define internal {result} @wend.{name}({argument} %x) {attributes} {{"
+        given = ", ".join(f"{argument} %{a}" for a in arguments)
+        head = f"define internal {result} @wend.{name}({given}) {attributes} {{"
         return "\n".join([head, *self.lines, "}", ""])
 
 
 def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
-    """Evaluate a polynomial of up to eight coefficients, lowest first.
+    """Evaluate a polynomial of at least two coefficients, lowest first.
 
-    Estrin's scheme: three levels of independent fused multiply-adds, where Horner's would wait
-    for each of seven. `x2` is x*x, which callers have already.
+    Estrin's scheme: few levels of independent fused multiply-adds, where Horner's would wait for
+    each of them in turn. `x2` is x*x, which callers have already.
     """
-    pairs: list[Term | float] = [
-        b.fma(pair[1], x, pair[0]) if len(pair) == 2 else pair[0]
-        for pair in (coefficients[i : i + 2] for i in range(0, len(coefficients), 2))
-    ]
-    quads = [
-        b.fma(pair[1], x2, pair[0]) if len(pair) == 2 else pair[0]
-        for pair in (pairs[i : i + 2] for i in range(0, len(pairs), 2))
-    ]
-    total = quads[0] if len(quads) == 1 else b.fma(quads[1], x2 * x2, quads[0])
+    terms: list[Term | float] = list(coefficients)
+    power = x
+    while len(terms) > 1:
+        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+        terms = [b.fma(pair[1], power, pair[0]) if len(pair) == 2 else pair[0] for pair in pairs]
+        if len(terms) > 1:
+            power = x2 if power is x else power * power
+    (total,) = terms
     assert isinstance(total, Term), "a polynomial needs two coefficients"
     return total

@@ -1,118 +1,193 @@
-"""exp, expm1 and tanh as LLVM IR, scalar and over vectors by the same text.
+"""exp, exp2, expm1, tanh and expit as LLVM IR, scalar and over vectors by the same text.
 
 exp x = 2^k exp r with |r| <= ln(2)/2, subtracting k ln 2 in two pieces (Cody & Waite).
-Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on |r| <= ln(2)/2 widened by 2**-20,
-the first left exact, the others rounded to double one by one while the rest were fitted again.
-Largest error: 2.2e-17 relative to expm1 r, where half an ulp is at most 1.1e-16.
+Coefficients of f64's expm1: Remez exchange in 240-bit arithmetic (mpmath) on |r| <= ln(2)/2 widened
+by 2**-20, the first left exact, the others rounded to double one by one while the rest were fitted
+again. Largest error: 2.2e-17 relative to expm1 r, where half an ulp is at most 1.1e-16. The others
+here and in its neighbours: Chebyshev interpolation in 300-bit arithmetic (mpmath's chebyfit), of
+the lowest degree whose error is below a sixth of an ulp of the result.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import (
-    COLD,
-    INLINE,
-    MAGIC,
-    MAGIC_BITS,
-    Body,
-    Term,
-    estrin,
-)
+from wend.backends.native.math_body import COLD, INLINE, Body, Term, estrin
+from wend.backends.native.math_format import F32, F64, Format
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
-EXPM1 = (
-    0.5000000000000007,
-    0.166666666666667,
-    0.0416666666665606,
-    0.008333333333291133,
-    0.0013888888936625487,
-    0.00019841269992038464,
-    2.4801499318858973e-05,
-    2.755711191011926e-06,
-    2.762837616574091e-07,
-    2.5163051357342003e-08,
-)
+EXPM1 = {
+    F64: (
+        0.5000000000000007,
+        0.166666666666667,
+        0.0416666666665606,
+        0.008333333333291133,
+        0.0013888888936625487,
+        0.00019841269992038464,
+        2.4801499318858973e-05,
+        2.755711191011926e-06,
+        2.762837616574091e-07,
+        2.5163051357342003e-08,
+    ),
+    F32: (
+        0.5,
+        0.1666666716337204,
+        0.041666463017463684,
+        0.00833331048488617,
+        0.0013933731243014336,
+        0.000198910798644647,
+    ),
+}
+# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2
+EXP2 = {
+    F64: (
+        0.6931471805599453,
+        0.24022650695910097,
+        0.0555041086648216,
+        0.009618129107606888,
+        0.0013333558146416936,
+        0.0001540353044173605,
+        1.5252733829836116e-05,
+        1.321544258792169e-06,
+        1.0178062445847076e-07,
+        7.072585949269223e-09,
+        4.4549605979970973e-10,
+    ),
+    F32: (
+        0.6931471824645996,
+        0.24022650718688965,
+        0.055503569543361664,
+        0.009618083015084267,
+        0.0013390863314270973,
+        0.00015453163359779865,
+    ),
+}
 LOG2_E = 1.4426950408889634
-LN2 = (0.6931471805599453, 2.3190468138462996e-17)  # in two pieces: hi + lo
-BIAS = 1023
-EPSILON = 2.0**-54  # below, expm1 x and x are the same double
+# ln 2 in two pieces, hi + lo
+LN2 = {
+    F64: (0.6931471805599453, 2.3190468138462996e-17),
+    F32: (0.6931471824645996, -1.904654299957768e-09),
+}
+# Between these exp is neither 0 nor infinite, nor 2^x between the next; from the last on tanh is 1.
+EXP_RANGE = {F64: (-746.0, 710.0), F32: (-104.0, 89.0)}
+EXP2_RANGE = {F64: (-1076.0, 1025.0), F32: (-151.0, 129.0)}
+EXPM1_LOWEST = {F64: -60.0, F32: -30.0}  # expm1 x is -1 from here on
+TANH_HIGHEST = {F64: 22.0, F32: 10.0}  # tanh 22 is 1 but for 2**-63
 
 
 def exp_common() -> str:
     """Return exp for |x| <= 708, where 2^k is a normal number; other arguments go to `exp.edge`."""
     b = Body()
     b.go_on_if((abs(b.x) <= 708.0).name, otherwise="edge")
-    near = b.fma(b.x, LOG2_E, MAGIC)
-    b.ret(_exp(b, b.x, near - MAGIC, _power_of_two(near.word())))
+    near = b.fma(b.x, LOG2_E, b.format.magic)
+    b.ret(_exp(b, b.x, near - b.format.magic, power_of_two(b, near.word())))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.exp.edge(double %x)"))
     return b.definition("exp")
 
 
-def exp_everywhere(lanes: int, name: str) -> str:
-    """Return exp for all arguments, as a function of this name.
+def exp_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
+    """Return exp for all arguments, as a function of this name."""
+    b = Body(lanes, format)
+    b.ret(whole_exp(b, b.x))
+    return b.definition(name, attributes=COLD if cold else INLINE)
+
+
+def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
+    """Return exp(x + low), whatever x is; low^2 is far below an ulp of 1.
 
     2^k is applied in two normal halves, so that results overflow and underflow as they should:
     the second product is the only rounding of a subnormal result.
     """
-    b = Body(lanes)
-    x = b.at_least(b.at_most(b.x, 710.0), -746.0)
-    near = b.fma(x, LOG2_E, MAGIC)
-    k = near.word() - (MAGIC_BITS - 2 * BIAS)  # positive, since shifts fill with zeros
+    lowest, highest = EXP_RANGE[b.format]
+    x = b.at_least(b.at_most(x, highest), lowest)
+    near = b.fma(x, LOG2_E, b.format.magic)
+    first, second = _halves(b, near)
+    return _exp(b, x, near - b.format.magic, first, low) * second
+
+
+def exp2(format: Format, name: str) -> str:
+    """Return 2^x for all arguments: exact where x is an integer."""
+    b = Body(1, format)
+    lowest, highest = EXP2_RANGE[format]
+    x = b.at_least(b.at_most(b.x, highest), lowest)
+    near = x + format.magic
+    r = x - (near - format.magic)
+    first, second = _halves(b, near)
+    b.ret(b.fma(r, estrin(b, r, r * r, EXP2[format]), 1.0) * first * second)
+    return b.definition(name)
+
+
+def _halves(b: Body, near: Term) -> tuple[Term, Term]:
+    """Return two powers of two whose product is 2^k, given k + magic."""
+    k = near.word() - (b.format.magic_bits - 2 * b.format.bias)  # positive: shifts fill with zeros
     half = k >> 1
-    first, second = (half << 52).real(), ((k - half) << 52).real()
-    b.ret(_exp(b, x, near - MAGIC, first) * second)
-    return b.definition(name, attributes=COLD if lanes == 1 else INLINE)
+    return (half << b.format.digits).real(), ((k - half) << b.format.digits).real()
 
 
-def _exp(b: Body, x: Term, k: Term, power: Term) -> Term:
-    """Return power * exp(x - k ln 2).
+def _exp(b: Body, x: Term, k: Term, power: Term, extra: Term | None = None) -> Term:
+    """Return power * exp(x + extra - k ln 2).
 
     The low piece of the reduction multiplies `power` instead of holding up r:
-    exp(r - low) = exp(r) (1 - low) as low^2 < 2**-90.
+    exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
     """
-    r = b.fma(-k, LN2[0], x)
-    power = b.fma(-power, k * LN2[1], power)
-    near_zero, r4, rest = _expm1_parts(b, r)
-    return b.fma(r4 * power, rest, b.fma(power, near_zero, power))
+    high, low = LN2[b.format]
+    r = b.fma(-k, high, x)
+    rest = k * low if extra is None else b.fma(k, low, -extra)
+    power = b.fma(-power, rest, power)
+    near_zero, r4, high_terms = _expm1_parts(b, r)
+    return b.fma(r4 * power, high_terms, b.fma(power, near_zero, power))
 
 
 def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
     """Return u, r^4 and v such that expm1 r = u + r^4 v."""
+    coefficients = EXPM1[b.format]
     r2 = r * r
-    near_zero = b.fma(r2, b.fma(r, EXPM1[1], EXPM1[0]), r)
-    return near_zero, r2 * r2, estrin(b, r, r2, EXPM1[2:])
+    near_zero = b.fma(r2, b.fma(r, coefficients[1], coefficients[0]), r)
+    return near_zero, r2 * r2, estrin(b, r, r2, coefficients[2:])
 
 
-def _power_of_two(k: Term) -> Term:
-    """Return 2^k from words whose low 12 bits are k."""
-    return ((k << 52) + (BIAS << 52)).real()
+def power_of_two(b: Body, k: Term) -> Term:
+    """Return 2^k from words whose low bits are k."""
+    return ((k << b.format.digits) + (b.format.bias << b.format.digits)).real()
 
 
 def _scaled_expm1(b: Body, x: Term) -> tuple[Term, Term, Term]:
     """Return k as words, 2^k and expm1(x - k ln 2), accurate also relative to itself."""
-    near = b.fma(x, LOG2_E, MAGIC)
-    k = near - MAGIC
-    r = b.fma(-k, LN2[1], b.fma(-k, LN2[0], x))
+    near = b.fma(x, LOG2_E, b.format.magic)
+    r = reduced(b, x, near - b.format.magic)
     near_zero, r4, rest = _expm1_parts(b, r)
-    return near.word(), _power_of_two(near.word()), b.fma(r4, rest, near_zero)
+    return near.word(), power_of_two(b, near.word()), b.fma(r4, rest, near_zero)
 
 
-def expm1(lanes: int, name: str) -> str:
+def reduced(b: Body, x: Term, k: Term) -> Term:
+    """Return x - k ln 2."""
+    high, low = LN2[b.format]
+    return b.fma(-k, low, b.fma(-k, high, x))
+
+
+def expm1(lanes: int, name: str, format: Format = F64) -> str:
     """Return expm1 for all arguments."""
-    b = Body(lanes)
-    k, _, small = _scaled_expm1(b, b.at_least(b.at_most(b.x, 710.0), -60.0))
-    half = _power_of_two(k - 1)  # 2^1024 would overflow where the result does not yet
+    b = Body(lanes, format)
+    x = b.at_least(b.at_most(b.x, EXP_RANGE[format][1]), EXPM1_LOWEST[format])
+    k, _, small = _scaled_expm1(b, x)
+    half = power_of_two(b, k - 1)  # 2^1024 would overflow where the result does not yet
     grown = b.fma(half, small, half - 0.5) * 2.0
-    b.ret(b.select(abs(b.x) < EPSILON, b.x, grown))
+    b.ret(b.select(abs(b.x) < format.epsilon, b.x, grown))
     return b.definition(name)
 
 
-def tanh(lanes: int, name: str) -> str:
+def tanh(lanes: int, name: str, format: Format = F64) -> str:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
-    b = Body(lanes)
-    # tanh 22 is 1 but for 2**-63
-    _, power, small = _scaled_expm1(b, b.at_most(abs(b.x), 22.0) * 2.0)
+    b = Body(lanes, format)
+    _, power, small = _scaled_expm1(b, b.at_most(abs(b.x), TANH_HIGHEST[format]) * 2.0)
     above = b.fma(power, small, power - 1.0)
     below = b.fma(power, small, power + 1.0)
     b.ret(b.copysign(above / below, b.x))
+    return b.definition(name)
+
+
+def expit(format: Format, name: str) -> str:
+    """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
+    b = Body(1, format)
+    e = whole_exp(b, -abs(b.x))
+    b.ret(b.select(b.x < 0.0, e, 1.0) / (e + 1.0))
     return b.definition(name)

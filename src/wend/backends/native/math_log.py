@@ -1,4 +1,4 @@
-"""log and log1p as LLVM IR.
+"""log, log1p, log2 and log10 as LLVM IR.
 
 Scalar log (made for loops that wait for its result): x = 2^k m with m in one of 128 intervals, of
 which a table holds 1/c, rounded, and -ln(1/c) for the centre c. Then m/c - 1 = r is exact but for
@@ -6,8 +6,8 @@ one rounding, |r| <= 2**-8, and a polynomial of degree 6 gives ln(1 + r). One in
 1, where c = 1: near x = 1 nothing cancels. (As Tang, "Table-driven implementation of the logarithm
 function", 1990.)
 
-Vectors and log1p: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and log(1 + f) from
-s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
+Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
+log(1 + f) from s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
 
 Coefficients: Remez exchange (LOG) and Lawson's reweighted least squares (LOG_NEAR_1) in 240-bit
 arithmetic (mpmath), rounded to double one by one while the rest were fitted again. Largest errors
@@ -16,29 +16,25 @@ relative to the logarithm: LOG 1.2e-18, LOG_NEAR_1 2.0e-17, where half an ulp is
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import (
-    COLD,
-    INLINE,
-    MAGIC,
-    MAGIC_BITS,
-    Body,
-    Term,
-    bits_of,
-    double_of,
-    estrin,
-    literal,
-)
+from typing import TypeAlias
+
+from wend.backends.native.math_body import COLD, INLINE, Body, Term, estrin, literal
+from wend.backends.native.math_exp import LN2
+from wend.backends.native.math_format import F32, F64, Format, bits_of, double_of
 
 # log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
-LOG = (
-    0.6666666666666734,
-    0.3999999999941664,
-    0.28571428742028154,
-    0.22222198605061974,
-    0.18183562850518523,
-    0.15314084874115147,
-    0.14795632867723466,
-)
+LOG = {
+    F64: (
+        0.6666666666666734,
+        0.3999999999941664,
+        0.28571428742028154,
+        0.22222198605061974,
+        0.18183562850518523,
+        0.15314084874115147,
+        0.14795632867723466,
+    ),
+    F32: (0.6666668653488159, 0.39988771080970764, 0.2958039939403534),
+}
 # log(1 + r) = r + r^2 (c0 + c1 r + ...) for |r| <= 2**-8
 LOG_NEAR_1 = (
     -0.5,
@@ -47,11 +43,22 @@ LOG_NEAR_1 = (
     0.200003041023187,
     -0.1666694929980806,
 )
-LN2 = (0.6931471805599453, 2.3190468138462996e-17)  # in two pieces: hi + lo
-BIAS = 1023
-SMALLEST_NORMAL = 2.0**-1022
-SQRT_HALF_BITS = bits_of(0.7071067811865476)
-EPSILON = 2.0**-54  # below, log1p x and x are the same double
+# 1 / ln b and log 2 to the base b, each in two pieces; the first one of log 2 with room for as many
+# bits as an exponent has
+UNITS = {
+    (2, F64): (1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0),
+    (2, F32): (1.4426950216293335, 1.9259629911266175e-08, 1.0, 0.0),
+    (10, F64): (
+        *(0.4342944819032518, 1.098319650216765e-17),
+        *(0.30102999566361177, 3.694239077158931e-13),
+    ),
+    (10, F32): (
+        *(0.4342944920063019, -1.0103050052231683e-08),
+        *(0.301025390625, 4.605038981195214e-06),
+    ),
+}
+BIAS = F64.bias
+SMALLEST_NORMAL = F64.smallest_normal
 
 INTERVAL_BITS = 7
 STEP = 1 << (52 - INTERVAL_BITS)  # one interval, in units of the last place
@@ -87,7 +94,7 @@ def log_common() -> str:
     count = b.emit("real", f"sitofp i64 {k.name} to double")
     r2 = r * r
     # LN2's second piece would change the sum by less than a third of an ulp
-    ln_c = b.fma(count, LN2[0], _entry(b, rows, row, 8))
+    ln_c = b.fma(count, LN2[F64][0], _entry(b, rows, row, 8))
     b.ret(b.fma(r2, estrin(b, r, r2, LOG_NEAR_1), ln_c + r))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.log.edge(double %x)"))
@@ -100,42 +107,111 @@ def _entry(b: Body, rows: str, row: Term, offset: int) -> Term:
     return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
 
 
-def log_everywhere(lanes: int, name: str) -> str:
+def log_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
     """Return log for all arguments, as a function of this name."""
-    b = Body(lanes)
-    subnormal = b.x < SMALLEST_NORMAL
-    x = b.select(subnormal, b.x * 2.0**54, b.x)
-    inner = _log(b, x, b.select(subnormal, -54.0, 0.0))
-    b.ret(_log_limits(b, inner, b.x))
-    return b.definition(name, attributes=COLD if lanes == 1 else INLINE)
+    b = Body(lanes, format)
+    x, shift = made_normal(b, b.x)
+    count, f, parts = _split(b, x, shift)
+    b.ret(log_limits(b, _sum(b, count, f, *parts), b.x))
+    return b.definition(name, attributes=COLD if cold else INLINE)
 
 
-def log1p(lanes: int, name: str) -> str:
-    """Return log1p for all arguments: log(u) + (what u = 1 + x rounded off) / u."""
-    b = Body(lanes)
-    u = b.x + 1.0
-    x_in_u = u - 1.0
-    lost = (b.x - x_in_u) - (u - x_in_u - 1.0)
-    inner = _log(b, u, 0.0, lost / u)
-    b.ret(b.select(abs(b.x) < EPSILON, b.x, _log_limits(b, inner, u)))
+def log_of_base(base: int, format: Format, name: str) -> str:
+    """Return log2 or log10 for all arguments, within little more than half an ulp.
+
+    So it is exact where it can be. The logarithm of the fraction is kept as a sum of two numbers,
+    as the e_log10 of FreeBSD's msun has it; fma makes the products exact.
+    """
+    b = Body(1, format)
+    x, shift = made_normal(b, b.x)
+    count, f, (s, z, half_square, rest) = _split(b, x, shift)
+    high = f - half_square
+    # what half_square and high were rounded by, and the rest of the series
+    low = (f - high - half_square) - b.fma(f, f * 0.5, -half_square)
+    low = low + s * b.fma(z, rest, half_square)
+    unit, unit_low, step, step_low = UNITS[base, format]
+    product = high * unit
+    product_low = b.fma(high, unit, -product) + b.fma(high, unit_low, low * unit)
+    whole = count * step  # exact: a step has few bits
+    total = whole + product
+    lost = (whole - total) + product
+    lost = lost + b.fma(count, step_low, product_low)
+    b.ret(log_limits(b, total + lost, b.x))
     return b.definition(name)
 
 
-def _log_limits(b: Body, inside: Term, x: Term) -> Term:
+def log1p(lanes: int, name: str, format: Format = F64) -> str:
+    """Return log1p for all arguments: log(u + low) where u + low = 1 + x exactly."""
+    b = Body(lanes, format)
+    u, low = one_more(b, b.x)
+    inner = log_of_sum(b, u, low)
+    b.ret(b.select(abs(b.x) < format.epsilon, b.x, log_limits(b, inner, u)))
+    return b.definition(name)
+
+
+def one_more(b: Body, x: Term) -> tuple[Term, Term]:
+    """Return 1 + x rounded, and what it was rounded by."""
+    u = x + 1.0
+    x_in_u = u - 1.0
+    return u, (x - x_in_u) - (u - x_in_u - 1.0)
+
+
+def log_limits(b: Body, inside: Term, x: Term) -> Term:
     """Return log x, which is `inside` where x is positive and finite."""
     at_end = b.select(x.equals(0.0), -float("inf"), b.select(x < 0.0, float("nan"), x))
     return b.select((x > 0.0) & (x < float("inf")), inside, at_end)
 
 
-def _log(b: Body, x: Term, shift: Term | float, low: Term | None = None) -> Term:
-    """Return log x + shift ln 2 + low for normal x > 0; low is below an ulp of 1."""
-    k = (x.word() - (SQRT_HALF_BITS - (BIAS << 52))) >> 52
-    f = (x.word() - (k << 52) + (BIAS << 52)).real() - 1.0
-    count = (k + MAGIC_BITS).real() - (MAGIC + BIAS) + shift
+def log_of_sum(b: Body, u: Term, low: Term | None, shift: Term | float = 0.0) -> Term:
+    """Return log(u + low) + shift ln 2 for normal u > 0 and low of at most half an ulp of it."""
+    count, f, parts = _split(b, u, shift, low)
+    return _sum(b, count, f, *parts)
+
+
+def made_normal(b: Body, x: Term) -> tuple[Term, Term]:
+    """Return x times a power of two if it is subnormal, and what to add to the exponent."""
+    subnormal = x < b.format.smallest_normal
+    bits = b.format.digits + 2
+    return b.select(subnormal, x * 2.0**bits, x), b.select(subnormal, float(-bits), 0.0)
+
+
+_Parts: TypeAlias = tuple[Term, Term, Term, Term]
+
+
+def _split(
+    b: Body, x: Term, shift: Term | float, low: Term | None = None
+) -> tuple[Term, Term, _Parts]:
+    """Return n, f and the terms of log(1 + f), where (x + low) 2^shift = 2^n (1 + f).
+
+    The terms are s, z, f^2 / 2 and P: log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z P)).
+    """
+    count, f, k = fraction(b, x, shift)
+    if low is not None:
+        # As f is rounded more finely than x, this adds nothing to the error; far from 1 (where
+        # 2^-k could overflow) `low` does not show.
+        scale = ((-k + 2 * b.format.bias) << b.format.digits).real()
+        f = b.select(x < 2.0**60, b.fma(low, scale, f), f)
     s = f / (f + 2.0)
     z = s * s
-    half_square = f * (f * 0.5)
-    tail = count * LN2[1] if low is None else b.fma(count, LN2[1], low)
+    return count, f, (s, z, f * (f * 0.5), estrin(b, z, z * z, LOG[b.format]))
+
+
+def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
+    """Return n, f and n's word where x 2^shift = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
+
+    The word is n - shift + bias.
+    """
+    format = b.format
+    unit = format.bias << format.digits
+    k = (x.word() - (format.bits(0.7071067811865476) - unit)) >> format.digits
+    f = (x.word() - (k << format.digits) + unit).real() - 1.0
+    count = (k + format.magic_bits).real() - (format.magic + format.bias) + shift
+    return count, f, k
+
+
+def _sum(b: Body, count: Term, f: Term, s: Term, z: Term, half_square: Term, rest: Term) -> Term:
+    """Return count ln 2 + log(1 + f)."""
+    high, low = LN2[b.format]
     # 2s = f - s f: subtracting from f, which is exact, keeps the rounding of s small
-    inner = half_square - b.fma(s, half_square + z * estrin(b, z, z * z, LOG), tail)
-    return b.fma(count, LN2[0], f - inner)
+    inner = half_square - b.fma(s, b.fma(z, rest, half_square), count * low)
+    return b.fma(count, high, f - inner)

@@ -22,7 +22,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from wend.backends.native.math_body import MAGIC, SIGN_BIT, Body, Term, estrin, literal
+from wend.backends.native.math_body import COLD, MAGIC, Body, Term, estrin, literal
+from wend.backends.native.math_format import F32, F64, Format
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -30,23 +31,35 @@ if TYPE_CHECKING:
 # sin d = d + d s (c0 + c1 s + c2 s^2), cos d = 1 + s (c0 + ...), with s = d^2 and |d| <= pi/64
 STEP_SIN = (-0.16666666666665955, 0.008333333315449302, -0.00019839991916850396)
 STEP_COS = (-0.49999999999993594, 0.0416666665056658, -0.0013887738603131211)
-# sin r = r + r s (c0 + ...), cos r = 1 - s/2 + s^2 (c0 + ...), with s = r^2 and |r| <= pi/4
-QUARTER_SIN = (
-    -0.1666666666666663,
-    0.00833333333332184,
-    -0.00019841269829358528,
-    2.7557313538514225e-06,
-    -2.5050734389253013e-08,
-    1.5895433288751217e-10,
-)
-QUARTER_COS = (
-    0.041666666666666595,
-    -0.0013888888888873342,
-    2.480158728900208e-05,
-    -2.755731421703886e-07,
-    2.0875705396029227e-09,
-    -1.1358749239931884e-11,
-)
+# sin r = r + r s (c0 + ...), cos r = 1 - s/2 + s^2 (c0 + ...), with s = r^2 and |r| <= pi/4;
+# those of f32 as in `math_exp`
+QUARTER_SIN = {
+    F64: (
+        -0.1666666666666663,
+        0.00833333333332184,
+        -0.00019841269829358528,
+        2.7557313538514225e-06,
+        -2.5050734389253013e-08,
+        1.5895433288751217e-10,
+    ),
+    F32: (
+        -0.1666666716337204,
+        0.008333331905305386,
+        -0.00019840085587929934,
+        2.724985051827389e-06,
+    ),
+}
+QUARTER_COS = {
+    F64: (
+        0.041666666666666595,
+        -0.0013888888888873342,
+        2.480158728900208e-05,
+        -2.755731421703886e-07,
+        2.0875705396029227e-09,
+        -1.1358749239931884e-11,
+    ),
+    F32: (0.0416666641831398, -0.001388830249197781, 2.454788045724854e-05),
+}
 # sin(j pi/32) for j = 0..16, correctly rounded
 FIRST_QUADRANT = (
     0.0,
@@ -74,7 +87,7 @@ COS_BYTES = ROWS // 4 * ROW_BYTES  # cos x = sin(x + pi/2): the row a quarter fu
 TABLE_LIMIT = 2.0**20
 # The third piece of h is 2**-113: n times it is under a quarter ulp of results above this.
 THIRD_PIECE = 2.0**-58
-VECTOR_LIMIT = 2.0**30
+VECTOR_LIMIT = {F64: 2.0**30, F32: 2.0**20}
 
 
 @cache
@@ -95,11 +108,11 @@ def pi() -> Fraction:
     return Fraction(16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239), one)
 
 
-def pieces(value: Fraction, count: int) -> list[float]:
-    """Split a number into doubles of falling size whose sum it nearly is."""
+def pieces(value: Fraction, count: int, format: Format = F64) -> list[float]:
+    """Split a number into ones of a format, of falling size, whose sum it nearly is."""
     found: list[float] = []
     for _ in range(count):
-        found.append(float(value))
+        found.append(format.round(float(value)))
         value -= type(value)(found[-1])
     return found
 
@@ -173,20 +186,78 @@ def _polynomial(b: Body, rows: str, row: Term, start: int, d1: Term, d: Term) ->
 def vector_sincos(lanes: int) -> str:
     """Return the definition of sincos over `<lanes x double>`."""
     b = Body(lanes)
-    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT)
+    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[F64])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
     b.go_on_if(all_near, otherwise="far")
-    near = b.fma(b.x, float(2 / pi()), MAGIC)
-    n = near - MAGIC
-    first, second, third = pieces(pi() / 2, 3)
-    nearly_r = b.fma(-n, second, b.fma(-n, first, b.x))
-    sine, cosine = quarter(b, b.fma(-n, third, nearly_r))
-    sine = b.copysign(sine, nearly_r)  # where x is -0.0, later terms added +0.0
-    b.ret(*rotate(b, near.word(), sine, cosine))
+    b.ret(*rotate(b, *_reduced_waves(b)))
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
     b.lines.append(f"  ret {b.pair_type} {far}")
     return b.definition(f"sincos.v{lanes}", pair=True)
+
+
+def _reduced_waves(b: Body) -> tuple[Term, Term, Term]:
+    """Return n modulo 4 in low bits, sin r and cos r of x = n*pi/2 + r within VECTOR_LIMIT."""
+    near = b.fma(b.x, float(2 / pi()), b.format.magic)
+    n = near - b.format.magic
+    first, second, third = pieces(pi() / 2, 3, b.format)
+    r = b.fma(-n, third, b.fma(-n, second, b.fma(-n, first, b.x)))
+    sine, cosine = quarter(b, r)
+    # where x is -0.0, other terms added +0.0
+    return near.word(), b.select(b.x.equals(0.0), b.x, sine), cosine
+
+
+def loop_wave(name: str, format: Format, symbol: str, attributes: str) -> str:
+    """Return sin, cos or tan of one number, as `wide_wave` computes it of several."""
+    b = Body(1, format)
+    b.go_on_if((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
+    b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
+    b.label("far")
+    if format == F64:
+        far = b.define(f"call double @wend.{name}.far(double %x)")
+    else:
+        wide = b.define("fpext float %x to double")
+        far = b.define(f"call double @wend.{name}.far(double {wide})")
+        far = b.define(f"fptrunc double {far} to float")
+    b.ret(Term(b, "real", far))
+    return b.definition(symbol, attributes=attributes)
+
+
+def wide_wave(
+    name: str, format: Format, lanes: int, symbol: str, alone: str, attributes: str
+) -> str:
+    """Return sin, cos or tan of several numbers, for loops to call.
+
+    If one of them is huge, `alone`, the function of one number, is called for each: so no result
+    depends on its neighbours.
+    """
+    b = Body(lanes, format)
+    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[format])
+    all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
+    b.go_on_if(all_near, otherwise="far")
+    b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
+    b.label("far")
+    waves = "poison"
+    for i in range(lanes):
+        x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
+        wave = b.define(f"call {format.real} @wend.{alone}({format.real} {x})")
+        text = f"insertelement {b.type('real')} {waves}, {format.real} {wave}, i64 {i}"
+        waves = b.define(text)
+    b.ret(Term(b, "real", waves))
+    return b.definition(symbol, attributes=attributes)
+
+
+def far_wave(name: str) -> str:
+    """Return sin, cos or tan of huge arguments."""
+    b = Body()
+    both = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
+    sine, cosine = (b.emit("real", f"extractvalue {b.pair_type} {both}, {i}") for i in range(2))
+    b.ret(_wave(b, name, sine, cosine))
+    return b.definition(f"{name}.far", attributes=COLD)
+
+
+def _wave(b: Body, name: str, sine: Term, cosine: Term) -> Term:
+    return {"sin": lambda: sine, "cos": lambda: cosine, "tan": lambda: sine / cosine}[name]()
 
 
 def vector_wave(name: str, lanes: int) -> str:
@@ -202,9 +273,9 @@ def quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
     s = r * r
     s2 = s * s
-    rest = (r * s) * estrin(b, s, s2, QUARTER_SIN)
+    rest = (r * s) * estrin(b, s, s2, QUARTER_SIN[b.format])
     sine = r + (rest if low is None else rest + low)
-    high = b.fma(s2, estrin(b, s, s2, QUARTER_COS), b.fma(s, -0.5, 1.0))
+    high = b.fma(s2, estrin(b, s, s2, QUARTER_COS[b.format]), b.fma(s, -0.5, 1.0))
     cosine = high if low is None else b.fma(-r, low, high)
     return sine, cosine
 
@@ -214,6 +285,8 @@ def rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Ter
     parity = (quadrant & 1).name
     odd = b.emit("flag", f"icmp ne {b.type('word')} {parity}, {b.operand('word', 0)}")
     sine, cosine = b.select(odd, cosine, sine), b.select(odd, sine, cosine)
-    sine_sign = (quadrant << 62) & SIGN_BIT
-    cosine_sign = ((quadrant + 1) << 62) & SIGN_BIT
+    top = b.format.width - 2
+    sign_bit = -(2 << top)
+    sine_sign = (quadrant << top) & sign_bit
+    cosine_sign = ((quadrant + 1) << top) & sign_bit
     return (sine.word() ^ sine_sign).real(), (cosine.word() ^ cosine_sign).real()

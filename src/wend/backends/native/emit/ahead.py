@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from wend.backends.native.emit.elements import ELEMENTS, both_waves
+from wend.backends.native.emit.elements import ELEMENTS
+from wend.backends.native.emit.functions import both_waves
 from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
 from wend.ir.dtypes import FLOAT64, INT64

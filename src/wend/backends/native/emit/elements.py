@@ -5,40 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from wend.backends.native.emit.casting import write_cast
-from wend.backends.native.kinds import FLOAT32, REGISTERS, Kind
+from wend.backends.native.emit.element import Element
+from wend.backends.native.emit.functions import FUNCTIONS
+from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
-from wend.backends.native.slots import is_scalar
-from wend.ir.dtypes import FLOAT64
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import elementwise as ops
-from wend.ops import shaping
-
-# (low, node, kind of the operands, operands) -> result; of `select` the kind of the choices
-Write: TypeAlias = Callable[..., str]
-
-
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Element:
-    """How one element is computed, and for which kinds of dtype (`"fiub"`)."""
-
-    write: Write
-    kinds: str
-
-    def takes(self, node: Node) -> bool:
-        """Whether it can compute what a node does."""
-        dtypes = [value.tensor.dtype for value in (*node.operands, *node.results)]
-        return kind_of(node).dtype.kind in self.kinds and all(d in REGISTERS for d in dtypes)
-
-
-def kind_of(node: Node) -> Kind:
-    """The kind of the operands; of the choices, for `select`."""
-    return Kind(node.operands[-1].tensor.dtype)
 
 
 def template(
@@ -69,31 +45,6 @@ def compare(real: str, signed: str) -> Element:
     return Element(write, "fiub")
 
 
-def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Element:
-    """A function that is computed in f64, also of f32."""
-
-    def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
-        wide = kind.of(FLOAT64)
-        if kind.dtype == FLOAT32:
-            given = tuple(low.w.define(f"fpext {kind.text} {x} to {wide.text}") for x in given)
-        found = compute(low, wide, given)
-        if kind.dtype == FLOAT32:
-            found = low.w.define(f"fptrunc {wide.text} {found} to {kind.text}")
-        return found
-
-    return Element(write, "f")
-
-
-def inlined(name: str) -> Element:
-    """A function of reals that is written in IR, in `math.py`."""
-    return _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
-
-
-def from_libm(name: str) -> Element:
-    """A function of reals that the C library has."""
-    return _in_double(lambda low, kind, given: low.calls.from_libm(name, *given))
-
-
 def helper(name: str) -> Element:
     """A function of two numbers, from `arithmetic.py`."""
 
@@ -103,35 +54,6 @@ def helper(name: str) -> Element:
         return low.calls.helper(f"{name}.{short}", type, f"{type} {x}", f"{type} {y}")
 
     return Element(write, "fiu")
-
-
-def wave(name: str) -> Element:
-    """Sine or cosine; where a region wants both of one number they are computed together."""
-    index = ("sin", "cos").index(name)
-    alone = inlined(name)
-
-    def write(low: Lowering, node: Node, kind: Kind, x: str) -> str:
-        (operand,) = node.operands
-        if operand not in low.waves or not is_scalar(operand.type) or kind.dtype != FLOAT64:
-            return alone.write(low, node, kind, x)
-        pair = low.waves[operand]
-        if pair is None:
-            pair = low.waves[operand] = both_waves(low, kind, x)
-        return pair[index]
-
-    return Element(write, "f")
-
-
-def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
-    """Sine and cosine of f64, of any lanes."""
-    name = "sincos" if kind.lanes == 1 else f"sincos.v{kind.lanes}"
-    low.calls.math.add(name)
-    pair = f"{{ {kind.text}, {kind.text} }}"
-    both = low.w.define(f"call {pair} @wend.{name}({kind.text} {x})")
-    return (
-        low.w.define(f"extractvalue {pair} {both}, 0"),
-        low.w.define(f"extractvalue {pair} {both}, 1"),
-    )
 
 
 def _absolute(low: Lowering, node: Node, kind: Kind, x: str) -> str:
@@ -203,32 +125,6 @@ def _cast(low: Lowering, node: Node, kind: Kind, x: str) -> str:
     return write_cast(low.w, kind, kind.of(node.attrs["dtype"]), x)
 
 
-def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
-        return _POWER.write(low, node, kind, x, y)
-    # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
-    # disagrees: at −0.0 and −inf.
-    w = low.w
-    is_half = w.define(f"fcmp oeq double {y}, 0.5")
-    is_two = w.define(f"fcmp oeq double {y}, 2.0")
-    root = w.define(f"call double @llvm.sqrt.f64(double {x})")
-    square = w.define(f"fmul double {x}, {x}")
-    power = w.define(
-        f"select i1 {is_two}, double {square}, double {low.calls.from_libm('pow', x, y)}"
-    )
-    return w.define(f"select i1 {is_half}, double {root}, double {power}")
-
-
-def is_one_number(value: Value) -> bool:
-    """Whether it is a scalar, or one broadcast."""
-    if value.node is not None and value.node.op is shaping.broadcast_to:
-        value = value.node.operands[0]
-    return is_scalar(value.type)
-
-
-_POWER = from_libm("pow")
-
-
 def _intrinsic(name: str) -> Element:
     return template(f"call {{t}} @llvm.{name}.{{s}}({{t}} {{x}})")
 
@@ -240,12 +136,6 @@ def _class_test(mask: int) -> Element:
         return low.w.define(f"call {flags} {name}({kind.text} {x}, i32 {mask})")
 
     return Element(write, "f")
-
-
-_FROM_LIBM = (
-    *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
-    *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
-)
 
 
 def _negative(low: Lowering, node: Node, kind: Kind, x: str) -> str:
@@ -275,16 +165,12 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.reciprocal: Element(_reciprocal, "f"),
     ops.floor_divide: helper("floor_divide"),
     ops.remainder: helper("remainder"),
-    ops.pow: Element(_power, "f"),
     ops.abs: Element(_absolute, "fiu"),
     ops.sign: Element(_sign, "fiu"),
     ops.maximum: extreme("ogt", "smax", "or"),
     ops.minimum: extreme("olt", "smin", "and"),
     **{op: _intrinsic(op.name) for op in (ops.sqrt, ops.floor, ops.ceil, ops.trunc, ops.rint)},
-    ops.sin: wave("sin"),
-    ops.cos: wave("cos"),
-    **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
-    **{op: from_libm(op.name) for op in _FROM_LIBM},
+    **FUNCTIONS,
     ops.bit_and: template(None, "and {t} {x}, {y}", "and {t} {x}, {y}"),
     ops.bit_or: template(None, "or {t} {x}, {y}", "or {t} {x}, {y}"),
     ops.bit_xor: template(None, "xor {t} {x}, {y}", "xor {t} {x}, {y}"),

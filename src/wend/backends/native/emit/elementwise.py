@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.arrays import Array
-from wend.backends.native.emit.elements import ELEMENTS, Element, kind_of
+from wend.backends.native.emit.element import Element, kind_of
+from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.writing import writable
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.lowering import Emit, Lowering

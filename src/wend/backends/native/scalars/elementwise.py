@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wend.backends.native.emit.elements import ELEMENTS, is_one_number
+from wend.backends.native.emit.elements import ELEMENTS
+from wend.backends.native.emit.functions import is_one_number
 from wend.backends.native.kinds import FLOAT32
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope

@@ -1,0 +1,80 @@
+"""The two formats of reals that the mathematical functions are written for, bit by bit."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A binary format of IEEE 754.
+
+    Attributes:
+        name: as in names of intrinsics, `f64`.
+        real: its LLVM type.
+        width: how many bits a number has.
+        digits: how many of them stand for the fraction.
+    """
+
+    name: str
+    real: str
+    width: int
+    digits: int
+
+    @property
+    def bias(self) -> int:
+        """What is added to exponents; the highest exponent, too."""
+        return int(2 ** (self.width - self.digits - 2)) - 1
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def epsilon(self) -> float:
+        """Below, expm1 x and x are the same number."""
+        return 2.0 ** -(self.digits + 2)
+
+    @property
+    def magic(self) -> float:
+        """What rounds to the nearest integer when it is added and taken away again.
+
+        Meanwhile the integer stands in the low bits of the sum, in two's complement.
+        """
+        return float(1.5 * 2.0**self.digits)
+
+    @property
+    def magic_bits(self) -> int:
+        return self.bits(self.magic)
+
+    def element(self, kind: str) -> str:
+        """Name the LLVM type of a real, of a word that holds its bits, or of a flag."""
+        return {"real": self.real, "word": f"i{self.width}", "flag": "i1"}[kind]
+
+    def round(self, value: float) -> float:
+        """Return the nearest number of this format."""
+        return value if self.width == 64 else float(struct.unpack("f", struct.pack("f", value))[0])
+
+    def bits(self, value: float) -> int:
+        """Return the bits of a number as a signed integer."""
+        real, word = ("<d", "<q") if self.width == 64 else ("<f", "<i")
+        return int(struct.unpack(word, struct.pack(real, value))[0])
+
+    def literal(self, value: float) -> str:
+        """Write a number the way LLVM reads it back exactly: f32, too, as if it were f64."""
+        return f"0x{bits_of(self.round(value)) % 2**64:016X}"
+
+
+def bits_of(value: float) -> int:
+    """Return the bits of a double as a signed 64-bit integer."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def double_of(bits: int) -> float:
+    """Return the double with these bits."""
+    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
+
+
+F64 = Format("f64", "double", 64, 52)
+F32 = Format("f32", "float", 32, 23)

@@ -1,0 +1,69 @@
+"""sinh and cosh as LLVM IR, without a division.
+
+x = k ln 2 + r, and by the theorems of addition sinh x = sinh r cosh(k ln 2) + cosh r sinh(k ln 2),
+cosh x likewise: the second factors are sums of two powers of two, the first ones short polynomials
+in r^2. Coefficients as in `math_exp`.
+"""
+
+from __future__ import annotations
+
+from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_exp import LOG2_E, power_of_two, reduced
+from wend.backends.native.math_format import F32, F64, Format
+
+# sinh r = r + r z (c0 + c1 z + ...) with z = r^2
+SINH = {
+    F64: (
+        0.16666666666666669,
+        0.008333333333330051,
+        0.00019841269863105952,
+        2.7557268378709608e-06,
+        2.5100424144926963e-08,
+    ),
+    F32: (0.1666666716337204, 0.00833331048488617, 0.00019891030387952924),
+}
+# cosh r = 1 + z (c0 + c1 z + ...)
+COSH = {
+    F64: (
+        0.5000000000000001,
+        0.04166666666662399,
+        0.0013888888917281772,
+        2.4801521190250773e-05,
+        2.762013870402797e-07,
+    ),
+    F32: (0.5, 0.041666463017463684, 0.0013933685841038823),
+}
+HIGHEST = {F64: 710.6, F32: 89.5}  # both are infinite from here on
+NEGLIGIBLE = {F64: 200.0, F32: 60.0}  # 2^-k beside 2^k, from here on
+
+
+def sinh(format: Format, name: str) -> str:
+    """Return sinh for all arguments."""
+    b = Body(1, format)
+    sine, cosine, grown, small = _parts(b)
+    found = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
+    b.ret(b.select(abs(b.x) < format.epsilon, b.x, b.copysign(found, b.x)))
+    return b.definition(name)
+
+
+def cosh(format: Format, name: str) -> str:
+    """Return cosh for all arguments."""
+    b = Body(1, format)
+    sine, cosine, grown, small = _parts(b)
+    b.ret(b.fma(cosine, grown + small, sine * (grown - small)) * 2.0)
+    return b.definition(name)
+
+
+def _parts(b: Body) -> tuple[Term, Term, Term, Term]:
+    """Return sinh r, cosh r, 2^k/4 and 2^-k/4 of |x|: 2^k/2 overflows where sinh does not yet."""
+    magic = b.format.magic
+    x = b.at_most(abs(b.x), HIGHEST[b.format])
+    near = b.fma(x, LOG2_E, magic)
+    k = near - magic
+    r = reduced(b, x, k)
+    z = r * r
+    z2 = z * z
+    sine = b.fma(r * z, estrin(b, z, z2, SINH[b.format]), r)
+    cosine = b.fma(z, estrin(b, z, z2, COSH[b.format]), 1.0)
+    against = -b.at_most(k, NEGLIGIBLE[b.format]) + magic
+    return sine, cosine, power_of_two(b, near.word() - 2), power_of_two(b, against.word() - 2)

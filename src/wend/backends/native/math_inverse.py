@@ -1,0 +1,149 @@
+"""arcsin, arccos, arctan and arctan2 as LLVM IR, without branches.
+
+Coefficients as in `math_exp`.
+"""
+
+from __future__ import annotations
+
+from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_format import F32, F64, Format
+
+# asin x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= 1/2
+ASIN = {
+    F64: (
+        0.16666666666666669,
+        0.07499999999998433,
+        0.04464285714635543,
+        0.030381944138531247,
+        0.02237217294214989,
+        0.017352392720869973,
+        0.013971212973552933,
+        0.011479177415184906,
+        0.01032281435018578,
+        0.005457506718640358,
+        0.01740087944269402,
+        -0.014851887071247204,
+        0.028757851367421566,
+    ),
+    F32: (
+        0.1666666567325592,
+        0.07500094175338745,
+        0.04459940269589424,
+        0.031100662425160408,
+        0.017149237915873528,
+        0.03369084745645523,
+    ),
+}
+# atan x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= 1
+ATAN = {
+    F64: (
+        -0.3333333333333333,
+        0.19999999999999554,
+        -0.14285714285648404,
+        0.11111111107234799,
+        -0.09090908969557403,
+        0.07692305354678655,
+        -0.06666636435777692,
+        0.05882074956371294,
+        -0.05261265735709454,
+        0.04752086773576656,
+        -0.04308119655330471,
+        0.03872640214042632,
+        -0.033750132001619734,
+        0.027567942297344678,
+        -0.020238706986393514,
+        0.012756172907694298,
+        -0.006575683344151699,
+        0.002622977891906089,
+        -0.0007518472526973822,
+        0.0001368724853148122,
+        -1.1832505417555692e-05,
+    ),
+    F32: (
+        -0.3333333432674408,
+        0.19999949634075165,
+        -0.14284004271030426,
+        0.11088261753320694,
+        -0.08931826800107956,
+        0.07031914591789246,
+        -0.04896051436662674,
+        0.026305001229047775,
+        -0.00914462935179472,
+        0.001488691894337535,
+    ),
+}
+# pi/2 in two pieces
+HALF_PI = {
+    F64: (1.5707963267948966, 6.123233995736766e-17),
+    F32: (1.5707963705062866, -4.3711390001862426e-08),
+}
+
+
+def asin(format: Format, name: str) -> str:
+    """Return arcsin for all arguments."""
+    b = Body(1, format)
+    is_far, near = _asin_parts(b)
+    b.ret(b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x))
+    return b.definition(name)
+
+
+def acos(format: Format, name: str) -> str:
+    """Return arccos for all arguments."""
+    b = Body(1, format)
+    is_far, near = _asin_parts(b)
+    high, low = HALF_PI[format]
+    twice = near * 2.0
+    far = b.select(b.x < 0.0, (-twice + 2.0 * high) + 2.0 * low, twice)
+    b.ret(b.select(is_far, far, _from_half_pi(b, b.copysign(near, b.x))))
+    return b.definition(name)
+
+
+def _asin_parts(b: Body) -> tuple[Term, Term]:
+    """Return whether |x| > 1/2, and asin of |x| or there of sqrt((1 - |x|) / 2).
+
+    asin x = pi/2 - 2 asin sqrt((1 - x) / 2); beyond 1 the root is NaN.
+    """
+    size = abs(b.x)
+    is_far = size > 0.5
+    z = b.select(is_far, (-size + 1.0) * 0.5, size * size)
+    t = b.select(is_far, b.intrinsic("sqrt", z), size)
+    return is_far, b.fma(t * z, estrin(b, z, z * z, ASIN[b.format]), t)
+
+
+def atan(format: Format, name: str) -> str:
+    """Return arctan for all arguments."""
+    b = Body(1, format)
+    size = abs(b.x)
+    is_far = size > 1.0
+    found = _atan(b, b.select(is_far, b.one / size, size))
+    b.ret(b.copysign(b.select(is_far, _from_half_pi(b, found), found), b.x))
+    return b.definition(name)
+
+
+def atan2(format: Format, name: str) -> str:
+    """Return arctan2 of x and y, in this order, for all arguments."""
+    b = Body(1, format)
+    up, along = abs(b.x), abs(b.y)
+    is_steep = up > along
+    larger, smaller = b.select(is_steep, up, along), b.select(is_steep, along, up)
+    # of equals inf / inf is to be 1, and 0 / 0 to be 0
+    of_equals = b.select(larger.equals(0.0), larger, b.one)
+    found = _atan(b, b.select(larger.equals(smaller), of_equals, smaller / larger))
+    found = b.select(is_steep, _from_half_pi(b, found), found)
+    high, low = HALF_PI[format]
+    is_left = b.copysign(1.0, b.y) < 0.0  # -0.0, too
+    found = b.select(is_left, (-found + 2.0 * high) + 2.0 * low, found)
+    b.ret(b.copysign(found, b.x))
+    return b.definition(name, arguments="xy")
+
+
+def _atan(b: Body, x: Term) -> Term:
+    """Return arctan of numbers from 0 to 1."""
+    z = x * x
+    return b.fma(x * z, estrin(b, z, z * z, ATAN[b.format]), x)
+
+
+def _from_half_pi(b: Body, x: Term) -> Term:
+    """Return pi/2 - x."""
+    high, low = HALF_PI[b.format]
+    return (-x + high) + low
