@@ -320,6 +320,19 @@ def loop(x: Any) -> Any:
     return wend.while_loop(lambda v: v < 20.0, lambda v: v + 0.1 * wnp.sin(v) + 0.2, x)
 
 
+def test_a_chain_of_any_length_is_written_in_loops_of_bounded_depth() -> None:
+    def chain(x: Any) -> Any:
+        y = x
+        for k in wend.unroll(range(700)):
+            y = y * (1.0 + k * 1e-4) + x
+        return y
+
+    x = np.linspace(-1.0, 1.0, 5)
+    native, oracle = (wend.function(chain, backend=name) for name in ("native", "numpy"))
+    np.testing.assert_array_equal(native(x), oracle(x))
+    np.testing.assert_array_equal(native(x[:0]), x[:0])
+
+
 def test_results_are_numpy_scalars() -> None:
     fun = wend.function(lambda x, n, b: (x + 1.0, n + 1, np.logical_not(b)), backend="native")
     found = fun(np.array(1.0), np.int64(2), True)

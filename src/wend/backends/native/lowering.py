@@ -42,10 +42,12 @@ class Lazy:
     Attributes:
         element: writes the one at an index.
         keeps: the memory that it reads, to be released with it.
+        depth: how many operations an element is the outcome of, one after another.
     """
 
     element: Callable[[str], str]
     keeps: tuple[str, ...] = ()
+    depth: int = 1
 
 
 @dataclass(eq=False, repr=False, slots=True)

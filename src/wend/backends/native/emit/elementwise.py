@@ -6,6 +6,7 @@ Where one loop alone reads an array, it is not put into memory: its elements are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wend.backends.native.arrays import Array
@@ -16,6 +17,9 @@ from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating
+
+# Operations one after another in a loop: each is a level of recursion when the loop is written.
+_DEEPEST = 64
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 _WRITERS = {
@@ -50,7 +54,9 @@ def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str
     def element(index: str) -> str:
         return compute([read(index) for read in readers])
 
-    if _has_one_reader(low, node) and not any(_may_change(low, v) for v in node.operands):
+    is_shallow = _depth(low, node) <= _DEEPEST
+    is_kept = not any(_may_change(low, v) for v in node.operands)
+    if is_shallow and is_kept and _has_one_reader(low, node):
         return defer(low, node, dims, element)
     made = low.new_result(node, dims)
     count = low.arrays.count(made)
@@ -67,11 +73,12 @@ def _reader(low: Lowering, value: Value, array: Array) -> Callable[[str], str]:
 def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str], str]) -> Slots:
     """A result that is not put into memory; what it reads is kept until it has been read."""
     (result,) = node.results
+    depth = _depth(low, node)
     keeps: list[str] = []
     for value in dict.fromkeys(node.operands):
         if value in low.lazy:
             keeps += low.lazy[value].keeps
-            low.lazy[value] = Lazy(low.lazy[value].element)
+            low.lazy[value] = replace(low.lazy[value], keeps=())
         elif value in low.memory.held:
             pointer = low.values[value][0]
             if low.may_move(value):
@@ -79,9 +86,14 @@ def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str
             else:
                 low.arrays.retain(pointer)
             keeps.append(pointer)
-    low.lazy[result] = Lazy(element, tuple(keeps))
+    low.lazy[result] = Lazy(element, tuple(keeps), depth)
     low.memory.mark_foreign(result)
     return low.give(node, Array("null", result.tensor.dtype, tuple(dims)))
+
+
+def _depth(low: Lowering, node: Node) -> int:
+    """How many operations an element of its result is the outcome of, if it is not put into memory."""
+    return 1 + max((low.lazy[v].depth for v in node.operands if v in low.lazy), default=0)
 
 
 def is_read_by_loops(low: Lowering, value: Value) -> bool:
