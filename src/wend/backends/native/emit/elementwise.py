@@ -92,7 +92,7 @@ def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str
 
 
 def _depth(low: Lowering, node: Node) -> int:
-    """How many operations an element of its result is the outcome of, if it is not put into memory."""
+    """How many operations an element of its result is the outcome of, where it is read."""
     return 1 + max((low.lazy[v].depth for v in node.operands if v in low.lazy), default=0)
 
 
