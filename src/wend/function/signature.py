@@ -299,12 +299,13 @@ def native(leaf: Any) -> Any:
     Raises:
         TypeMismatchError: its dtype is none that graphs know, or it has a mask.
     """
-    if isinstance(leaf, np.ma.MaskedArray):
-        cure = (
-            "pass its numbers, x.filled(0.0), and its mask, np.ma.getmaskarray(x), as two arrays."
-        )
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    # `np.ma` is loaded by its name: for subclasses only.
+    if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):
+        cure = "pass x.filled(0.0) and np.ma.getmaskarray(x), as two arrays."
         raise TypeMismatchError(explain("masked arrays are not traced.", cure=cure))
-    if not isinstance(leaf, np.ndarray) or is_supported(leaf.dtype):
+    if is_supported(leaf.dtype):
         return leaf
     dtype = leaf.dtype.newbyteorder("=")
     if not is_supported(dtype):
