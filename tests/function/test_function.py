@@ -502,6 +502,44 @@ def test_other_byte_orders_are_converted_and_other_dtypes_refused():
         fun(np.array(["a"]))
 
 
+def test_an_argument_in_another_byte_order_is_not_changed_in_place_unseen():
+    def grow(x, y):
+        x[0] = 7.0
+        y[0] = 5.0
+        return x + y
+
+    for backend in ("native", "numpy"):
+        x, y = np.ones(2), np.ones(2, ">f8")
+        fun = wend.function(grow, backend=backend)
+        for _ in range(3):
+            with pytest.raises(ValueError, match=r"read-only.*byte order"):
+                fun(x, y)
+        assert x.tolist() == y.tolist() == [1.0, 1.0]
+        assert fun(x, y.astype("f8")).tolist() == [12.0, 2.0]
+        assert x.tolist() == [7.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_of_a_subclass_of_arrays_only_the_numbers_count(backend):
+    fun = wend.function(lambda x: x * x, backend=backend)
+    x = np.arange(4.0).reshape(2, 2)
+    for given in (x, np.matrix(x), x, np.matrix(x)):
+        assert type(fun(given)) is np.ndarray
+        np.testing.assert_array_equal(fun(given), x * x)
+
+
+def test_masked_arrays_are_refused():
+    fun = wend.function(lambda x: wnp.sum(x))
+    x = np.ma.masked_array(np.arange(3.0), [False, True, False])
+    assert fun(np.arange(3.0)) == 3.0
+    for _ in range(2):
+        with pytest.raises(TypeError, match="masked arrays are not traced"):
+            fun(x)
+    with pytest.raises(TypeError, match="masked arrays are not traced"):
+        wend.grad(fun)(x)
+
+
 def test_the_one_trace_of_an_input_signature_needs_no_arguments():
     fun = wend.function(lambda x: x * 2, input_signature=[wend.TensorSpec([None])])
     assert fun.get_concrete_function() is fun.get_concrete_function()

@@ -477,6 +477,30 @@ def test_backends(backend):
 
 
 # Arrays in place (D7)
+def test_a_copy_of_what_is_watched_may_be_changed():
+    with wend.GradientTape() as tape:
+        x = tape.watch(np.arange(3.0))
+        y = x.copy()
+        y[0] = 5.0
+        y[1:] *= x[:2]
+        z = wnp.sum(y * x)
+    assert y.concrete.tolist() == [5.0, 0.0, 2.0]
+    assert x.concrete.tolist() == [0.0, 1.0, 2.0]
+    assert tape.gradient(z, x).tolist() == [6.0, 4.0, 4.0]
+
+
+def test_a_copy_of_an_argument_may_be_changed_in_eager_mode():
+    def fun(x):
+        y = x.copy()
+        y[1:] = y[1:] * x[:-1]
+        return wnp.sum(y)
+
+    x = np.arange(4.0)
+    with wend.config(eager=True):
+        found = wend.grad(fun)(x)
+    np.testing.assert_array_equal(found, wend.grad(fun)(x))
+
+
 def test_arrays_are_read_only_as_long_as_they_are_read():
     a, data = np.ones(3), np.ones((2, 3))
     row = data[1]

@@ -294,18 +294,26 @@ class Signature:
 
 
 def native(leaf: Any) -> Any:
-    """An array in this machine's byte order.
+    """An array in this machine's byte order; a copy is read-only: the caller has not got it.
 
     Raises:
-        TypeMismatchError: its dtype is none that graphs know.
+        TypeMismatchError: its dtype is none that graphs know, or it has a mask.
     """
-    if not isinstance(leaf, np.ndarray) or is_supported(leaf.dtype):
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    # `np.ma` is loaded by its name: for subclasses only.
+    if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):
+        cure = "pass x.filled(0.0) and np.ma.getmaskarray(x), as two arrays."
+        raise TypeMismatchError(explain("masked arrays are not traced.", cure=cure))
+    if is_supported(leaf.dtype):
         return leaf
     dtype = leaf.dtype.newbyteorder("=")
     if not is_supported(dtype):
         cure = "use numbers or bools; make strings and objects static arguments."
         raise TypeMismatchError(explain(f"arrays of dtype {leaf.dtype} are not traced.", cure=cure))
-    return leaf.astype(dtype)
+    copy = leaf.astype(dtype)
+    copy.flags.writeable = False
+    return copy
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:

@@ -55,7 +55,11 @@ def leaf_type(x: Any) -> LeafType:
 
 
 def to_run(x: Any) -> Any:
-    """An array leaf as backends take it: an array, or a NumPy scalar in place of a 0-d one."""
+    """An array leaf as backends take it: an array, or a NumPy scalar in place of a 0-d one.
+
+    Of a subclass only the numbers: its operators are its own.
+    """
     if isinstance(x, np.ndarray):
-        return x if x.ndim else x[()]
+        array = x if type(x) is np.ndarray else np.asarray(x)
+        return array if array.ndim else array[()]
     return np.asarray(x)[()]

@@ -241,7 +241,7 @@ class EagerRecording(Recording):
             if own is box:
                 self.assign_variable(variable, self.wrap(value))
                 return
-        if box.value.node is None:
+        if box.value.node is None and not (isinstance(box, Recorded) and box.is_copy):
             raise TypeError(
                 explain(
                     f"{box!r} is watched: it cannot be changed in place.",

@@ -19,11 +19,18 @@ class Recorded(Tracer):
 
     Python can look at its numbers to decide what to do. What would take them out of the
     recording is refused as long as a tape records: gradients would silently stop there.
+
+    Attributes:
+        is_copy: whether it was copied from another, and may be changed in place if that may not.
     """
 
-    __slots__ = ()
+    __slots__ = ("is_copy",)
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     value: RecordedValue
+
+    def __init__(self, value: Any, recording: Any, *, weak: bool = False) -> None:
+        super().__init__(value, recording, weak=weak)
+        self.is_copy = False
 
     @property
     def concrete(self) -> Any:
@@ -122,7 +129,9 @@ class Recorded(Tracer):
     def copy(self, order: str = "C") -> Any:
         if recorder.get() is self.recording and self.is_followed():
             here: Any = self.recording
-            return Recorded(here.lift(self), here, weak=self.weak)
+            copied = Recorded(here.lift(self), here, weak=self.weak)
+            copied.is_copy = True
+            return copied
         return super().copy(order) if self.is_followed() else np.array(self.concrete)[()]
 
     def replace(self, new: Any) -> None:

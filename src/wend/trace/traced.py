@@ -89,10 +89,27 @@ class Traced:
         found = self.rebuild(owned(results, arguments))
         if self.written:
             changed = results[len(self.result_types) :]
-            for k, value in zip(self.written, changed, strict=False):
-                if not isinstance(leaves[k], Variable):
-                    np.copyto(leaves[k], value)
+            self._write_back([leaves[k] for k in self.written], changed)
         return found
+
+    def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
+        """Give arguments that are changed in place their new contents.
+
+        Raises:
+            ValueError: one is read-only; none is changed then.
+        """
+        arrays = [leaf for leaf in leaves if not isinstance(leaf, Variable)]
+        if not all(array.flags.writeable for array in arrays):
+            raise ValueError(
+                explain(
+                    f"assignment destination is read-only: {self.graph.name} changes an argument "
+                    "in place that is read-only, or in the byte order of another machine.",
+                    cure="pass a copy: x.astype(x.dtype.newbyteorder('=')).",
+                )
+            )
+        for leaf, value in zip(leaves, changed, strict=False):
+            if not isinstance(leaf, Variable):
+                np.copyto(leaf, value)
 
     @contextmanager
     def running(self, leaves: Sequence[Any]) -> Iterator[None]:

@@ -320,6 +320,19 @@ def loop(x: Any) -> Any:
     return wend.while_loop(lambda v: v < 20.0, lambda v: v + 0.1 * wnp.sin(v) + 0.2, x)
 
 
+def test_a_chain_of_any_length_is_written_in_loops_of_bounded_depth() -> None:
+    def chain(x: Any) -> Any:
+        y = x
+        for k in wend.unroll(range(700)):
+            y = y * (1.0 + k * 1e-4) + x
+        return y
+
+    x = np.linspace(-1.0, 1.0, 5)
+    native, oracle = (wend.function(chain, backend=name) for name in ("native", "numpy"))
+    np.testing.assert_array_equal(native(x), oracle(x))
+    np.testing.assert_array_equal(native(x[:0]), x[:0])
+
+
 def test_results_are_numpy_scalars() -> None:
     fun = wend.function(lambda x, n, b: (x + 1.0, n + 1, np.logical_not(b)), backend="native")
     found = fun(np.array(1.0), np.int64(2), True)
@@ -395,6 +408,24 @@ else:
 assert run(9.99e8) == run(9.99e8)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("sizes", [(2**40,), (2**61,), (2**62 + 1,), (2**33, 2**31)])
+def test_arrays_that_are_too_large_for_any_memory_are_an_error(sizes: tuple[int, ...]) -> None:
+    fun = wend.function(lambda x, *sizes: wnp.ones(sizes) * x, backend="native")
+    assert fun(2.0, *(np.int64(1) for _ in sizes)) == 2.0
+    with pytest.raises(MemoryError, match=r"test_backend\.py:\d+: no memory for an array"):
+        fun(2.0, *map(np.int64, sizes))
+    assert fun(2.0, *map(np.int64, (*sizes[1:], 0))).size == 0
+
+
+@pytest.mark.parametrize("sizes", [(-3,), (2, -1), (-2, -3)])
+@pytest.mark.parametrize("made", [wnp.ones, lambda s: wnp.broadcast_to(wnp.ones(()), s)])
+def test_negative_sizes_are_refused_as_by_numpy(sizes: tuple[int, ...], made: Any) -> None:
+    given = tuple(map(np.int64, sizes))
+    for result in (lambda s: made(s) * 2.0, lambda s: wnp.sum(made(s) * 2.0)):
+        with pytest.raises(ValueError, match=r"non-negative|negative dimensions"):
+            wend.function(lambda *s, result=result: result(s), backend="native")(*given)
 
 
 @pytest.mark.filterwarnings("ignore::wend.RetraceWarning")

@@ -65,8 +65,8 @@ class Arrays:
         return pointer
 
     def new(self, dtype: np.dtype, dims: Sequence[str]) -> Array:
-        """An array whose elements are not yet written."""
-        size = self.sizes.mul(self.sizes.product(dims), str(dtype.itemsize))
+        """An array whose elements are not yet written; one that is too large has no memory."""
+        size = self.sizes.bounded((*dims, str(dtype.itemsize)))
         return Array(self.take(size), dtype, tuple(dims))
 
     def retain(self, pointer: str) -> None:

@@ -54,6 +54,7 @@ class Lowering:
             element at an index.
         products: arrays that are not either, since they are but added to one: what writes that.
         kept: the memory that such an array is made of, to be released with it.
+        depths: how many operations its elements are the outcome of, one after another.
         uses: where the values of the region that is being written are used.
         early: nodes that were written before their region.
         waves: values of which both sine and cosine are taken, in one region.
@@ -81,6 +82,7 @@ class Lowering:
     lazy: dict[Value, Callable[[str], str]] = field(default_factory=dict)
     products: dict[Value, Callable[[Array], None]] = field(default_factory=dict)
     kept: dict[Value, tuple[str, ...]] = field(default_factory=dict)
+    depths: dict[Value, int] = field(default_factory=dict)
     uses: LastUses | None = None
     constants: list[Any] = field(default_factory=list)
     host_nodes: list[tuple[Node, bool]] = field(default_factory=list)

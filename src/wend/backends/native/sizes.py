@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from wend.backends.native.writer import Writer
 
+_LARGEST = 2**63 - 1
+
 
 @dataclass(eq=False, repr=False, slots=True)
 class Sizes:
@@ -34,6 +36,23 @@ class Sizes:
         if "1" in (x, y):
             return y if x == "1" else x
         return self.w.define(f"mul i64 {x}, {y}")
+
+    def bounded(self, sizes: Iterable[str]) -> str:
+        """A product; the largest i64 where it is larger than that."""
+        total = "1"
+        for size in sizes:
+            if known(total) and known(size):
+                total = str(min(int(total) * int(size), _LARGEST))
+            elif "0" in (total, size) or "1" in (total, size):
+                total = self.mul(total, size)
+            else:
+                both = self.w.define(
+                    f"call {{ i64, i1 }} @llvm.smul.with.overflow.i64(i64 {total}, i64 {size})"
+                )
+                product = self.w.define(f"extractvalue {{ i64, i1 }} {both}, 0")
+                is_over = self.w.define(f"extractvalue {{ i64, i1 }} {both}, 1")
+                total = self.w.define(f"select i1 {is_over}, i64 {_LARGEST}, i64 {product}")
+        return total
 
     def div(self, x: str, y: str) -> str:
         """A quotient of sizes, rounded down."""

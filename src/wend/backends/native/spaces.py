@@ -97,7 +97,7 @@ class Spaces:
         where = f"{self.name}{at(node.source)}" if node is not None else self.name
         match reason:
             case exits.NO_MEMORY:
-                return MemoryError(f"{self.name}: no memory for the records of a loop")
+                return MemoryError(f"{where}: no memory for an array, or for the records of a loop")
             case exits.BAD_INDEX:
                 return IndexError(f"{where}: a list was read, or a branch chosen, out of range")
             case exits.BAD_LENGTH:

@@ -19,6 +19,9 @@ from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating
 
+# Operations one after another in a loop: each is a level of recursion when the loop is written.
+_DEEPEST = 64
+
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 _WRITERS = {
     *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add),
@@ -54,7 +57,9 @@ def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str
     def element(index: str) -> str:
         return compute([read(index) for read in readers])
 
-    if _has_one_reader(low, node) and not any(may_change(low, v) for v in node.operands):
+    is_shallow = _depth(low, node) <= _DEEPEST
+    is_kept = not any(may_change(low, v) for v in node.operands)
+    if is_shallow and is_kept and _has_one_reader(low, node):
         return defer(low, node, dims, element)
     made = low.new_result(node, dims)
     count = low.arrays.count(made)
@@ -88,6 +93,7 @@ def defer(low: Lowering, node: Node, dims: Sequence[str], element: Callable[[str
 def keep_operands(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
     """The slots of a result that is not in memory; what it reads is kept until it has been read."""
     (result,) = node.results
+    depth = _depth(low, node)
     keeps: list[str] = []
     for value in dict.fromkeys(node.operands):
         if value in low.kept:
@@ -101,8 +107,14 @@ def keep_operands(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
                 low.arrays.retain(pointer)
             keeps.append(pointer)
     low.kept[result] = tuple(keeps)
+    low.depths[result] = depth
     low.memory.mark_foreign(result)
     return low.give(node, Array("null", result.tensor.dtype, tuple(dims)))
+
+
+def _depth(low: Lowering, node: Node) -> int:
+    """How many operations an element of its result is the outcome of, where it is read."""
+    return 1 + max((low.depths.get(v, 0) for v in node.operands), default=0)
 
 
 def is_read_by_loops(low: Lowering, value: Value) -> bool:

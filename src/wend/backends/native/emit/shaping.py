@@ -44,6 +44,7 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         return NotImplemented
     count = "1" if is_scalar(value) else low.arrays.count(low.array(node, 0))
     dims = _filled(low, dims, count)
+    _expect_sizes(low, dims)
     low.exits.unless(sizes.equal(sizes.product(dims), count), BAD_SHAPE)
     if is_scalar(value):
         made = low.new_result(node, dims)
@@ -105,6 +106,13 @@ def target_dims(
     return tuple("?" if dim == -1 else str(dim) for dim in shape)
 
 
+def _expect_sizes(low: Lowering, dims: Sequence[str]) -> None:
+    """Leave the function where a size that only the run knows is negative."""
+    for size in dims:
+        if not known(size):
+            low.exits.unless(low.w.define(f"icmp sge i64 {size}, 0"), BAD_SHAPE)
+
+
 def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The elements again and again."""
     value, result = node.operands[0].tensor, node.results[0].tensor
@@ -113,6 +121,7 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     dims = target_dims(low, node, operands, result)
     if dims is None or "?" in dims:
         return NotImplemented
+    _expect_sizes(low, dims)
     if is_scalar(value) and is_read_by_loops(low, node.results[0]):
         return [defer(low, node, dims, lambda index: operands[0][0])]
     made = low.new_result(node, dims)
