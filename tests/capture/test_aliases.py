@@ -555,3 +555,53 @@ def test_a_list_of_the_caller_or_another(x) -> None:
 
     with pytest.raises(AliasError, match="may be the list that the caller holds"):
         f([1.0, 2.0], x)
+
+
+# One array as two arguments
+def read_after_a_change(a, b):
+    a[0] = 5.0
+    return a + b
+
+
+def read_in_the_loop_that_changes(a, b):
+    for i in range(3):
+        a[i] = b[i - 1] + 1.0
+
+
+def both_changed(a, b):
+    a[0] = 1.0
+    b[0] = 2.0
+
+
+def read_before_the_change(a, b):
+    b[0] = a[0] + 1.0
+    return b * 2.0
+
+
+def written_as_a_whole(a, b):
+    np.add(a, 1.0, out=b)
+
+
+@pytest.mark.parametrize("fun", [read_after_a_change, read_in_the_loop_that_changes, both_changed])
+def test_one_array_as_two_arguments_is_refused_where_it_would_show(fun) -> None:
+    captured = wend.function(fun)
+    x = V.copy()
+    for _ in range(3):  # however often it was called before
+        captured(x, W.copy())
+    before = x.copy()
+    for one, other in ((x, x), (x, x[::-1]), (x[:], x)):
+        with pytest.raises(AliasError, match="are one array, or parts of one"):
+            captured(one, other)
+    np.testing.assert_array_equal(x, before)
+    with pytest.raises(AliasError):
+        wend.function(lambda x: captured(y := x * 1.0, y))(V)
+
+
+@pytest.mark.parametrize("fun", [read_before_the_change, written_as_a_whole])
+def test_one_array_as_two_arguments_is_taken_where_it_would_not_show(fun) -> None:
+    mine, theirs = V.copy(), V.copy()
+    found, expected = wend.function(fun)(theirs, theirs), fun(mine, mine)
+    np.testing.assert_array_equal(theirs, mine)
+    if expected is not None:
+        np.testing.assert_array_equal(found, expected)
+    wend.function(read_after_a_change)(np.arange(6.0)[::2], np.arange(6.0)[1::2])

@@ -76,6 +76,7 @@ class Recording(Recorder):
         self._array_params: dict[Hashable, Value] = {}
         self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
+        self._first_changed: dict[int, int] = {}  # how many nodes there were then
         # Arrays made in the trace that have become traced, and those that the graph has read
         self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
         self._read_arrays: list[KnownArray] = []
@@ -255,11 +256,18 @@ class Recording(Recorder):
         """Put another value into a traced array, here and in what is recorded inside."""
         if box.recording is self:
             self._changed.setdefault(id(box), (box, box.value))
+            self._first_changed.setdefault(id(box), len(self.b.nodes))
             box.value = value
         elif self._encloses(box.recording):
             self._boxes[id(box)] = (box, value)
         else:
             raise box.leaked()
+
+    def reads_after_change(self, changed: Tracer, other: Value) -> bool:
+        """Whether a value is read after an array was first changed, or by the loop that does so."""
+        first = self._first_changed.get(id(changed), 0)
+        readers = (k for k, node in enumerate(self.b.nodes) if other in node.operands)
+        return any(k >= first or (k == first - 1 and self.b.nodes[k].regions) for k in readers)
 
     def changed_boxes(self) -> list[Tracer]:
         """The outer arrays that this region changes, or was opened for."""

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import ShapeError, TypeMismatchError, VariableError, explain, tell_where
+from wend.base.errors import (
+    AliasError,
+    ShapeError,
+    TypeMismatchError,
+    VariableError,
+    explain,
+    tell_where,
+)
 from wend.base.log import step
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
@@ -46,6 +53,8 @@ class Traced:
         notes: what `explain` tells of it: the loops that Python ran.
         pending: what gives variables their first values, at the next call.
         passed: the places of variables that are arguments, and which arguments they are.
+        apart: pairs of array leaves that must not be one array: the first is changed, and then
+            the second is read, or is changed as well.
     """
 
     graph: Graph
@@ -58,6 +67,7 @@ class Traced:
     notes: tuple[str, ...] = ()
     pending: list[Initialiser] = field(default_factory=list)
     passed: tuple[tuple[Place, int], ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
 
     @property
@@ -80,6 +90,7 @@ class Traced:
 
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
+        self._check_apart(leaves)
         arguments = self.arguments(leaves)
         if self.passed or self.has_world:
             with self.running(leaves):
@@ -91,6 +102,23 @@ class Traced:
             changed = results[len(self.result_types) :]
             self._write_back([leaves[k] for k in self.written], changed)
         return found
+
+    def _check_apart(self, leaves: Sequence[Any]) -> None:
+        """Refuse one array as two arguments where it would show that they were traced as two.
+
+        Raises:
+            AliasError: one of the two is changed before the other is read.
+        """
+        for changed, other in self.apart:
+            if _is_one(leaves[changed], leaves[other]):
+                one, two = (self.graph.params[k].name for k in (changed, other))
+                raise AliasError(
+                    explain(
+                        f"{self.graph.name}: {one} and {two} are one array, or parts of one; the "
+                        "function changes the first, and then uses the second.",
+                        cure="pass a copy of one of them: f(x, x.copy()).",
+                    )
+                )
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
         """Give arguments that are changed in place their new contents.
@@ -192,6 +220,7 @@ class Traced:
         """
         if self.pending:
             initialise_in(outer, self.pending, leaves)
+        self._check_apart(leaves)
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
@@ -332,6 +361,13 @@ def _traced(
         values = [recording.lift(leaf) for leaf in found]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
+        apart = [
+            (k, j)
+            for k in written
+            for j, param in enumerate(recording.b.params[: len(leaves)])
+            if j != k
+            and (j in written or param in values or recording.reads_after_change(leaves[k], param))
+        ]
         assigned = recording.assigned_variables()
         for box in recording.changed_boxes():
             raise TypeMismatchError(
@@ -361,7 +397,18 @@ def _traced(
         tuple(recording.notes),
         [] if creation is None else creation.pending,
         passed,
+        tuple(apart),
     )
+
+
+def _is_one(x: Any, y: Any) -> bool:
+    """Whether two arrays have memory in common, or are one traced array."""
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+        return x is y and isinstance(x, Tracer)
+    try:
+        return np.shares_memory(x, y, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _with_variables(
