@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import signal
 import subprocess
 import sys
@@ -319,6 +320,26 @@ def test_a_loop_lets_other_threads_run() -> None:
     time.sleep(0.05)
     assert runner.is_alive()  # this thread has got the lock meanwhile
     runner.join()
+
+
+def test_a_million_calls_take_no_memory() -> None:
+    """The gradient of a loop keeps records, and gives an array; with the process's own memory."""
+    x, grad = np.full(3, 0.5), wend.grad(lambda x, n: wend.fori_loop(0, n, _doubled, x).sum())
+    with wend.config(backend="native"):
+
+        def run(count: int) -> int:
+            for _ in range(count):
+                grad(x, 2)
+            gc.collect()
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+        before = run(10_000)
+        assert is_direct(grad)
+        assert run(1_000_000) - before < 1000  # KiB
+
+
+def _doubled(i: Any, x: Any) -> Any:
+    return wnp.sin(x) * 2.0
 
 
 def test_many_threads_at_once() -> None:
