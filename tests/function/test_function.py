@@ -453,7 +453,8 @@ def test_threads():
     in_threads(6, work)
     assert len(traces) == fun.trace_count == 3
     for (k, j), (value, _) in found.items():
-        np.testing.assert_array_equal(value, fun(np.full(j % 3 + 1, float(k))))
+        # The trace for one number, or that for arrays: by the thread that came first
+        np.testing.assert_allclose(value, fun(np.full(j % 3 + 1, float(k))), rtol=1e-14)
 
 
 def test_settings_of_a_thread():

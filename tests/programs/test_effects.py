@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import wend
 from tests.helpers.effect_programs import EffectProgram, effect_programs
+from wend.base.errors import AssertionFailed
 
 
 def outcome(program: EffectProgram, wrap: Any, calls: list[tuple[float, int]]) -> list[Any]:
@@ -23,7 +24,7 @@ def outcome(program: EffectProgram, wrap: Any, calls: list[tuple[float, int]]) -
         with contextlib.redirect_stdout(printed):
             try:
                 result = [float(y) for y in fun(np.float64(x), np.int64(n))]
-            except wend.AssertionFailed:
+            except AssertionFailed:
                 result = ["failed"]
         found += [result, printed.getvalue(), [np.array(v.concrete).tolist() for v in variables]]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -246,6 +247,26 @@ def test_a_run_keeps_its_workspace_until_it_is_dropped() -> None:
     assert idle == [space]
     concrete.forward(VECTOR, 3)  # never pulled back
     assert idle == [space]
+
+
+def test_a_workspace_that_the_garbage_collector_takes_does_not_come_back() -> None:
+    def printing(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            wend.print(x[0])
+            x = wnp.sin(x)
+        return x
+
+    concrete, idle = pair(printing)
+    (space,) = idle
+    taken = weakref.ref(space)
+    ring: list[Any] = [concrete.forward(VECTOR, 3)[1]]
+    ring.append(ring)
+    del ring, space
+    gc.collect()
+    assert taken() is None
+    assert not idle
+    for _ in range(3):  # its host calls find a workspace that is there
+        concrete.backward(concrete.forward(VECTOR, 3)[1], VECTOR)
 
 
 def test_a_run_without_records_keeps_nothing() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -29,14 +30,17 @@ from wend.runtime.sequence import Sequence, Source
 class Lease:
     """What keeps a run's workspace from being used again; when it goes, it gives it back."""
 
-    __slots__ = ("_idle", "given", "space")
+    __slots__ = ("_idle", "_reference", "given", "space")
 
     def __init__(self, space: Workspace, idle: list[Workspace], given: list[Source]) -> None:
         self.space, self._idle = space, idle
+        self._reference = weakref.ref(space)
         self.given = given  # where lists lie that the run was given: what it returns may be there
 
     def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not _is_over():
+        # The garbage collector has cleared what refers weakly to what it collects: a workspace
+        # that goes with the lease in a cycle is not to come back to life.
+        if not _is_over() and self._reference() is not None:
             self.space.give_back(self._idle)
 
 
