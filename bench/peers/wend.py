@@ -41,9 +41,11 @@ class Wend(Peer):
         )
         why = ""
         for backend in BACKENDS:
-            program = self._on(backend, workload, measure)
+            fun = self._on(backend, workload, measure)
+            program: Program = fun
             try:
-                program(*arguments)
+                # Compiled, not run: the first call is measured.
+                fun.get_concrete_function(*arguments).executable(backend)
             except UnsupportedError as error:
                 why = str(error).splitlines()[0]
             else:
@@ -51,10 +53,9 @@ class Wend(Peer):
                 return program
         return Refuses(why)
 
-    def _on(self, backend: str, workload: Workload, measure: str) -> Program:
+    def _on(self, backend: str, workload: Workload, measure: str) -> Any:
         assert workload.plain is not None
         value = self.wend.function(workload.plain(self.library), backend=backend)
         if measure == VALUE:
             return value
-        gradient: Program = self.wend.value_and_grad(value, argnums=workload.differentiable)
-        return gradient
+        return self.wend.value_and_grad(value, argnums=workload.differentiable)
