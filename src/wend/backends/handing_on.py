@@ -5,15 +5,15 @@ A forward form gives residuals, and many of them are what the function was given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from wend.backends.direct import Direct, Form
+from wend.backends.around import Around
 from wend.backends.protocol import Executable
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Value
 from wend.ir.types import ListType, TensorType, without_maybe
 
 
@@ -27,7 +27,7 @@ def without_handed_on(graph: Graph, compile: Callable[[Graph], Executable]) -> E
     return HandingOn(compile(replace(graph, results=rest)), places, graph.param_types)
 
 
-class HandingOn:
+class HandingOn(Around):
     """Runs a graph without the results that are arguments, and puts these among the others.
 
     Args:
@@ -37,21 +37,8 @@ class HandingOn:
     """
 
     def __init__(self, execute: Executable, places: dict[int, int], types: Sequence[Any]) -> None:
-        self._execute = execute
+        super().__init__(execute)
         self._given = [(k, param, types[param]) for k, param in sorted(places.items())]
-
-    @property
-    def host_nodes(self) -> Sequence[Node]:
-        """Nodes for which compiled code calls Python."""
-        return self._execute.host_nodes
-
-    def kept_memory(self) -> Mapping[str, int]:
-        """The bytes that wait for the next call, by what they are for."""
-        return self._execute.kept_memory()
-
-    def direct(self, form: Form) -> Direct | None:
-        """Nothing: results are to be put together."""
-        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         found = list(self._execute(arguments))

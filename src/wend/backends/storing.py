@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from wend.backends.around import Around
 from wend.backends.choose import choose
-from wend.backends.direct import Direct, Form
 from wend.backends.handing_on import without_handed_on
 from wend.backends.protocol import Executable
-from wend.ir.graph import Graph, Node
+from wend.ir.graph import Graph
 from wend.ops.state import store
 from wend.runtime.place import Place
 
@@ -31,24 +31,12 @@ def executable(backend: str, graph: Graph, *, hands_on: bool = False) -> Executa
     return Storing(execute, [*places]) if places else execute
 
 
-class Storing:
+class Storing(Around):
     """Runs a graph with assignments, which happen as it runs, and settles what it has assigned."""
 
     def __init__(self, execute: Executable, places: Sequence[Place]) -> None:
-        self._execute, self._places = execute, places
-
-    @property
-    def host_nodes(self) -> Sequence[Node]:
-        """Nodes for which compiled code calls Python."""
-        return self._execute.host_nodes
-
-    def kept_memory(self) -> Mapping[str, int]:
-        """The bytes that wait for the next call, by what they are for."""
-        return self._execute.kept_memory()
-
-    def direct(self, form: Form) -> Direct | None:
-        """Nothing: what it has assigned is to be settled."""
-        return None
+        super().__init__(execute)
+        self._places = places
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:

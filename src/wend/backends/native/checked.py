@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wend.backends.around import Around
 from wend.backends.direct import MISS, Direct, Form
 from wend.backends.native import canaries, workspace
 from wend.backends.protocol import Executable
 from wend.base.errors import WendError, explain, listed
-from wend.ir.graph import Node
 
 
 class OverrunError(WendError, MemoryError):
     """Compiled code wrote where nothing of its own is, which is a fault of wend."""
 
 
-class Checked:
+class Checked(Around):
     """An executable whose memory is looked at after each call."""
 
     def __init__(self, name: str, execute: Executable) -> None:
-        self._name, self._execute = name, execute
-
-    @property
-    def host_nodes(self) -> Sequence[Node]:
-        """Nodes for which compiled code calls Python."""
-        return self._execute.host_nodes
-
-    def kept_memory(self) -> Mapping[str, int]:
-        """The bytes that wait for the next call, by what they are for."""
-        return self._execute.kept_memory()
+        super().__init__(execute)
+        self._name = name
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
