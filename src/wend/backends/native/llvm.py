@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import llvmlite.binding as binding
 
 from wend.backends.native import array_memory, canaries, entry_code, interpreter
+from wend.backends.native.optimizing import optimize
 from wend.backends.native.shared import Shared, shared_with
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
@@ -24,13 +25,6 @@ RUNTIME = (
     *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
     *("fmodf", "fmaf", "floorf", "ceilf", "truncf", "rintf"),
 )
-# At level 3 LLVM makes copies of loops for each way that a branch in them may go: four fifths of
-# the time for a graph of nested loops, and nothing gained by it.
-LEVEL = 2
-# In modules of more lines the values at branches are not followed either, which takes longer
-# than in proportion.
-LARGE, LEVEL_OF_LARGE = 10_000, 1
-
 # LLVM keeps 9 KiB for each library that it has linked, also when that is gone, until the linker
 # is: so there is a new one after so many.
 BATCH = 64
@@ -144,20 +138,7 @@ class Engine:
     def optimized(self, text: str, level: int | None = None) -> Any:
         """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
-            module = binding.parse_assembly(text)
-            module.verify()
-            if level is None:
-                level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
-            options = binding.create_pipeline_tuning_options(speed_level=level)
-            # A third of the time to compile, and nothing gained by it
-            options.loop_interleaving = options.loop_unrolling = False
-            builder = binding.create_pass_builder(self.machine, options)
-            passes = builder.getModulePassManager()
-            passes.run(module, builder)
-            # llvmlite does not: its class of passes inherits another `_dispose` before its own
-            binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
-            passes.detach()
-            return module
+            return optimize(text, self.machine, level)
 
     def assembly(self, text: str) -> str:
         """The machine code as text, to look at."""
