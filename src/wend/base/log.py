@@ -35,6 +35,12 @@ def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
     _write(what, took, name, *(fact() for fact in facts))
 
 
+def tell(what: str, text: str) -> None:
+    """Tell something, if that is wanted."""
+    if settings().debug:
+        sys.stderr.write(f"wend: {what:7} {text}\n")
+
+
 def _write(what: str, seconds: float, name: str, *facts: str) -> None:
     line = f"wend: {what:7} {1e3 * seconds:8.1f} ms  {name}: {', '.join(facts)}"
     sys.stderr.write(line + "\n")

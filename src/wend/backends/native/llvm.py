@@ -9,14 +9,17 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter
+from wend.backends.native import array_memory, canaries, entry_code, interpreter, optimizing
 from wend.backends.native.optimizing import optimize
 from wend.backends.native.shared import Shared, shared_with
+from wend.runtime.disk_cache import disk_cache
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory.
@@ -55,6 +58,38 @@ class Library:
         self._dropped.append(self._held)
 
 
+class Code(NamedTuple):
+    """Machine code that is not linked yet.
+
+    Attributes:
+        called: the functions that it declares and does not define.
+        image: an object file.
+    """
+
+    called: Sequence[str]
+    image: bytes
+
+    def written(self) -> bytes:
+        """All of it in a row."""
+        return "\n".join(self.called).encode() + b"\0" + self.image
+
+    @staticmethod
+    def read(data: bytes) -> Code:
+        """What was written."""
+        called, _, image = data.partition(b"\0")
+        return Code(called.decode().split("\n") if called else [], image)
+
+
+def _cpu() -> str:
+    name: str = binding.get_host_cpu_name()
+    return name
+
+
+def _features() -> str:
+    features: str = binding.get_host_cpu_features().flatten()
+    return features
+
+
 class Engine:
     """The compiler for this machine."""
 
@@ -71,8 +106,8 @@ class Engine:
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
             opt=3,
-            cpu=binding.get_host_cpu_name(),
-            features=binding.get_host_cpu_features().flatten(),
+            cpu=_cpu(),
+            features=_features(),
             jit=True,
         )
 
@@ -156,16 +191,37 @@ class Engine:
         level: int | None = None,
     ) -> Library:
         names = list(exports)
-        module = self.optimized(text, level)
-        builder = binding.JITLibraryBuilder().add_ir(module)
+        code = self._code(text, level)
+        builder = binding.JITLibraryBuilder().add_object_img(code.image)
         for name in names:
             builder.export_symbol(name)
-        called = [f.name for f in module.functions if f.is_declaration]
-        called = [name for name in called if not name.startswith("llvm.")]
-        for name in dict.fromkeys((*RUNTIME, *called, *data)):
+        for name in dict.fromkeys((*RUNTIME, *code.called, *data)):
             builder.import_symbol(name, data[name] if name in data else self._address(name))
         tracker = builder.link(linker, f"wend{next(_numbers)}")
         return Library(linker, tracker, names, constants)
+
+    def _code(self, text: str, level: int | None) -> Code:
+        """The machine code of a module: of an earlier process, or made now."""
+        cache = disk_cache()
+        key = f"{self._maker}\n{level}\n{text}".encode()
+        found = cache and cache.find(key)
+        if found:
+            return Code.read(found)
+        module = self.optimized(text, level)
+        called = [f.name for f in module.functions if f.is_declaration]
+        called = [name for name in called if not name.startswith("llvm.")]
+        code = Code(called, self.machine.emit_object(module))
+        if cache:
+            cache.keep(key, code.written())
+        return code
+
+    @cached_property
+    def _maker(self) -> str:
+        """What makes code of a text: where one of these is another, so is the code."""
+        version = ".".join(map(str, binding.llvm_version_info))
+        passes = hashlib.blake2b(Path(optimizing.__file__).read_bytes()).hexdigest()
+        about = self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes
+        return "\n".join(about)
 
     def _checked_pool(self) -> dict[str, int]:
         free, reset = self._address("wend.free"), self._address("wend.reset")
