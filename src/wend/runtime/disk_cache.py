@@ -40,6 +40,7 @@ class DiskCache:
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from wend.runtime.disk_cache import DiskCache
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     cache = DiskCache(Path(folder))
