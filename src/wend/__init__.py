@@ -49,13 +49,14 @@ from wend.trace.variable import Variable as Variable
 __version__ = "0.1.0"
 
 if _typing.TYPE_CHECKING:
+    from wend import debug as debug
     from wend import random as random
 else:
 
     def __getattr__(name: str) -> object:
         # Imported when it is first used.
-        if name != "random":
+        if name not in ("debug", "random"):
             raise AttributeError(f"module 'wend' has no attribute {name!r}")
         from importlib import import_module
 
-        return import_module("wend.random")
+        return import_module(f"wend.{name}")

@@ -21,6 +21,8 @@ class Settings:
     tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
+    nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
+    compare: bool = False  # run everything on the numpy backend as well, and compare
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 

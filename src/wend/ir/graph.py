@@ -9,7 +9,7 @@ from typing import Any
 
 from wend.base.errors import TypeMismatchError
 from wend.base.source import Source
-from wend.ir.op import Op
+from wend.ir.op import Effect, Op
 from wend.ir.printer import to_text
 from wend.ir.types import TensorType, Type
 
@@ -99,6 +99,10 @@ class Graph:
             yield node
             for region in node.regions:
                 yield from region.walk()
+
+    def has_effects(self) -> bool:
+        """Whether a run does more than give results: then it must not happen twice."""
+        return any(node.op.effect is not Effect.NONE for node in self.walk())
 
     def count(self, op_name: str | None = None) -> int:
         """How many nodes of an operation there are, or of all, at any depth."""
