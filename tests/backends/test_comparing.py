@@ -64,7 +64,7 @@ def test_what_is_wrong_is_told():
     x = b.param(tensor("f8", 3))
     graph = b.finish([b.sin(x)])
     run = Comparing(_Wrong(graph), graph, "native")
-    with pytest.raises(MismatchError, match="fun: result 0 is up to .* numpy backend's") as caught:
+    with pytest.raises(MismatchError, match=r"fun: result 0 is up to .* numpy backend's") as caught:
         run([np.ones(3)])
     assert "alone, each operation gives the same" in str(caught.value)
 

@@ -68,7 +68,9 @@ def test_trips_of_nested_loops():
                     x = wnp.sqrt(-x)
         return x
 
-    with pytest.raises(NotFiniteError, match="out of sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "):
+    with pytest.raises(
+        NotFiniteError, match=r"out of sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "
+    ):
         fun(np.ones(3), 3)
 
 
@@ -93,7 +95,7 @@ def test_trips_that_are_counted_are_those_of_the_loop_around_too():
 def test_an_inf_is_told_and_so_is_where_a_nan_has_its_inf_from():
     with pytest.raises(NotFiniteError, match="has inf, which first came out of exp"):
         wend.function(lambda x: wnp.exp(x) + 1.0)(1000.0)
-    with pytest.raises(NotFiniteError, match="(?s)out of sub.*the inf came out of exp"):
+    with pytest.raises(NotFiniteError, match=r"(?s)out of sub.*the inf came out of exp"):
         wend.function(lambda x: wnp.exp(x) - wnp.exp(2.0 * x))(1000.0)
 
 

@@ -40,9 +40,9 @@ def test_the_line_and_the_numbers(stops):
     assert [held["y"] for _, _, held in stops] == [2.0, 1.0]
     held = stops[0][2]
     assert held["x"] == 2.0
-    assert held["name"] == "abc"
+    assert held["_name"] == "abc"
     assert held["options"] == {"k": 1.0}
-    assert set(held) == {"x", "y", "name", "options"}
+    assert set(held) == {"x", "y", "_name", "options"}
 
 
 def test_arrays_are_copies(stops):

@@ -64,13 +64,12 @@ class Comparing(Around):
             if isinstance(value.type, TensorType)
         ]
         every = replace(self._graph, results=tuple(value for _, value in values))
-        pairs = zip(
-            choose(self._backend).compile(every)(arguments),
-            BACKEND.compile(every)(arguments),
-            strict=False,
-        )
+        found = choose(self._backend).compile(every)(arguments)
+        expected = BACKEND.compile(every)(arguments)
         differing: list[Node] = [
-            node for (node, _), (x, y) in zip(values, pairs, strict=True) if difference(x, y)
+            node
+            for (node, _), x, y in zip(values, found, expected, strict=True)
+            if difference(x, y)
         ]
         if not differing:
             return "alone, each operation gives the same"
@@ -78,7 +77,7 @@ class Comparing(Around):
 
 
 def difference(x: Any, y: Any) -> str:
-    """How an array differs from the expected one, in words before "another's"; "" if it does not."""
+    """How an array differs from another, in words that go before "the other's"; or ""."""
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype != y.dtype or x.shape != y.shape:
         return f"{x.dtype}{[*x.shape]} in the place of {y.dtype}{[*y.shape]}, which is"

@@ -15,10 +15,9 @@ from wend.trace.tensor_list import is_list
 def breakpoint() -> None:
     """Stop here when the function runs, each time that it comes here, and start the debugger.
 
-    The debugger is Python's: `sys.breakpointhook`, so that `PYTHONBREAKPOINT` chooses another one, or
-    none. It stands at the line of the call, and finds the local variables there with their values
-    of that moment: arrays, where the trace has tracers. It may change arrays as it likes: they are
-    copies. Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
+    The debugger is Python's: `sys.breakpointhook`, so that `PYTHONBREAKPOINT` chooses another one,
+    or none. It stands at the line of the call, and finds the local variables there with their
+    values of that moment: arrays, where the trace has tracers. They are copies, and may be changed. Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
 
     Example:
         >>> import sys, wend
