@@ -17,7 +17,8 @@ def breakpoint() -> None:
 
     The debugger is Python's: `sys.breakpointhook`, so that `PYTHONBREAKPOINT` chooses another one,
     or none. It stands at the line of the call, and finds the local variables there with their
-    values of that moment: arrays, where the trace has tracers. They are copies, and may be changed. Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
+    values of that moment: arrays, where the trace has tracers. They are copies, and may be changed.
+    Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
 
     Example:
         >>> import sys, wend
