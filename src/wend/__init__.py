@@ -51,12 +51,15 @@ __version__ = "0.1.0"
 if _typing.TYPE_CHECKING:
     from wend import debug as debug
     from wend import random as random
+    from wend.debug.profiling import profile as profile
 else:
 
     def __getattr__(name: str) -> object:
         # Imported when it is first used.
-        if name not in ("debug", "random"):
-            raise AttributeError(f"module 'wend' has no attribute {name!r}")
         from importlib import import_module
 
-        return import_module(f"wend.{name}")
+        if name in ("debug", "random"):
+            return import_module(f"wend.{name}")
+        if name == "profile":
+            return import_module("wend.debug").profile
+        raise AttributeError(f"module 'wend' has no attribute {name!r}")

@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, blas, canaries, interpreter, math, pool, products
+from wend.backends.native import (
+    arithmetic,
+    blas,
+    canaries,
+    interpreter,
+    math,
+    measuring,
+    pool,
+    products,
+)
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.host import (
     emit_host,
@@ -25,6 +34,7 @@ from wend.backends.native.emit.host import (
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.given import is_list, load_list, share, where_size
 from wend.backends.native.lowering import Lowering
+from wend.backends.native.measuring import Measures
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
 from wend.backends.native.scalars.split import in_registers
@@ -109,6 +119,7 @@ class Program:
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
         may_take_long: whether it may run for long whatever it is given.
+        measures: what it measures itself with, if it does.
     """
 
     text: str
@@ -123,10 +134,11 @@ class Program:
     uses_pool: bool
     uses_python: bool
     may_take_long: bool
+    measures: Measures | None
 
 
-def write(graph: Graph) -> Program:
-    """Write a graph as a module.
+def write(graph: Graph, *, is_measured: bool = False) -> Program:
+    """Write a graph as a module; one that measures its parts, if that is wanted.
 
     Raises:
         UnsupportedError: it needs something that native code does not know.
@@ -137,6 +149,9 @@ def write(graph: Graph) -> Program:
     ownership = Ownership(places)
     ownership.find(graph, set())
     low = Lowering(EMITTERS, emit_host, places, ownership)
+    if is_measured:
+        table = measuring.new_table(graph)
+        low.measures = measuring.Measures(low.w, low.constant(table).pointer, table)
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(places.arenas))
 
@@ -181,6 +196,7 @@ def write(graph: Graph) -> Program:
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
     ]
+    kept = "global" if is_measured else "constant"  # a table of measures is written to
     text = "\n".join(
         [
             math.definitions(sorted(low.calls.math), with_cold=False),
@@ -194,7 +210,7 @@ def write(graph: Graph) -> Program:
                 for name, types in low.calls.solvers.items()
             ),
             *(products.declaration(name) for name in sorted(low.calls.products)),
-            *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
+            *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
             *low.w.lines,
             "}",
@@ -216,6 +232,7 @@ def write(graph: Graph) -> Program:
         low.pauses.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
         or bool(low.calls.solvers),
+        low.measures,
     )
 
 

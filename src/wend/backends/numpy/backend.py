@@ -11,7 +11,9 @@ import numpy as np
 
 from wend.backends.direct import Direct, Form
 from wend.backends.numpy.program import Program, Watch, write
+from wend.backends.numpy.timing import Timed
 from wend.backends.protocol import Executable
+from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
@@ -53,7 +55,7 @@ class NumpyBackend:
     name = "numpy"
 
     def compile(self, graph: Graph) -> Executable:
-        return self.watched(graph, None)
+        return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
 
     def watched(self, graph: Graph, watch: Watch | None) -> Executable:
         """Compile a graph so that a watch is shown all that runs of it."""

@@ -74,6 +74,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     found = _region(low, parts.after, [*handed, *given], held)
     low.exits.node = node
     following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
+    if low.measures:
+        low.measures.count_trip()
     is_scalars = all(map(is_scalar, types))
     low.pauses.count_trip(low.pauses.new_counter(_FIRST_PAUSE if is_scalars else 1))
     for k, fill_in in closers:
