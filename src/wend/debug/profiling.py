@@ -81,9 +81,8 @@ class profile:  # noqa: N801 - used like a function, and as a context manager
         ...     return x
         >>> with wend.profile() as p:
         ...     _ = settle(np.ones(1024))
-        >>> loop = p.lines()[0]
-        >>> loop.what, loop.trips
-        ('while', 10)
+        >>> [(line.what, line.trips) for line in p.lines() if line.trips]
+        [('while', 10)]
     """
 
     def __init__(self) -> None:
