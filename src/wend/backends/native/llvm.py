@@ -210,11 +210,16 @@ class Engine:
         return self._shared[shared].addresses[name]
 
 
-@cache
+_engine: list[Engine] = []
+
+
 def engine() -> Engine:
-    """The one engine, made when it is first needed."""
-    with _LOCK:
-        return Engine()
+    """The one engine, made when it is first needed, by whichever thread comes first."""
+    if not _engine:
+        with _LOCK:
+            if not _engine:
+                _engine.append(Engine())
+    return _engine[0]
 
 
 @cache
