@@ -39,6 +39,7 @@ class Maker:
     def step(self) -> None:
         made = [self.unary, self.binary, self.select, self.spread, self.number, self.moved]
         made += [self.cut, self.part, self.reduced, self.put, self.counted, self.joined]
+        made += [self.centred, self.centred, self.looped]
         self.values.append(self.choose(made)())
 
     def unary(self) -> Value:
@@ -108,6 +109,36 @@ class Maker:
         x, b = self.real(), self.b
         places = b.positions(x, axis=self.choose(range(len(x.tensor.dims))))
         return b.cast(places, x.tensor.dtype)
+
+    def centred(self) -> Value:
+        """What is done with the rows of an array and a number of each, as in a softmax."""
+        x, b = self.real(), self.b
+        last = (len(x.tensor.dims) - 1,)
+        total = b.reduce_sum(self.choose([b.sin, b.neg, lambda x: x])(x), axes=last, keepdims=True)
+        total = self.choose([b.cos, lambda x: x])(total)
+        return getattr(b, self.choose(["sub", "mul"]))(x, b.broadcast_like(total, x))
+
+    def looped(self) -> Value:
+        """A loop that carries an array, which it may write in place."""
+        x, b, trips = self.real(), self.b, self.choose([2, 0, 1, 3])
+        y = self.like(x)
+        before, after = Build("before"), Build("after")
+        for region in (before, after):
+            region.param(TensorType(np.dtype("i8"), ()))
+            for value in (x, y):
+                region.param(value.type)
+        test = before.lt(before.params[0], before.integer(trips))
+        maker = Maker(self.draw, after, after.params[1:])
+        for _ in range(self.choose([2, 1, 4])):
+            maker.step()
+        following = maker.choose([v for v in maker.values if v.type == x.type][::-1])
+        count = after.add(after.params[0], after.integer(1))
+        return b.while_(
+            [b.integer(0), x],
+            [y],
+            before.finish([test, *before.params[:2]]),
+            after.finish([count, following]),
+        ).results[1]
 
     def joined(self) -> Value:
         x = self.real()

@@ -111,8 +111,9 @@ class Accesses:
                 size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
                 return [low.sizes.most(size, "0")]
             case shaping.broadcast_to:
-                given = [low.values[v] for v in node.operands]
-                found_dims = target_dims(low, node, given, result)
+                found_dims = target_dims(
+                    low, node, [low.values.get(v, ()) for v in node.operands], result
+                )
                 assert found_dims is not None
                 expect_sizes(low, found_dims)
                 return found_dims

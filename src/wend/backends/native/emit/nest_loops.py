@@ -15,6 +15,8 @@ from wend.backends.native.sizes import known
 # So many terms of a sum are added at once, in an order that suits vectors; these sums are added
 # without rounding errors, so that the error does not grow with their number.
 BLOCK = 512
+# From so many elements on it pays to go on with several vectors at once.
+_LONG = 128
 
 Offsets: TypeAlias = Mapping[Access, str]
 Inside: TypeAlias = Callable[[Offsets, Sequence[str]], Sequence[str]]
@@ -164,7 +166,9 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.body(_at(self.low, axis, offsets, number), so_far)
 
-        return self.low.w.fold(count, types, starts, each, note=self.low.notes.any_order())
+        waits = bool(types) and not (known(count) and int(count) < _LONG)
+        note = self.low.notes.any_order(waits=waits)
+        return self.low.w.fold(count, types, starts, each, note=note)
 
     def _fresh(self, state: Sequence[str]) -> list[str]:
         """Where a run along the last axis starts: sums of blocks at nothing."""

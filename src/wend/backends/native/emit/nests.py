@@ -18,6 +18,7 @@ from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.nest_accesses import Access, Accesses, Line, Lines
 from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, fold, over
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
+from wend.backends.native.emit.writing import overwritable
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section
@@ -56,6 +57,7 @@ class _Nest:
     targets: dict[Value, Access] = field(default_factory=dict)
     made: dict[Value, Array] = field(default_factory=dict)
     row: dict[Value, str] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.parts = NestParts.of(self.node)
@@ -68,10 +70,11 @@ class _Nest:
         self.sizes = self._space()
         for value in dict.fromkeys(self.parts.body.results):
             self._make(value)
-        kept = [self._keep(value) for value in self.body.kept]
+        for value in self.body.kept:
+            self._keep(value)
         self._rows()
-        for array in kept:
-            self.low.arrays.release(array.pointer)
+        for pointer in self.left:
+            self.low.arrays.release(pointer)
         return [
             (self.row[value],)
             if is_scalar(value.type)
@@ -125,7 +128,7 @@ class _Nest:
         dims = self.accesses.dims.get(value, ())
         if is_scalar(value.type):
             return
-        self.made[value] = array = self.low.arrays.new(value.tensor.dtype, dims)
+        self.made[value] = array = self._room(value, dims)
         node = value.node
         if value in self.body.ends:
             assert node is not None
@@ -140,6 +143,28 @@ class _Nest:
             lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
         self.targets[value] = self.accesses.of(array, lines)
 
+    def _room(self, value: Value, dims: tuple[str, ...]) -> Array:
+        """Memory for a result: that of an operand that is read there for the last time."""
+        wanted = Array("null", value.tensor.dtype, dims)
+        for index, param in enumerate(self.parts.body.params):
+            if self._can_take(index, param, value):
+                array, left = overwritable(self.low, self.node, index, wanted)
+                self.left.append(left)
+                return array
+        return self.low.arrays.new(wanted.dtype, dims)
+
+    def _can_take(self, index: int, param: Value, value: Value) -> bool:
+        """Whether a result may be written over a param: place by place, when that has been read."""
+        if not self.low.may_move(self.node.operands[index]) or is_scalar(param.type):
+            return False
+        if param.tensor.dims != self.parts.space or value.tensor.dims != self.parts.space:
+            return False
+        if param.tensor.dtype.itemsize != value.tensor.dtype.itemsize:
+            return False
+        return self.body.is_read_as_it_lies(param) and self.body.last_read(param) <= (
+            self.body.stored_in(value)
+        )
+
     def _start(self, node: Node, array: Array) -> None:
         """What adds up in memory starts at nothing."""
         identity = identity_of(node, array.kind)
@@ -149,14 +174,14 @@ class _Nest:
             count = self.low.arrays.count(array)
             self.low.w.loop(count, lambda k: self.low.arrays.store(array, k, identity))
 
-    def _keep(self, value: Value) -> Array:
+    def _keep(self, value: Value) -> None:
         """Room for a row of values that a later section reads again."""
         rows = self.parts.rows
         dims = self.accesses.dims[value][rows:]
         array = self.low.arrays.new(value.tensor.dtype, dims)
         lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))[rows:]
         self.targets[value] = self.accesses.of(array, lines)
-        return array
+        self.left.append(array.pointer)
 
     # Loops
     def _rows(self) -> None:
@@ -231,16 +256,18 @@ class _Nest:
                 given = [self._number(node, k, at, values) for k in range(len(node.operands))]
                 found = ELEMENTS[node.op].write(self.low, node, kind_of(node), *given)
                 values[node.results[0]] = found
-            for value in section.stored:
-                self._store(self.targets[value], at[self.targets[value]], values[value])
             for node in section.ends:
                 target, x = self.targets[node.results[0]], self._number(node, 0, at, values)
                 old = self._load(target, at[target])
                 self._store(target, at[target], self._combined(node, old, x, in_order=True))
-            return [
+            following = [
                 self._combined(node, old, self._number(node, 0, at, values), in_order=False)
                 for node, old in zip(section.reductions, so_far, strict=True)
             ]
+            # The last: it may be written over what is read.
+            for value in section.stored:
+                self._store(self.targets[value], at[self.targets[value]], values[value])
+            return following
 
         found = fold(self.low, axes, offsets, totals, body)
         for node, total in zip(section.reductions, found, strict=True):

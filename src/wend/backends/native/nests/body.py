@@ -135,6 +135,27 @@ class Body:
             value = value.node.operands[0]
         return value
 
+    def is_read_as_it_lies(self, param: Value) -> bool:
+        """Whether all that is read of a param is the element at the same place."""
+        return not any(is_free(node) and param in node.operands for node in self.parts.body.nodes)
+
+    def last_read(self, param: Value) -> int:
+        """The number of the last section in, or before which a param is read."""
+        numbers = [-1]
+        for number, section in enumerate(self.sections):
+            nodes = (*section.nodes, *section.reductions, *section.ends)
+            if any(param in node.operands for node in nodes):
+                numbers.append(number)
+        for number, row_nodes in enumerate(self.row_nodes):
+            if any(param in node.operands for node in row_nodes):
+                numbers.append(number)
+        return max(numbers)
+
+    def stored_in(self, value: Value) -> int:
+        """The number of the section that puts a value into memory; −1: none does."""
+        stores = (k for k, section in enumerate(self.sections) if value in section.stored)
+        return max(stores, default=-1)
+
     def _fill(self, number: int, in_memory: set[Value]) -> None:
         """Find the nodes of a section, and what it takes from memory."""
         section = self.sections[number]

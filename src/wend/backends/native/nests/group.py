@@ -102,10 +102,9 @@ class Group:
             makers: what gives the values that are nowhere yet, but can be made anywhere.
             wanted: what others need of what is made here.
         """
-        body = _Body(now, makers)
-        for node in self.members:
+        body, results = _Body(now, makers), list(wanted)
+        for node in self._needed(results, makers):
             body.copy(node)
-        results = list(wanted)
         graph = Graph(
             "body",
             tuple(body.params),
@@ -118,6 +117,17 @@ class Group:
         for old, new in zip(results, made.results, strict=True):
             new.name = old.name
         return made
+
+    def _needed(self, results: Iterable[Value], makers: Mapping[Value, Node]) -> list[Node]:
+        """The members that results depend on: nobody may have taken what others give."""
+        needed = set(results)
+        found = []
+        for node in reversed(self.members):
+            if not needed.isdisjoint(node.results):
+                found.append(node)
+                for value in node.operands:
+                    needed.update(source for source, _ in through(value, makers, None))
+        return found[::-1]
 
     @property
     def is_plain_sum(self) -> bool:

@@ -22,6 +22,7 @@ from wend.backends.native.nests.roles import (
     is_layout,
     reduction_of,
 )
+from wend.backends.native.slots import is_array
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
@@ -33,7 +34,12 @@ _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
 
 
 def with_nests(graph: Graph) -> Graph:
-    """Do in one go what is done on arrays of the same sizes."""
+    """Do in one go what is done on arrays of the same sizes.
+
+    A graph that does nothing on arrays is returned as it is.
+    """
+    if not any(is_array(value.type) for node in graph.walk() for value in node.results):
+        return graph
     return _Grouping(graph).run()
 
 
