@@ -6,12 +6,13 @@ from wend.backends.native.checked import Checked
 from wend.backends.native.executable import NativeExecutable
 from wend.backends.native.llvm import engine
 from wend.backends.native.measured import Measured
-from wend.backends.native.program import ENTRY, write
+from wend.backends.native.program import ENTRY, prepared, write
 from wend.backends.protocol import Backend, Executable
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.ir.graph import Graph
+from wend.ir.printer import to_text
 
 
 class NativeBackend:
@@ -37,6 +38,7 @@ class NativeBackend:
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)
         if dump is not None:
+            dump.write("nests", "wir", to_text(prepared(graph), sources=True))
             dump.write("module", "ll", text)
             dump.write("optimized", "ll", str(engine().optimized(text)))
             dump.write("assembly", "s", engine().assembly(text))

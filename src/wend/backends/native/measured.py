@@ -11,10 +11,13 @@ from typing import Any
 from wend.backends.around import Around
 from wend.backends.native.llvm import engine
 from wend.backends.native.measuring import READ, Measures
+from wend.backends.native.nests.nest import nest
 from wend.backends.protocol import Executable
 from wend.base.profile import Event, Part, note
 from wend.ir.graph import Node
 from wend.ops.control import while_
+
+_MOST_NAMES = 6
 
 
 class Measured(Around):
@@ -45,7 +48,7 @@ class Measured(Around):
     def _parts(self, rows: list[list[int]]) -> list[Part]:
         return [
             Part(
-                node.op.name,
+                _what(node),
                 node.source,
                 loop,
                 count,
@@ -55,6 +58,15 @@ class Measured(Around):
             )
             for (node, loop), (ticks, count, trips) in zip(self._nodes, rows, strict=False)
         ]
+
+
+def _what(node: Node) -> str:
+    """The operation, or those that one loop does together."""
+    if node.op is not nest:
+        return node.op.name
+    names = list(dict.fromkeys(inner.op.name for inner in node.regions[0].walk()))
+    more = " …" if len(names) > _MOST_NAMES else ""
+    return " ".join(names[:_MOST_NAMES]) + more
 
 
 @cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wend.backends.native.nests.nest import nest
 from wend.backends.native.slots import is_scalar
 from wend.backends.native.writer import Writer
 from wend.ir.graph import Graph, Node
@@ -72,6 +73,8 @@ def new_table(graph: Graph) -> np.ndarray:
 
 
 def _is_measured(node: Node) -> bool:
-    if node.regions:
-        return node.op is while_
-    return not all(is_scalar(value.type) for value in (*node.operands, *node.results))
+    if node.op in (while_, nest):
+        return True
+    return not node.regions and not all(
+        is_scalar(value.type) for value in (*node.operands, *node.results)
+    )

@@ -35,6 +35,8 @@ from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.given import is_list, load_list, share, where_size
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.measuring import Measures
+from wend.backends.native.nests.grouping import with_nests
+from wend.backends.native.nests.nest import nest
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
 from wend.backends.native.scalars.split import in_registers
@@ -143,8 +145,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
     Raises:
         UnsupportedError: it needs something that native code does not know.
     """
-    check(graph)
-    graph = in_registers(graph)
+    graph = prepared(graph)
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
@@ -214,7 +215,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
             *low.w.lines,
             "}",
-            '!0 = !{!"branch_weights", i32 1048575, i32 1}',
+            *low.notes.lines(),
         ]
     )
     return Program(
@@ -234,6 +235,16 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
         or bool(low.calls.solvers),
         low.measures,
     )
+
+
+def prepared(graph: Graph) -> Graph:
+    """A graph as it is written: small arrays apart, and what is done on others in loop nests.
+
+    Raises:
+        UnsupportedError: it needs something that native code does not know.
+    """
+    check(graph)
+    return with_nests(in_registers(graph))
 
 
 # LLVM by itself takes half of what AVX-512 has: the other half is worth it for polynomials.
@@ -273,7 +284,8 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     arenas_at = results_at + results + guard
     pool_at = arenas_at + ARENA_BYTES * arenas + guard
     frame_at = pool_at + SLOT_BYTES + interpreter.BYTES + guard
-    frame = max((frame_size(node) for node in graph.walk() if not node.regions), default=0)
+    run = (node for node in graph.walk() if not node.regions or node.op is nest)
+    frame = max(map(frame_size, run), default=0)
     return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
 
 

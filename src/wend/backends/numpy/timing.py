@@ -60,7 +60,8 @@ class _Clock:
 
     def enter(self, loop: Node) -> None:
         self._of(loop).count += 1
-        self._loops.append((loop, perf_counter()))
+        self.last = perf_counter()
+        self._loops.append((loop, self.last))
 
     def next_trip(self) -> None:
         self._times[self._loops[-1][0]].trips += 1

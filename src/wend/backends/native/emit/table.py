@@ -14,6 +14,7 @@ from wend.backends.native.emit import (
     linalg,
     lists,
     maybe,
+    nests,
     reducing,
     shaping,
     slicing,
@@ -38,4 +39,5 @@ EMITTERS: Mapping[Op, Emit] = {
     **effects.EMITTERS,
     **state.EMITTERS,
     **control.EMITTERS,
+    **nests.EMITTERS,
 }
