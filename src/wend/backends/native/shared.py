@@ -9,6 +9,7 @@ from functools import partial
 from wend.backends.native import (
     blas,
     blas_functions,
+    blocks,
     interpreter,
     math,
     pool,
@@ -37,6 +38,7 @@ class Shared:
 
 # Each as small as it can be, so that a process compiles only what its modules call.
 SHARED: Sequence[Shared] = (
+    Shared(lambda: blocks.LIBRARY, blocks.NAMES),
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
