@@ -126,12 +126,24 @@ class Term:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Body:
-    """The instructions of one function of a real argument `x` (and maybe `y`), in order."""
+    """The instructions of one function of a real argument `x` (and maybe `y`), in order.
+
+    Attributes:
+        lanes: how many numbers it takes at once.
+        format: of reals.
+        is_loop: whether it is for loops, where all that counts is how many instructions there are.
+    """
 
     lanes: int = 1
     format: Format = F64
+    is_loop: bool = False
     lines: list[str] = field(default_factory=list)
     names: int = 0
+
+    @classmethod
+    def of_loop(cls, format: Format) -> Body:
+        """One of one number, which LLVM makes vectors of."""
+        return cls(1, format, is_loop=True)
 
     @property
     def x(self) -> Term:
@@ -216,6 +228,11 @@ class Body:
         """Append max(x, bound), NaN staying NaN."""
         return self.select(x < bound, bound, x)
 
+    def is_ordinary(self, x: Term) -> Term:
+        """Append whether numbers are positive and finite, by one comparison of their bits."""
+        bits, top = (x.word() - 1).name, self.format.bits(float("inf")) - 1
+        return self.emit("flag", f"icmp ult {self.type('word')} {bits}, {self.operand('word', top)}")
+
     def label(self, name: str) -> None:
         """Start a block."""
         self.lines.append(f"{name}:")
@@ -252,12 +269,15 @@ class Body:
         return "\n".join([head, *self.lines, "}", ""])
 
 
-def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
-    """Evaluate a polynomial of at least two coefficients, lowest first.
+def polynomial(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
+    """Evaluate a polynomial of at least two coefficients, lowest first; `x2` is x*x.
 
-    Estrin's scheme: few levels of independent fused multiply-adds, where Horner's would wait for
-    each of them in turn. `x2` is x*x, which callers have already.
+    For who waits by Estrin's scheme: few levels of independent fused multiply-adds, where Horner's
+    would wait for each of them in turn. In loops as few operations as there can be, in two chains.
     """
+    if b.is_loop:
+        odd = _horner(b, x2, coefficients[1::2])
+        return b.fma(odd, x, _horner(b, x2, coefficients[0::2]))
     terms: list[Term | float] = list(coefficients)
     power = x
     while len(terms) > 1:
@@ -267,4 +287,11 @@ def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
             power = x2 if power is x else power * power
     (total,) = terms
     assert isinstance(total, Term), "a polynomial needs two coefficients"
+    return total
+
+
+def _horner(b: Body, x: Term, coefficients: Sequence[float]) -> Term | float:
+    total: Term | float = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = b.fma(total, x, coefficient)
     return total

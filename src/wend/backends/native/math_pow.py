@@ -7,7 +7,7 @@ more kept exact. Coefficients as in `math_exp`, to 2**-68 of the logarithm.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_body import Body, Term, polynomial
 from wend.backends.native.math_exp import whole_exp
 from wend.backends.native.math_format import F64
 from wend.backends.native.math_log import fraction, log_of_sum, made_normal
@@ -29,7 +29,7 @@ LN2 = (0.6931471805598903, 5.497923018708371e-14)  # the first with room for 11 
 
 def pow(name: str, *, short: bool) -> str:
     """Return x to the power of y for all arguments; if short, for numbers that f32 holds."""
-    b = Body(1, F64)
+    b = Body.of_loop(F64)
     size = abs(b.x)
     x, shift = made_normal(b, size)
     if short:
@@ -65,7 +65,7 @@ def _precise_log(b: Body, x: Term, shift: Term) -> tuple[Term, Term]:
     first = s * 2.0
     inner = first + third
     rest = (third - (inner - first)) + b.fma(s_low, 2.0, third_low)
-    rest = b.fma(cube * z, estrin(b, z, z * z, TAIL), rest)
+    rest = b.fma(cube * z, polynomial(b, z, z * z, TAIL), rest)
     whole = count * LN2[0]  # exact
     rough = whole + inner
     rest = (whole - rough) + inner + b.fma(count, LN2[1], rest)
