@@ -231,7 +231,9 @@ class Body:
     def is_ordinary(self, x: Term) -> Term:
         """Append whether numbers are positive and finite, by one comparison of their bits."""
         bits, top = (x.word() - 1).name, self.format.bits(float("inf")) - 1
-        return self.emit("flag", f"icmp ult {self.type('word')} {bits}, {self.operand('word', top)}")
+        return self.emit(
+            "flag", f"icmp ult {self.type('word')} {bits}, {self.operand('word', top)}"
+        )
 
     def label(self, name: str) -> None:
         """Start a block."""

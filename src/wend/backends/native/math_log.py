@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.math_body import COLD, INLINE, Body, Term, polynomial, literal
+from wend.backends.native.math_body import COLD, INLINE, Body, Term, literal, polynomial
 from wend.backends.native.math_exp import LN2
 from wend.backends.native.math_format import F32, F64, Format, bits_of, double_of
 

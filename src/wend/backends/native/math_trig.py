@@ -22,7 +22,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from wend.backends.native.math_body import COLD, MAGIC, Body, Term, polynomial, literal
+from wend.backends.native.math_body import COLD, MAGIC, Body, Term, literal, polynomial
 from wend.backends.native.math_format import F32, F64, Format
 
 if TYPE_CHECKING:
