@@ -138,12 +138,15 @@ class Body:
     format: Format = F64
     is_loop: bool = False
     lines: list[str] = field(default_factory=list)
-    names: int = 0
 
     @classmethod
     def of_loop(cls, format: Format) -> Body:
         """One of one number, which LLVM makes vectors of."""
         return cls(1, format, is_loop=True)
+
+    def with_format(self, format: Format) -> Body:
+        """The same function, to go on with another format."""
+        return Body(self.lanes, format, is_loop=self.is_loop, lines=self.lines)
 
     @property
     def x(self) -> Term:
@@ -183,9 +186,9 @@ class Body:
 
     def define(self, instruction: str) -> str:
         """Append an instruction whose result is no Term (a pointer, a struct); return its name."""
-        self.names += 1
-        self.lines.append(f"  %t{self.names} = {instruction}")
-        return f"%t{self.names}"
+        name = f"%t{len(self.lines)}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
 
     def address(self, name: str) -> str:
         """Append what gives the address of a table, one for all of its entries.
@@ -228,12 +231,15 @@ class Body:
         """Append max(x, bound), NaN staying NaN."""
         return self.select(x < bound, bound, x)
 
-    def is_ordinary(self, x: Term) -> Term:
-        """Append whether numbers are positive and finite, by one comparison of their bits."""
-        bits, top = (x.word() - 1).name, self.format.bits(float("inf")) - 1
-        return self.emit(
-            "flag", f"icmp ult {self.type('word')} {bits}, {self.operand('word', top)}"
-        )
+    def is_ordinary(self, x: Term, at_least: float = 0.0) -> Term:
+        """Append whether numbers are finite and above 0, by one comparison of their bits.
+
+        Where another bound is given they may be equal to it.
+        """
+        lowest = max(self.format.bits(at_least), 1)
+        bits, count = (x.word() - lowest).name, self.format.bits(float("inf")) - lowest
+        type = self.type("word")
+        return self.emit("flag", f"icmp ult {type} {bits}, {self.operand('word', count)}")
 
     def label(self, name: str) -> None:
         """Start a block."""
@@ -241,9 +247,9 @@ class Body:
 
     def go_on_if(self, flag: str, otherwise: str) -> None:
         """Branch to the block `otherwise` unless the i1 named `flag` holds."""
-        self.names += 1
-        self.lines.append(f"  br i1 {flag}, label %go{self.names}, label %{otherwise}")
-        self.label(f"go{self.names}")
+        go_on = f"go{len(self.lines)}"
+        self.lines.append(f"  br i1 {flag}, label %{go_on}, label %{otherwise}")
+        self.label(go_on)
 
     def ret(self, *results: Term) -> None:
         """Return one result, or several as a struct."""

@@ -104,6 +104,12 @@ def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
     return _exp(b, x, near - b.format.magic, first, low) * second
 
 
+def exp_near(b: Body, x: Term, low: Term) -> Term:
+    """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
+    near = b.fma(x, LOG2_E, b.format.magic)
+    return _exp(b, x, near - b.format.magic, power_of_two(b, near.word()), low)
+
+
 def exp2(format: Format, name: str) -> str:
     """Return 2^x for all arguments: exact where x is an integer."""
     b = Body.of_loop(format)

@@ -186,8 +186,8 @@ def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
     unit = format.bias << format.digits
     k = (x.word() - (format.bits(0.7071067811865476) - unit)) >> format.digits
     f = (x.word() - (k << format.digits) + unit).real() - 1.0
-    count = (k + format.magic_bits).real() - (format.magic + format.bias) + shift
-    return count, f, k
+    count = (k + format.magic_bits).real() - (format.magic + format.bias)
+    return count if shift == 0.0 else count + shift, f, k
 
 
 def _sum(b: Body, count: Term, f: Term, s: Term, z: Term, half_square: Term, rest: Term) -> Term:

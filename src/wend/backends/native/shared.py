@@ -10,6 +10,7 @@ from wend.backends.native import (
     blas,
     blas_functions,
     blocks,
+    extremes,
     interpreter,
     math,
     pool,
@@ -41,6 +42,14 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: blocks.LIBRARY, blocks.NAMES),
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
+    *(
+        Shared(
+            partial(extremes.library, how, dtype),
+            [extremes.value_name(how, dtype), extremes.position_name(how, dtype)],
+        )
+        for how in extremes.WAYS
+        for dtype in extremes.DTYPES
+    ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)

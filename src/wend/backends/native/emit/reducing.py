@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native import extremes
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
@@ -41,6 +42,9 @@ _WAYS: Mapping[Op, tuple[Combine, Callable[[np.dtype], Any]]] = {
     reducing.reduce_any: (_combined(elementwise.bit_or), lambda dtype: False),
     reducing.reduce_all: (_combined(elementwise.bit_and), lambda dtype: True),
 }
+
+
+_EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
 
 
 def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -79,6 +83,9 @@ def reduce_axes(
             low.arrays.used = True  # the function is part of that library
             text = f"call {kind.text} @wend.sum.{kind.suffix}(ptr {address}, i64 {count})"
             return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {identity}")
+        if node.op in _EXTREMES and kind.is_real:
+            name = extremes.value_name(_EXTREMES[node.op], array.dtype)
+            return low.calls.of_row(name, kind.text, address, count)
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -155,6 +162,11 @@ def _extreme_position(how: str) -> Emit:
         step = own[axis]
 
         def best(first: str) -> str:
+            if step == "1" and array.dtype in extremes.DTYPES:
+                address = low.arrays.address(array, first)
+                name = extremes.position_name({"gt": "max", "lt": "min"}[how], array.dtype)
+                return low.calls.of_row(name, "i64", address, size)
+
             def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
                 at = low.sizes.add(first, low.sizes.mul(k, step))
                 x = low.arrays.load(array, at)
