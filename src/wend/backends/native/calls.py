@@ -19,6 +19,7 @@ class Calls:
         libm: names of functions of the C library that are called, with their number of arguments.
         solvers: functions of `solvers.py` that are called, with the types of their arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
+        rows: functions that only read elements side by side, with the types of their results.
         has_loops: whether any are called that are worth the widest vectors.
     """
 
@@ -28,6 +29,7 @@ class Calls:
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
     solvers: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, str] = field(default_factory=dict)
     has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:
@@ -50,6 +52,11 @@ class Calls:
         self.libm[name] = len(operands)
         arguments = ", ".join(f"double {operand}" for operand in operands)
         return self.w.define(f"call double @{name}({arguments}) nobuiltin")
+
+    def of_row(self, name: str, type: str, address: str, count: str) -> str:
+        """Call a function of so many elements side by side."""
+        self.rows[name] = type
+        return self.w.define(f"call {type} @{name}(ptr {address}, i64 {count})")
 
     def helper(self, name: str, type: str, *operands: str) -> str:
         """Call a function of `arithmetic.py`, named without its `wend.`."""

@@ -134,12 +134,16 @@ class Engine:
             # LLVM's passes would take 30 ms, and gain 5 ns a call.
             return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
 
+    def shared(self, name: str) -> int:
+        """The address of one of the functions that modules share."""
+        with _LOCK:
+            return self._address(name)
+
     @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        with _LOCK:
-            return type(self._address("wend.take"))
+        return type(self.shared("wend.take"))
 
     def optimized(self, text: str, level: int | None = None) -> Any:
         """The module after LLVM's passes, of a level that goes by its size if none is given."""

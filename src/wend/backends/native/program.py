@@ -210,6 +210,10 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
                 f"declare i32 @{name}({types}) nounwind"
                 for name, types in low.calls.solvers.items()
             ),
+            *(
+                f"declare {type} @{name}(ptr readonly, i64) {_READS}"
+                for name, type in low.calls.rows.items()
+            ),
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
@@ -247,6 +251,7 @@ def prepared(graph: Graph) -> Graph:
     return with_nests(in_registers(graph))
 
 
+_READS = "nounwind willreturn memory(argmem: read)"
 # LLVM by itself takes half of what AVX-512 has: the other half is worth it for polynomials.
 WIDE = '"prefer-vector-width"="512" '
 

@@ -9,6 +9,8 @@ from functools import partial
 from wend.backends.native import (
     blas,
     blas_functions,
+    blocks,
+    extremes,
     interpreter,
     math,
     pool,
@@ -37,8 +39,17 @@ class Shared:
 
 # Each as small as it can be, so that a process compiles only what its modules call.
 SHARED: Sequence[Shared] = (
+    Shared(lambda: blocks.LIBRARY, blocks.NAMES),
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
+    *(
+        Shared(
+            partial(extremes.library, how, dtype),
+            [extremes.value_name(how, dtype), extremes.position_name(how, dtype)],
+        )
+        for how in extremes.WAYS
+        for dtype in extremes.DTYPES
+    ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)

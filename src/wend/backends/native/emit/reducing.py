@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native import extremes
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
@@ -74,6 +75,9 @@ def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
     return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {kind.literal(0)}")
 
 
+_EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
+
+
 def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """One loop where what is reduced lies side by side, else one over all elements in order."""
     axes, value = node.attrs["axes"], node.operands[0].tensor
@@ -103,6 +107,9 @@ def reduce_axes(
         row = Array(address, array.dtype, (count,))
         if node.op in (reducing.reduce_sum, shaping.sum_to) and kind.is_real:
             return sum_of_row(low, kind, address, count)
+        if node.op in _EXTREMES and kind.is_real:
+            name = extremes.value_name(_EXTREMES[node.op], array.dtype)
+            return low.calls.of_row(name, kind.text, address, count)
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -176,6 +183,11 @@ def _extreme_position(how: str) -> Emit:
         step = own[axis]
 
         def best(first: str) -> str:
+            if step == "1" and array.dtype in extremes.DTYPES:
+                address = low.arrays.address(array, first)
+                name = extremes.position_name({"gt": "max", "lt": "min"}[how], array.dtype)
+                return low.calls.of_row(name, "i64", address, size)
+
             def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
                 at = low.sizes.add(first, low.sizes.mul(k, step))
                 x = low.arrays.load(array, at)
