@@ -37,6 +37,12 @@ def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
     _write(what, ended - began, name, *(fact() for fact in facts))
 
 
+def tell(what: str, text: str) -> None:
+    """Tell something, if that is wanted."""
+    if settings().debug:
+        sys.stderr.write(f"wend: {what:7} {text}\n")
+
+
 def _write(what: str, seconds: float, name: str, *facts: str) -> None:
     if not settings().debug:
         return

@@ -19,6 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
 
+    if options.command == "cache":
+        from wend.cli import cache
+
+        return cache.run(options.action)
+
     from wend.cli import demo
 
     return demo.run(
@@ -59,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"where to draw the fit: a name that ends in {', '.join(FIGURES)}",
     )
+    cache = commands.add_parser(
+        "cache",
+        help="machine code that is kept between processes: list it, or clear it",
+        description="Machine code that wend keeps for the next process, in the folder that "
+        "WEND_CACHE_DIR names.",
+    )
+    cache.add_argument("action", choices=("ls", "clear"), help="list the files, or remove them")
     return parser
 
 

@@ -13,7 +13,8 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, Symbol, accepts, symbols
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.checks import check_leaves
-from wend.trace.recording import Recording
+from wend.trace.recording import Recording, current
+from wend.trace.rounds import Rounds
 
 
 class LoopTypes:
@@ -40,7 +41,9 @@ class LoopTypes:
         self.paths = paths or trees.paths(self.treedef, "carry")
         self.has_counter = paths is not None
         self._check_kinds(self.leaves)
-        self.types = [leaf_type(leaf) for leaf in self.leaves]
+        around = current()
+        self.rounds = Rounds() if around is None else around.rounds.loop(where)
+        self.types = self.rounds.start([leaf_type(leaf) for leaf in self.leaves])
         self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
 
     def relax(self, invariants: Any) -> None:
@@ -58,6 +61,7 @@ class LoopTypes:
 
     def params(self, region: Recording) -> Any:
         """Params of a region for the carry, in its structure."""
+        region.rounds = self.rounds.region(region.b.name)
         params = [
             region.param(t.type, weak=t.weak, name=path)
             for t, path in zip(self.types, self.paths, strict=True)
@@ -101,6 +105,7 @@ class LoopTypes:
             settled.append(new)
         changed = settled != self.types
         self.types = settled
+        self.rounds.settle(settled)
         return changed
 
     def _check_leaf(self, old: LeafType, new: LeafType, theirs: LeafType, path: str) -> None:
