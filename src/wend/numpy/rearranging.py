@@ -61,7 +61,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(axis, shaping.rank_of(a))
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
-        counts = nonnegative(staged(repeats), "repeats may not contain negative values.")
+        counts = staged(repeats)
+        is_one = not shaping.rank_of(counts)
+        message = "repeats may not contain negative values."
+        counts = nonnegative(counts, "negative dimensions are not allowed" if is_one else message)
         return indexing.take(a, _repeated(size, counts), axis=axis)
     index = np.repeat(np.arange(size), np.broadcast_to(repeats, (size,)))
     return indexing.take(a, index, axis=axis)
@@ -83,6 +86,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     """`numpy.tile`, for traced arrays and counts as well."""
     x = staged(A)
     counts = tuple(reps) if isinstance(reps, (tuple, list, np.ndarray)) else (reps,)
+    counts = tuple(map(shaping.nonnegative_size, counts))
     rank = max(shaping.rank_of(x), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - shaping.rank_of(x)) + shaping.shape(x)

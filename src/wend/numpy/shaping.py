@@ -18,6 +18,7 @@ from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor
 from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
 from wend.numpy.ufuncs import own
+from wend.ops import creating
 from wend.ops import shaping as ops
 
 
@@ -178,7 +179,15 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 def filled(number: Any, shape: Any) -> Any:
     """An array of its own, of one number: unlike what `broadcast_to` gives, a view of nothing."""
-    return broadcast_to(number, shape).copy()
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return broadcast_to(number, tuple(map(nonnegative_size, sizes))).copy()
+
+
+def nonnegative_size(size: Any) -> Any:
+    """A size; NumPy's error where a traced one is negative."""
+    if not isinstance(size, Staged):
+        return size
+    return apply(creating.nonnegative, size, message="negative dimensions are not allowed")
 
 
 def broadcast_to_shape_of(x: Any, like: Any) -> Any:
