@@ -17,15 +17,15 @@ from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ops import indexing, shaping, updating
+from wend.ops import indexing, searching, shaping, updating
 
 # Operations one after another in a loop: each is a level of recursion when the loop is written.
 _DEEPEST = 64
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 _WRITERS = {
-    *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add),
-    *(updating.set_slice, updating.scatter_set),
+    *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add, indexing.add_along),
+    *(updating.set_slice, updating.scatter_set, searching.set_along),
 }
 
 

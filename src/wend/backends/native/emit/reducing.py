@@ -192,15 +192,20 @@ def _extreme_position(how: str) -> Emit:
     return emit
 
 
-def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], first: int) -> Emit:
-    """Each element from the one before it along an axis; `first`: the operand that starts it."""
+# What an element becomes: from those of the operands, what the one before has become, and whether
+# it is the first
+Step = Callable[[Lowering, Node, Kind, Sequence[str], str, str], str]
+
+
+def _running(step: Step, neutral: float) -> Emit:
+    """Each element from the one before it along an axis, the first from `neutral`."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented
         arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
-        source, kind = arrays[first], arrays[first].kind
+        source, kind = arrays[0], arrays[0].kind
         for other in arrays:
             for mine, theirs in zip(source.dims, other.dims, strict=True):
                 low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
@@ -213,16 +218,16 @@ def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], fi
             start = low.arrays.offset(position, [own[k] for k in others])
 
             def body(k: str, before: tuple[str, ...]) -> Sequence[str]:
+                is_first = low.w.define(f"icmp eq i64 {k}, 0")
                 if is_reverse:
                     k = low.sizes.sub(low.sizes.sub(size, "1"), k)
                 at = low.sizes.add(start, low.sizes.mul(k, own[axis]))
                 given = [low.arrays.load(array, at) for array in arrays]
-                found = step(low, node, kind, given, before[0])
+                found = step(low, node, kind, given, before[0], is_first)
                 low.arrays.store(made, at, found)
                 return [found]
 
-            one = 1 if node.op is scanning.cumprod else 0
-            low.w.fold(size, [kind.text], [kind.literal(one)], body)
+            low.w.fold(size, [kind.text], [kind.literal(neutral)], body)
 
         low.arrays.nest([source.dims[k] for k in others], line)
         return [low.give(node, made)]
@@ -230,14 +235,19 @@ def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], fi
     return emit
 
 
-def _add_before(low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str) -> str:
-    return _combined(elementwise.add)(low, node, kind, before, given[0])
+def _with_before(op: Op) -> Step:
+    combine = _combined(op)
+    return lambda low, node, kind, given, before, _: combine(low, node, kind, before, given[0])
 
 
-def _multiply_before(
-    low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str
+def _add_multiple(
+    low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str, is_first: str
 ) -> str:
-    return _combined(elementwise.mul)(low, node, kind, before, given[0])
+    """Where there is none before, its factor does not count, be it infinite."""
+    factor, x = given
+    product = _combined(elementwise.mul)(low, node, kind, factor, before)
+    total = _combined(elementwise.add)(low, node, kind, x, product)
+    return low.w.define(f"select i1 {is_first}, {kind.text} {x}, {kind.text} {total}")
 
 
 EMITTERS: Mapping[Op, Emit] = {
@@ -245,6 +255,7 @@ EMITTERS: Mapping[Op, Emit] = {
     shaping.sum_to: emit_sum_to,
     reducing.argmax: _extreme_position("gt"),
     reducing.argmin: _extreme_position("lt"),
-    reducing.cumsum: _running(_add_before, 0),
-    scanning.cumprod: _running(_multiply_before, 0),
+    reducing.cumsum: _running(_with_before(elementwise.add), -0.0),
+    scanning.cumprod: _running(_with_before(elementwise.mul), 1),
+    scanning.linear_recurrence: _running(_add_multiple, 0),
 }

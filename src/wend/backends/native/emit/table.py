@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wend.backends.native.emit import (
+    broadcasting,
     contracting,
     control,
+    convolving,
     creating,
     effects,
     elementwise,
@@ -14,9 +16,11 @@ from wend.backends.native.emit import (
     linalg,
     lists,
     maybe,
+    positions,
     reducing,
     shaping,
     slicing,
+    sorting,
     stacking,
     state,
 )
@@ -27,11 +31,15 @@ EMITTERS: Mapping[Op, Emit] = {
     **creating.EMITTERS,
     **elementwise.EMITTERS,
     **shaping.EMITTERS,
+    **broadcasting.EMITTERS,
     **slicing.EMITTERS,
     **reducing.EMITTERS,
+    **sorting.EMITTERS,
     **contracting.EMITTERS,
+    **convolving.EMITTERS,
     **linalg.EMITTERS,
     **indexing.EMITTERS,
+    **positions.EMITTERS,
     **lists.EMITTERS,
     **stacking.EMITTERS,
     **maybe.EMITTERS,
