@@ -136,62 +136,6 @@ def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return reduce_axes(low, node, array, axes, keepdims=not lead)
 
 
-def _extreme_position(how: str) -> Emit:
-    """Where the first extreme element is; the first NaN, if there is one."""
-
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-        value = node.operands[0].tensor
-        if value.dtype not in REGISTERS or is_scalar(value):
-            return NotImplemented
-        array, axis, w = low.array(node, 0), node.attrs["axis"], low.w
-        kind, size = array.kind, array.dims[axis]
-        equal = low.sizes.equal(size, "0")
-        if equal != "false":
-            some = "false" if equal == "true" else w.define(f"xor i1 {equal}, true")
-            low.exits.unless(some, BAD_SHAPE)
-        letter = "u" if kind.is_unsigned or kind.is_bool else "s"
-        compare = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}"
-        own = low.sizes.strides(array.dims)
-        step = own[axis]
-
-        def best(first: str) -> str:
-            def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                at = low.sizes.add(first, low.sizes.mul(k, step))
-                x = low.arrays.load(array, at)
-                better = w.define(f"{compare} {kind.text} {x}, {so_far[0]}")
-                if kind.is_real:
-                    nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
-                    number = w.define(f"fcmp ord {kind.text} {so_far[0]}, {so_far[0]}")
-                    either = w.define(f"or i1 {better}, {nan}")
-                    better = w.define(f"and i1 {either}, {number}")
-                return (
-                    w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {so_far[0]}"),
-                    w.define(f"select i1 {better}, i64 {k}, i64 {so_far[1]}"),
-                )
-
-            start = low.arrays.load(array, first)
-            return w.fold(size, [kind.text, "i64"], [start, "0"], body)[1]
-
-        if is_scalar(node.results[0].type):
-            return [(best("0"),)]
-        dims = [size for k, size in enumerate(array.dims) if k != axis]
-        strides = [stride for k, stride in enumerate(own) if k != axis]
-        shape = list(dims)
-        if node.attrs["keepdims"]:
-            shape.insert(axis, "1")
-        made = low.new_result(node, shape)
-        places = low.sizes.strides(dims)
-
-        def each(position: tuple[str, ...]) -> None:
-            found = best(low.arrays.offset(position, strides))
-            low.arrays.store(made, low.arrays.offset(position, places), found)
-
-        low.arrays.nest(dims, each)
-        return [low.give(node, made)]
-
-    return emit
-
-
 # What an element becomes: from those of the operands, what the one before has become, and whether
 # it is the first
 Step = Callable[[Lowering, Node, Kind, Sequence[str], str, str], str]
@@ -253,8 +197,6 @@ def _add_multiple(
 EMITTERS: Mapping[Op, Emit] = {
     **dict.fromkeys(_WAYS, emit_reduction),
     shaping.sum_to: emit_sum_to,
-    reducing.argmax: _extreme_position("gt"),
-    reducing.argmin: _extreme_position("lt"),
     reducing.cumsum: _running(_with_before(elementwise.add), -0.0),
     scanning.cumprod: _running(_with_before(elementwise.mul), 1),
     scanning.linear_recurrence: _running(_add_multiple, 0),
