@@ -56,6 +56,11 @@ def square(draw: Draw) -> Draw:
     return drawn
 
 
+def ordered(draw: Draw) -> Draw:
+    """The same from the least on."""
+    return lambda rng, size, dtype: np.sort(draw(rng, size, dtype))
+
+
 def positions(rng: np.random.Generator, size: int, dtype: np.dtype) -> np.ndarray:
     """Where to read an array of as many numbers."""
     return rng.integers(0, size, size)
@@ -158,6 +163,21 @@ ROWS: Mapping[str, Row] = dict(
         ("tile", Row(lambda xp, x: xp.tile(x, 2), (WIDE,))),
         ("every_second", Row(lambda xp, x: xp.copy(x[::2]), (WIDE,))),
         ("take", Row(lambda xp, x, k: xp.take(x, k), (WIDE, positions))),
+        # orders, positions, masks
+        _plain("searchsorted", ordered(WIDE), WIDE),
+        *(_plain(n, WIDE) for n in ("median", "unique")),
+        _plain("nextafter", WIDE, WIDE),
+        *(_plain(n, between(0, 99), between(1, 99), dtypes=INTS) for n in ("gcd", "lcm")),
+        ("quantile", Row(lambda xp, x: xp.quantile(x, 0.3), (WIDE,))),
+        ("digitize", Row(lambda xp, x: xp.digitize(x, xp.linspace(-9, 9, 50)), (WIDE,))),
+        ("isin", Row(lambda xp, x: xp.isin(x, x[:1000]), (WIDE,), INTS)),
+        ("bincount", Row(lambda xp, x: xp.bincount(x, minlength=100), (between(0, 99),), INTS)),
+        ("take_along_axis", Row(lambda xp, x, k: xp.take_along_axis(x, k, 0), (WIDE, positions))),
+        ("compress", Row(lambda xp, c, x: xp.compress(c, x), (flags, WIDE))),
+        ("extract", Row(lambda xp, c, x: xp.extract(c, x), (flags, WIDE))),
+        ("flatnonzero", Row(lambda xp, c: xp.flatnonzero(c), (flags,), ("bool",))),
+        ("convolve", Row(lambda xp, x: xp.convolve(x, x[:50]), (WIDE,))),
+        ("interp", Row(lambda xp, x, y: xp.interp(x, y[::1000], x[::1000]), (WIDE, ordered(WIDE)))),
         ("zeros_like", Row(lambda xp, x: xp.zeros_like(x), (WIDE,))),
         ("full_like", Row(lambda xp, x: xp.full_like(x, 2.5), (WIDE,))),
         ("broadcast_row", Row(lambda xp, x: x + x[0], (square(WIDE),))),

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.backends.native.test_sorting import SEEDS, compiled, numbers, sizes
 
 import wend
 import wend.numpy as wnp
 from wend.backends.native.extremes import DTYPES
+from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.shared import shared_with
+from wend.ops import reducing
 
 NAMES = ("max", "min", "argmax", "argmin")
 FUNCTIONS = {
@@ -123,3 +126,26 @@ def test_unknown_sizes() -> None:
 def test_only_what_is_called_is_compiled() -> None:
     names = [shared_with(f"wend.{name}.f32").exports for name in NAMES]
     assert names == [["wend.max.f32", "wend.argmax.f32"], ["wend.min.f32", "wend.argmin.f32"]] * 2
+
+
+ANY_DTYPE = st.sampled_from(sorted(REGISTERS, key=str))
+
+
+@given(
+    dtype=ANY_DTYPE,
+    length=st.integers(1, 20) | st.sampled_from([255, 256, 257, 600, 1000]),
+    others=st.lists(st.integers(0, 3), max_size=2),
+    axis=st.integers(0, 2),
+    known=st.booleans(),
+    seed=SEEDS,
+)
+@settings(max_examples=60, deadline=None)
+def test_positions_along_axes_of_each_dtype(
+    dtype: np.dtype, length: int, others: list[int], axis: int, known: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    axis %= len(others) + 1
+    x = numbers(rng, dtype, sizes(length, others, axis))
+    for op, function in ((reducing.argmax, np.argmax), (reducing.argmin, np.argmin)):
+        found = compiled(op, [x], known, axis=axis, keepdims=False)
+        np.testing.assert_array_equal(found, function(x, axis=axis))

@@ -17,9 +17,9 @@ class Calls:
         math: names of functions of `math.py` that are called (`sin`, `exp.v8`).
         helpers: names of the small functions of `arithmetic.py` that are called.
         libm: names of functions of the C library that are called, with their number of arguments.
-        solvers: functions of `solvers.py` that are called, with the types of their arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
         rows: functions that only read elements side by side, with the types of their results.
+        long: functions of `solvers.py` and `sorts.py` that are called, with their declarations.
         has_loops: whether any are called that are worth the widest vectors.
     """
 
@@ -28,8 +28,8 @@ class Calls:
     helpers: set[str] = field(default_factory=set)
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
-    solvers: dict[str, str] = field(default_factory=dict)
     rows: dict[str, str] = field(default_factory=dict)
+    long: dict[str, str] = field(default_factory=dict)
     has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:

@@ -207,13 +207,10 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             interpreter.INLINE if uses_python else "",
             *declarations,
             *(
-                f"declare i32 @{name}({types}) nounwind"
-                for name, types in low.calls.solvers.items()
-            ),
-            *(
                 f"declare {type} @{name}(ptr readonly, i64) {_READS}"
                 for name, type in low.calls.rows.items()
             ),
+            *(f"declare {text} nounwind" for text in low.calls.long.values()),
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
@@ -236,7 +233,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
         uses_python,
         low.pauses.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
-        or bool(low.calls.solvers),
+        or bool(low.calls.long),
         low.measures,
     )
 

@@ -16,6 +16,7 @@ from wend.backends.native import (
     pool,
     products,
     solvers,
+    sorts,
     sums,
 )
 
@@ -79,6 +80,14 @@ SHARED: Sequence[Shared] = (
             partial(blas_functions.addresses, kind, ["potrf"]),
         )
         for kind in products.KINDS
+    ),
+    *(
+        Shared(partial(library, dtype), [function(dtype)])
+        for library, function in (
+            (sorts.sort_library, sorts.sort),
+            (sorts.argsort_library, sorts.argsort),
+        )
+        for dtype in sorts.DTYPES
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )

@@ -124,6 +124,21 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
 
 
+def _times_logarithm(logarithm: Op) -> Element:
+    """The product x · log y, and 0 where x = 0 but for NaN in y."""
+
+    def write(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+        w, type = low.w, kind.text
+        found = FUNCTIONS[logarithm].write(low, node, kind, y)
+        product = w.define(f"fmul {type} {x}, {found}")
+        is_zero = w.define(f"fcmp oeq {type} {x}, {kind.literal(0)}")
+        is_number = w.define(f"fcmp ord {type} {y}, {y}")
+        none = w.define(f"and i1 {is_zero}, {is_number}")
+        return w.define(f"select i1 {none}, {type} {kind.literal(0)}, {type} {product}")
+
+    return Element(write, "f")
+
+
 def is_one_number(value: Value) -> bool:
     """Whether it is a scalar, or one broadcast."""
     if value.node is not None and value.node.op is shaping.broadcast_to:
@@ -144,4 +159,6 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: looped(op.name) for op in (special.erf, special.erfc, special.expit)},
+    special.xlogy: _times_logarithm(ops.log),
+    special.xlog1py: _times_logarithm(ops.log1p),
 }
