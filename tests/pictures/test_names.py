@@ -29,7 +29,7 @@ def test_a_loop_and_its_gradient() -> None:
     assert [names[v] for v in forward.results] == ["x", "trips", "tape of x"]
     w = WhileParts.of(backward)
     assert [names[v] for v in w.before.params] == [
-        *("carry 1", "carry 2", "carry 3"),
+        *("trips left", "carry 2", "carry 3"),
         *("tape of x", "a"),
     ]
     assert [names[v] for v in w.after.params] == [names[v] for v in w.before.params]

@@ -10,7 +10,7 @@ from wend.ir.types import ListType
 from wend.ops import lists
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
 from wend.ops.creating import constant
-from wend.ops.elementwise import add
+from wend.ops.elementwise import add, sub
 
 
 def names_of(graph: Graph) -> dict[Value, str]:
@@ -18,7 +18,7 @@ def names_of(graph: Graph) -> dict[Value, str]:
 
     A name goes from an outer value to what stands for it in a region, and from a region's results
     to those of its node; what has none is given to a region by its number in the graph's text. A
-    list that a loop fills is a tape of something; a carry that counts from 0 is a number of trips.
+    list that a loop fills is a tape of something; a carry that counts from 0, a number of trips.
     """
     namer = _Namer(value_numbers(graph))
     namer.graph(graph)
@@ -90,10 +90,11 @@ def _role(w: WhileParts, start: Value, following: Value, names: dict[Value, str]
         if kept in w.after_forwarded:
             kept = w.forwarded[w.after_forwarded.index(kept)]
         name = names.get(kept) or _cleaned(kept.name)
-        return f"tape of {name}" if name else "tape"
+        made = None if kept.node is None else kept.node.op.name
+        return f"tape of {name or made}" if name or made else "tape"
     if node.op is add and _is_number(start, 0) and any(_is_number(v, 1) for v in node.operands):
         return "trips" if any(v in w.after_forwarded for v in node.operands) else None
-    return None
+    return "trips left" if names.get(start) == "trips" and node.op is sub else None
 
 
 def _is_number(value: Value, number: int) -> bool:

@@ -12,11 +12,11 @@ function moveTo(g, x, y) {
 function place(drawing, top) {
   const boxes = children(drawing, "[data-row]");
   const sizes = boxes.map(heightOf);
+  const labelled = boxes.map((box) => children(box, ".outs").length ? PORTS : 0);
   const rows = [];
   boxes.forEach((box, k) => {
-    const row = +box.dataset.row;
-    const outs = box.matches(".param") || children(box, ".outs").length ? PORTS : 0;
-    rows[row] = Math.max(rows[row] || 0, sizes[k] + outs);
+    const row = +box.dataset.row, below = box.matches(".param") ? PORTS : labelled[k];
+    rows[row] = Math.max(rows[row] || 0, sizes[k] + below);
   });
   const tops = [];
   let y = top + PAD;
@@ -29,7 +29,7 @@ function place(drawing, top) {
   for (const wire of children(drawing, "path")) {
     wire.setAttribute("d", wire.dataset.parts.split(" ").map((part) => {
       const [x, to, row, box] = part.split(",").map(Number);
-      const start = tops[row] + (box >= 0 ? sizes[box] : 0);
+      const start = tops[row] + (box >= 0 ? sizes[box] + labelled[box] : 0);
       const middle = tops[row] + rows[row], end = tops[row + 1];
       const bend = number((middle + end) / 2);
       const [a, b] = [number(x), number(to)];

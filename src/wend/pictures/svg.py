@@ -129,7 +129,8 @@ def _segment(segment: Segment, drawing: Drawing) -> str:
     row = segment.row
     top = drawing.tops[row]
     if segment.box >= 0:
-        top += drawing.boxes[segment.box].height
+        box = drawing.boxes[segment.box]
+        top += box.height + (PORTS if box.node is not None else 0.0)  # below the label
     middle, end = drawing.tops[row] + drawing.heights[row], drawing.tops[row + 1]
     x, to, bend = _n(segment.start), _n(segment.end), _n((middle + end) / 2)
     return f"M{x},{_n(top)}V{_n(middle)}C{x},{bend} {to},{bend} {to},{_n(end)}"
