@@ -317,6 +317,10 @@ class ConcreteFunction:
         seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
         return Forms(self.graph, wrt, seeded)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the picture of its graph."""
+        return self.graph._repr_html_()
+
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<concrete {self.name}({types})>"

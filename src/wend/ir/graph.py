@@ -108,6 +108,29 @@ class Graph:
         """How many nodes of an operation there are, or of all, at any depth."""
         return sum(op_name in (None, node.op.name) for node in self.walk())
 
+    def to_svg(self) -> str:
+        """A picture of the graph, as the text of an SVG file that needs no other.
+
+        Loops, branches and calls are boxes around their regions. Lines are values, dashed ones
+        lists; numbers stand where they are used, and what a loop keeps for its backward pass has
+        a colour of its own. A viewer shows the text of the node that the reader points at.
+
+        Example:
+            >>> import wend
+            >>> graph = wend.function(lambda x: x * x).get_concrete_function(1.0).graph
+            >>> graph.to_svg()[:4]
+            '<svg'
+        """
+        from wend.pictures.svg import to_svg  # drawn only where somebody asks for it
+
+        return to_svg(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the picture; of a very large graph the text."""
+        from wend.pictures.svg import to_html
+
+        return to_html(self)
+
     def __str__(self) -> str:
         return to_text(self)
 
