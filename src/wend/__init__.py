@@ -29,6 +29,7 @@ from wend.function.jacobian import hessian as hessian
 from wend.function.jacobian import jacfwd as jacfwd
 from wend.function.jacobian import jacrev as jacrev
 from wend.function.linear_part import linearize as linearize
+from wend.function.progress import progress as progress
 from wend.function.pullback import vjp as vjp
 from wend.function.pushforward import jvp as jvp
 from wend.function.py_function import py_function as py_function

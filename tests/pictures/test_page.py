@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import wend
+from wend.cli import demo
+from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.pictures import page
 from wend.pictures.page import Section, to_page
 
@@ -75,16 +77,31 @@ def test_without_a_file_there_is_no_source() -> None:
 
 
 def test_texts_without_end_are_cut_and_it_is_said() -> None:
-    text = "\n".join(["x" * 99] * 5000)
-    found = page_of(Section("text", "", text))
-    assert len(found) < 200_000
-    shown = found.count("x" * 99)
-    assert f"… and {5000 - shown} more lines" in found
+    text = "\n".join(["x" * 99] * 20_000)
+    found = page_of(Section("text", "", text), Section("another", "", text))
+    assert len(found) < 800_000
+    shown = found.count("x" * 99) // 2
+    assert found.count(f"… and {20_000 - shown} more lines") == 2
 
 
-def test_graphs_without_end_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "_MOST_NODES", 3)
+@pytest.mark.parametrize(("limit", "value"), [("_MOST_NODES", 3), ("_MOST_OF_PICTURES", 1000)])
+def test_graphs_without_end_are_not_drawn(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, limit, value)
     graph = wend.function(halved).get_concrete_function(8.0).graph
     found = page_of(Section("picture", "", graph))
-    assert f"{graph.count()} nodes: too many to be drawn" in found
+    assert "too large for a page" in found
     assert "<svg" not in found
+
+
+def test_the_demo_is_drawn_in_less_than_two_megabytes() -> None:
+    pelts = demo.read_pelts()
+    slope = wend.value_and_grad(demo.negative_log_likelihood, has_aux=True)
+    graph = slope.get_concrete_function(demo.START, pelts, 1e-8).graph
+    runs = run_passes(graph, OPTIMIZE)
+    texts = [Section(str(k), "", "x" * 99 + "\n" * 9000) for k in range(12)]
+    found = page_of(Section("recorded", "", graph), Section("runs", "", runs, is_open=True), *texts)
+    assert len(found.encode()) < 2_000_000
+    assert "<summary>runs</summary>\n<div" in found  # what is open comes first
+    assert found.count("too large for a page") == 1

@@ -18,7 +18,8 @@ from wend.ir.printer import node_texts
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.pictures.arrange import arrange
 from wend.pictures.boxes import PORTS, Box, Drawing
-from wend.pictures.sketch import is_number, sketch
+from wend.pictures.sketch import sketch
+from wend.pictures.words import is_number
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wend.pictures import letters
-from wend.pictures.boxes import DETAIL, GAP, PAD, PORTS, ROW_GAP, Box, Drawing, Port, Segment, Wire
+from wend.pictures.boxes import (
+    DETAIL,
+    GAP,
+    PAD,
+    PORTS,
+    ROW_GAP,
+    Box,
+    Drawing,
+    Segment,
+    Wire,
+    spread,
+)
 from wend.pictures.columns import set_columns
 from wend.pictures.layers import Line, Place, places_of, rows_of
 
@@ -72,18 +83,7 @@ def _fill(box: Box) -> None:
             x += inner.width + PAD
     tallest = max(inner.height for inner in box.inner)
     box.height = y if box.is_stacked else box.head + tallest + PAD
-    box.ins, box.outs = _spread(box.ins, box.width), _spread(box.outs, box.width)
-
-
-def _spread(ports: Sequence[Port], width: float) -> list[Port]:
-    """Ports in a row, each in the middle of its part of what is free."""
-    taken = [letters.width(port.label, letters.SMALL) + GAP for port in ports]
-    spare = (width - sum(taken)) / max(1, len(ports))
-    spread, left = [], 0.0
-    for port, mine in zip(ports, taken, strict=True):
-        spread.append(Port(left + (mine + spare) / 2, port.label))
-        left += mine + spare
-    return spread
+    box.ins, box.outs = spread(box.ins, box.width), spread(box.outs, box.width)
 
 
 def _wires(drawing: Drawing, layers: Sequence[Sequence[Place]]) -> list[Wire]:

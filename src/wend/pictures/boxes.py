@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wend.ir.graph import Node
+from wend.pictures import letters
 from wend.pictures.layers import Line
 
 HEADER = 22.0  # the line with a box's title
@@ -113,3 +114,14 @@ class Drawing:
     def top(self) -> float:
         """Where its first row is."""
         return HEADER if self.title else 0.0
+
+
+def spread(ports: Sequence[Port], width: float) -> list[Port]:
+    """Ports in a row, each in the middle of its part of what is free."""
+    taken = [letters.width(port.label, letters.SMALL) + GAP / 2 for port in ports]
+    spare = (width - sum(taken)) / max(1, len(ports))
+    placed, left = [], 0.0
+    for port, mine in zip(ports, taken, strict=True):
+        placed.append(Port(left + (mine + spare) / 2, port.label))
+        left += mine + spare
+    return placed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.pictures.layers import Link, Place
+from wend.pictures.layers import Link, Place, sweeps
 
-_SWEEPS = 16
+_SWEEPS, _VISITS = 16, 60_000
 
 
 def set_columns(layers: Sequence[Sequence[Place]], gap: float) -> float:
@@ -21,8 +21,9 @@ def set_columns(layers: Sequence[Sequence[Place]], gap: float) -> float:
         for place in layer:
             place.x = left
             left += place.width + gap
-    for sweep in range(_SWEEPS):
-        kind = ("above", "below", "both")[sweep % 3] if sweep < _SWEEPS - 1 else "both"
+    count = sweeps(layers, _SWEEPS, _VISITS)
+    for sweep in range(count):
+        kind = ("above", "below", "both")[sweep % 3] if sweep < count - 1 else "both"
         for layer in reversed(layers) if kind == "below" else layers:
             _move(layer, gap, kind)
     least = min((place.x for layer in layers for place in layer), default=0.0)

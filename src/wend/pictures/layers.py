@@ -11,7 +11,8 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_SWEEPS = 12
+# How often rows are gone through; less often where there are many places, for it takes as long
+_SWEEPS, _VISITS = 12, 40_000
 
 
 @dataclass(slots=True, eq=False)
@@ -121,10 +122,15 @@ def _link(start: Place, start_port: float, end: Place, end_port: float, line: in
     end.above.append(link)
 
 
+def sweeps(layers: Sequence[Sequence[Place]], most: int, visits: int) -> int:
+    """How often to go through all places, at most, and in all: at least twice."""
+    return min(most, max(2, visits // max(1, sum(map(len, layers)))))
+
+
 def _untangled(layers: list[list[Place]]) -> list[list[Place]]:
     """Order each row by where its lines come from, then by where they go, again and again."""
     best, fewest = [layer.copy() for layer in layers], _crossings(layers)
-    for sweep in range(_SWEEPS):
+    for sweep in range(sweeps(layers, _SWEEPS, _VISITS)):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
             _sort(layer, layers, downwards)

@@ -14,8 +14,9 @@ from wend.pictures.sketch import sketch
 from wend.pictures.svg import svg_of
 
 _AROUND = 2  # lines of source before and after those that became nodes
-_MOST_NODES = 3000  # of a graph that is drawn
-_MOST_LETTERS = 150_000  # of a text
+_MOST_NODES = 2000  # of a graph that is drawn
+# So that a page has less than 2 MB: letters of all pictures, and of all texts
+_MOST_OF_PICTURES, _MOST_OF_TEXTS = 1_100_000, 700_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[Sec
         sections: what it shows, in order.
     """
     graphs = [section.content for section in sections if isinstance(section.content, Graph)]
+    pictures = _drawn(sections)
+    most = _MOST_OF_TEXTS // max(1, len(sections) - len(graphs))
     style = beside("page.css") + beside("graph.css")
     told = "".join(f"<li>{escaped(fact)}</li>" for fact in facts)
     parts = [
@@ -56,7 +59,7 @@ def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[Sec
         f"<header><h1>{escaped(title)}</h1><p>{escaped(about)}</p>",
         f'<ul class="facts">{told}</ul></header>' if told else "</header>",
         '<main><div id="stages">',
-        *map(_section, sections),
+        *(_section(section, pictures.get(section.content), most) for section in sections),
         "</div>",
         *_sources(graphs),
         f"</main><script>{beside('page.js')}</script></body></html>",
@@ -64,29 +67,41 @@ def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[Sec
     return "\n".join(parts) + "\n"
 
 
-def _section(section: Section) -> str:
+def _drawn(sections: Sequence[Section]) -> dict[Graph | str, str]:
+    """The pictures of graphs, those first that are open; without those that are too large."""
+    pictures: dict[Graph | str, str] = {}
+    room = _MOST_OF_PICTURES
+    for section in sorted(sections, key=lambda section: not section.is_open):
+        graph = section.content
+        if isinstance(graph, str) or graph.count() > _MOST_NODES:
+            continue
+        drawing = sketch(graph)
+        arrange(drawing)
+        svg = svg_of(drawing, graph, folds=True)
+        if len(svg) <= room:
+            pictures[graph] = svg
+            room -= len(svg)
+    return pictures
+
+
+def _section(section: Section, picture: str | None, most: int) -> str:
     about = f" <span>{escaped(section.about)}</span>" if section.about else ""
     unfolded = " open" if section.is_open else ""
-    head = f"<details{unfolded}><summary>{escaped(section.title)}{about}</summary>"
-    if isinstance(section.content, str):
-        return f'{head}\n<div class="scroll"><pre>{_shortened(section)}</pre></div></details>'
-    if section.content.count() > _MOST_NODES:
-        text = f"{section.content.count()} nodes: too many to be drawn"
-        return f"{head}\n<p>{text}</p></details>"
-    drawing = sketch(section.content)
-    arrange(drawing)
-    svg = svg_of(drawing, section.content, folds=True)
-    return f'{head}\n<div class="scroll">{svg}</div></details>'
+    head = f"<details{unfolded}><summary>{escaped(section.title)}{about}</summary>\n"
+    if picture is not None:
+        return f'{head}<div class="scroll">{picture}</div></details>'
+    if isinstance(section.content, Graph):
+        return f"{head}<p>too large for a page: <code>wend show --svg</code> draws it</p></details>"
+    text = _shortened(section.content, most)
+    return f'{head}<div class="scroll"><pre>{text}</pre></div></details>'
 
 
-def _shortened(section: Section) -> str:
-    assert isinstance(section.content, str)
-    text = section.content
-    if len(text) <= _MOST_LETTERS:
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
         return escaped(text)
-    text = text[:_MOST_LETTERS].rpartition("\n")[0]
-    left = section.content.count("\n") - text.count("\n")
-    return escaped(f"{text}\n… and {left} more lines")
+    shown = text[:most].rpartition("\n")[0]
+    left = text.count("\n") - shown.count("\n")
+    return escaped(f"{shown}\n… and {left} more lines: `wend show --stage` prints them")
 
 
 def _sources(graphs: Iterable[Graph]) -> Iterator[str]:
