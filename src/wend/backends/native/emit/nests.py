@@ -287,7 +287,8 @@ class _Nest:
             if node.op is reducing.reduce_prod:
                 return self.low.w.define(f"fmul reassoc {type} {x}, {y}")
             how = "maximum" if node.op is reducing.reduce_max else "minimum"
-            call = f"call {type} @llvm.{how}.{kind.suffix}({type} {x}, {type} {y})"
+            # Of 0.0 and −0.0 either may be the result.
+            call = f"call nsz {type} @llvm.{how}.{kind.suffix}({type} {x}, {type} {y})"
             return self.low.w.define(call)
         return WAYS[node.op](self.low, node, kind, x, y)
 
