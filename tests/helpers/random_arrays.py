@@ -107,8 +107,9 @@ class Maker:
 
     def counted(self) -> Value:
         x, b = self.real(), self.b
-        places = b.positions(x, axis=self.choose(range(len(x.tensor.dims))))
-        return b.cast(places, x.tensor.dtype)
+        axis = self.choose(range(len(x.tensor.dims)))
+        line = b.iota(b.size_of(x, axis)) if self.choose([False, True]) else None
+        return b.cast(b.positions(x, axis=axis) if line is None else line, x.tensor.dtype)
 
     def centred(self) -> Value:
         """What is done with the rows of an array and a number of each, as in a softmax."""

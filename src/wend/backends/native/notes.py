@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 _WEIGHTS, _ACCESSES, _PARALLEL, _SEVERAL = range(4)
 # So many vectors at once hide how long it takes to add one.
-_AT_ONCE = 4
+_AT_ONCE = 2
 
 
 @dataclass(eq=False, repr=False, slots=True)

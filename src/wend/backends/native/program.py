@@ -37,6 +37,7 @@ from wend.backends.native.lowering import Lowering
 from wend.backends.native.measuring import Measures
 from wend.backends.native.nests.grouping import with_nests
 from wend.backends.native.nests.nest import nest
+from wend.backends.native.nests.sinking import sink
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
 from wend.backends.native.scalars.split import in_registers
@@ -245,7 +246,7 @@ def prepared(graph: Graph) -> Graph:
         UnsupportedError: it needs something that native code does not know.
     """
     check(graph)
-    return with_nests(in_registers(graph))
+    return with_nests(sink(in_registers(graph)))
 
 
 _READS = "nounwind willreturn memory(argmem: read)"

@@ -28,7 +28,7 @@ from wend.backends.native.nests.roles import SUMS, is_constant
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ops import reducing
+from wend.ops import creating, reducing
 
 Read = tuple[Value, Access | None]  # what is read, and where; without that a number or a row's
 
@@ -116,12 +116,10 @@ class _Nest:
 
     def _read(self, operand: Value, lines: Lines) -> Read:
         value, at = self.accesses.source(operand, lines)
-        if is_scalar(value.type) or self._is_computed(value):
+        is_made = value.node is not None and value.node.op is not creating.iota
+        if is_scalar(value.type) or is_made:
             return value, None
         return value, self.accesses.read(value, at)
-
-    def _is_computed(self, value: Value) -> bool:
-        return (value.node is not None and bool(value.node.operands)) or value in self.body.rows
 
     def _make(self, value: Value) -> None:
         """Room for a result, and how it is gone along."""
@@ -289,7 +287,8 @@ class _Nest:
             if node.op is reducing.reduce_prod:
                 return self.low.w.define(f"fmul reassoc {type} {x}, {y}")
             how = "maximum" if node.op is reducing.reduce_max else "minimum"
-            call = f"call {type} @llvm.{how}.{kind.suffix}({type} {x}, {type} {y})"
+            # Of 0.0 and −0.0 either may be the result.
+            call = f"call nsz {type} @llvm.{how}.{kind.suffix}({type} {x}, {type} {y})"
             return self.low.w.define(call)
         return WAYS[node.op](self.low, node, kind, x, y)
 

@@ -38,7 +38,8 @@ def with_nests(graph: Graph) -> Graph:
 
     A graph that does nothing on arrays is returned as it is.
     """
-    if not any(is_array(value.type) for node in graph.walk() for value in node.results):
+    values = (v for node in graph.walk() for v in (*node.operands, *node.results))
+    if not any(is_array(value.type) for value in values):
         return graph
     return _Grouping(graph).run()
 
