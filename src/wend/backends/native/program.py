@@ -197,6 +197,7 @@ def write(graph: Graph) -> Program:
                 f"declare {type} @{name}(ptr readonly, i64) {_READS}"
                 for name, type in low.calls.rows.items()
             ),
+            f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",

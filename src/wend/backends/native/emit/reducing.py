@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _WAYS: Mapping[Op, tuple[Combine, Callable[[np.dtype], Any]]] = {
 }
 
 
+# What byte is looked for, and how what is found compares with a null pointer
+_SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}
 _EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
 
 
@@ -86,6 +88,8 @@ def reduce_axes(
         if node.op in _EXTREMES and kind.is_real:
             name = extremes.value_name(_EXTREMES[node.op], array.dtype)
             return low.calls.of_row(name, kind.text, address, count)
+        if node.op in _SOUGHT and kind.is_bool:
+            return _has_byte(low, address, count, *_SOUGHT[node.op])
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -123,6 +127,13 @@ def reduce_axes(
     return [result]
 
 
+def _has_byte(low: Lowering, address: str, count: str, byte: int, how: str) -> str:
+    """Whether there is a byte, by the C library: it stops where the first one is."""
+    low.calls.finds_bytes = True
+    found = low.w.define(f"call ptr @memchr(ptr {address}, i32 {byte}, i64 {count})")
+    return low.w.define(f"icmp {how} ptr {found}, null")
+
+
 def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The sum over what was broadcast."""
     value, result = node.operands[0].tensor, node.results[0].tensor
@@ -150,58 +161,102 @@ def _extreme_position(how: str) -> Emit:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented
-        array, axis, w = low.array(node, 0), node.attrs["axis"], low.w
-        kind, size = array.kind, array.dims[axis]
+        array, axis = low.array(node, 0), node.attrs["axis"]
+        size, own = array.dims[axis], low.sizes.strides(array.dims)
         equal = low.sizes.equal(size, "0")
         if equal != "false":
-            some = "false" if equal == "true" else w.define(f"xor i1 {equal}, true")
+            some = "false" if equal == "true" else low.w.define(f"xor i1 {equal}, true")
             low.exits.unless(some, BAD_SHAPE)
-        letter = "u" if kind.is_unsigned or kind.is_bool else "s"
-        compare = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}"
-        own = low.sizes.strides(array.dims)
-        step = own[axis]
+        better = _better(low, array.kind, how)
 
         def best(first: str) -> str:
-            if step == "1" and array.dtype in extremes.DTYPES:
+            if own[axis] == "1" and array.dtype in extremes.DTYPES:
                 address = low.arrays.address(array, first)
                 name = extremes.position_name({"gt": "max", "lt": "min"}[how], array.dtype)
                 return low.calls.of_row(name, "i64", address, size)
 
             def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                at = low.sizes.add(first, low.sizes.mul(k, step))
-                x = low.arrays.load(array, at)
-                better = w.define(f"{compare} {kind.text} {x}, {so_far[0]}")
-                if kind.is_real:
-                    nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
-                    number = w.define(f"fcmp ord {kind.text} {so_far[0]}, {so_far[0]}")
-                    either = w.define(f"or i1 {better}, {nan}")
-                    better = w.define(f"and i1 {either}, {number}")
-                return (
-                    w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {so_far[0]}"),
-                    w.define(f"select i1 {better}, i64 {k}, i64 {so_far[1]}"),
-                )
+                at = low.sizes.add(first, low.sizes.mul(k, own[axis]))
+                return better(low.arrays.load(array, at), k, *so_far)
 
             start = low.arrays.load(array, first)
-            return w.fold(size, [kind.text, "i64"], [start, "0"], body)[1]
+            return low.w.fold(size, [array.kind.text, "i64"], [start, "0"], body)[1]
 
         if is_scalar(node.results[0].type):
             return [(best("0"),)]
         dims = [size for k, size in enumerate(array.dims) if k != axis]
-        strides = [stride for k, stride in enumerate(own) if k != axis]
         shape = list(dims)
         if node.attrs["keepdims"]:
             shape.insert(axis, "1")
         made = low.new_result(node, shape)
-        places = low.sizes.strides(dims)
-
-        def each(position: tuple[str, ...]) -> None:
-            found = best(low.arrays.offset(position, strides))
-            low.arrays.store(made, low.arrays.offset(position, places), found)
-
-        low.arrays.nest(dims, each)
+        if axis == len(array.dims) - 1:
+            rows = low.arrays.count(made)
+            low.w.loop(
+                rows, lambda k: low.arrays.store(made, k, best(low.sizes.mul(k, own[axis - 1])))
+            )
+        else:
+            _positions_of_rows(low, array, axis, made, better)
         return [low.give(node, made)]
 
     return emit
+
+
+_Better: TypeAlias = Callable[[str, str, str, str], tuple[str, str]]
+
+
+def _better(low: Lowering, kind: Kind, how: str) -> _Better:
+    """What takes an element, its position and the best before it, and gives the best and where."""
+    letter = "u" if kind.is_unsigned or kind.is_bool else "s"
+    compare, w = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}", low.w
+
+    def write(x: str, k: str, best: str, where: str) -> tuple[str, str]:
+        better = w.define(f"{compare} {kind.text} {x}, {best}")
+        if kind.is_real:
+            nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
+            number = w.define(f"fcmp ord {kind.text} {best}, {best}")
+            either = w.define(f"or i1 {better}, {nan}")
+            better = w.define(f"and i1 {either}, {number}")
+        return (
+            w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {best}"),
+            w.define(f"select i1 {better}, i64 {k}, i64 {where}"),
+        )
+
+    return write
+
+
+def _positions_of_rows(
+    low: Lowering, array: Array, axis: int, made: Array, better: _Better
+) -> None:
+    """Row by row as they lie in memory, with the best of each column so far beside."""
+    w, sizes, arrays = low.w, low.sizes, low.arrays
+    row = sizes.product(array.dims[axis + 1 :])
+    block = sizes.mul(array.dims[axis], row)
+    best = arrays.new(array.dtype, [row])
+
+    def each(outer: str) -> None:
+        first, to = sizes.mul(outer, block), sizes.mul(outer, row)
+
+        def start(j: str) -> None:
+            arrays.store(best, j, arrays.load(array, sizes.add(first, j)))
+            arrays.store(made, sizes.add(to, j), "0")
+
+        def step(k: str) -> None:
+            line = sizes.add(first, sizes.mul(k, row))
+
+            def column(j: str) -> None:
+                x, place = arrays.load(array, sizes.add(line, j)), sizes.add(to, j)
+                before = arrays.load(best, j), arrays.load(made, place)
+                found, where = better(x, k, *before)
+                arrays.store(best, j, found)
+                arrays.store(made, place, where)
+
+            w.loop(row, column)
+
+        w.loop(row, start)
+        w.loop(array.dims[axis], step)
+
+    w.loop(sizes.product(array.dims[:axis]), each)
+    arrays.release(best.pointer)
 
 
 def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], first: int) -> Emit:
