@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.extremes import DTYPES
+from wend.backends.native.extreme_rows import DTYPES
 from wend.backends.native.shared import shared_with
 
 NAMES = ("max", "min", "argmax", "argmin")
