@@ -152,7 +152,8 @@ ROWS: Mapping[str, Row] = dict(
         *(_plain(name, WIDE) for name in ("cumsum", "diff")),
         _plain("cumprod", between(0.999, 1.001)),
         # what moves numbers
-        *(_plain(name, WIDE, dtypes=BOTH) for name in ("copy", "flip", "sort")),
+        *(_plain(name, WIDE, dtypes=BOTH) for name in ("copy", "sort")),
+        ("flip", Row(lambda xp, x: xp.copy(xp.flip(x)), (WIDE,), BOTH)),
         _plain("argsort", WIDE),
         ("transpose", Row(lambda xp, x: xp.copy(x.T), (square(WIDE),))),
         ("concatenate", Row(lambda xp, x, y: xp.concatenate([x, y]), (WIDE, WIDE))),

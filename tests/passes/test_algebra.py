@@ -142,3 +142,13 @@ def test_the_gradient_of_a_matrix_product_moves_nothing() -> None:
     left = b.dot_general(ct, b.transpose(w, perm=(1, 0)), contract=((1,), (0,)), batch=((), ()))
     after = dce(algebra(b.finish([gradient, left])))
     assert names(after) == ["dot_general", "dot_general"]
+
+
+@pytest.mark.parametrize("array", [*INTEGERS, *UNSIGNED, np.arange(-4, 5, dtype=np.int16)], ids=str)
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, 6, 7, 13, 63, 64, 65])
+def test_whole_powers_of_integers_are_products(array: np.ndarray, exponent: int) -> None:
+    b = Build("f")
+    x = b.param(TensorType(array.dtype, array.shape))
+    powers = b.broadcast_to(b.constant(array.dtype.type(exponent)), shape=array.shape)
+    after = check(b.finish([b.pow(x, powers)]), [array])
+    assert ("pow" in names(after)) == (exponent in (0, 65))

@@ -22,6 +22,8 @@ from wend.ops.build import Build
 # just appended; or None: it does not apply.
 Rule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
 
+_HIGHEST_POWER = 64  # from which on a loop is shorter than what a product is made of
+
 
 def algebra(graph: Graph) -> Graph:
     """Replace nodes by simpler ones of equal value, in regions too."""
@@ -132,6 +134,20 @@ def _div(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     if _is(y, 1):
         return x
     return b.neg(x) if _is(y, -1) else _both_negated(b.div, operands)
+
+
+def _pow(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """A whole power of integers is a product: of squares, for each bit of the exponent."""
+    x, y = operands
+    exponent = _number(y) if x.tensor.dtype.kind in "iu" else None
+    if exponent is None or not 0 < exponent <= _HIGHEST_POWER:
+        return None
+    found = x
+    for bit in f"{int(exponent):b}"[1:]:
+        found = b.mul(found, found)
+        if bit == "1":
+            found = b.mul(found, x)
+    return found
 
 
 def _both_negated(make: Callable[[Value, Value], Value], operands: Sequence[Value]) -> Value | None:
@@ -287,6 +303,7 @@ RULES: Mapping[Op, Rule] = {
     elementwise.sub: _sub,
     elementwise.mul: _mul,
     elementwise.div: _div,
+    elementwise.pow: _pow,
     elementwise.neg: _undone(elementwise.neg),
     elementwise.conj: _undone(elementwise.conj),
     elementwise.maximum: _of_equals,

@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 # The functions of `blocks.py` that do it
@@ -33,6 +34,15 @@ def numpy_functions(places: Mapping[str, int]) -> dict[str, int]:
         name: ctypes.c_void_p.from_address(start + 8 * place).value or 0
         for name, place in places.items()
     }
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy in C order that starts at a multiple of 64."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class _Handler(ctypes.Structure):

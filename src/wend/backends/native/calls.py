@@ -20,6 +20,7 @@ class Calls:
         products: names of functions of `products.py` and `blas.py` that are called.
         rows: functions that only read elements side by side, with the types of their results.
         long: functions of `solvers.py` and `sorts.py` that are called, with their declarations.
+        finds_bytes: whether bools are looked for.
         has_loops: whether any are called that are worth the widest vectors.
     """
 
@@ -30,6 +31,7 @@ class Calls:
     products: set[str] = field(default_factory=set)
     rows: dict[str, str] = field(default_factory=dict)
     long: dict[str, str] = field(default_factory=dict)
+    finds_bytes: bool = False
     has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:

@@ -212,6 +212,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
                 for name, type in low.calls.rows.items()
             ),
             *(f"declare {text} nounwind" for text in low.calls.long.values()),
+            f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",

@@ -10,7 +10,7 @@ from wend.backends.native import (
     blas,
     blas_functions,
     blocks,
-    extremes,
+    extreme_rows,
     interpreter,
     math,
     pool,
@@ -45,11 +45,11 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: sums.LIBRARY, sums.NAMES),
     *(
         Shared(
-            partial(extremes.library, how, dtype),
-            [extremes.value_name(how, dtype), extremes.position_name(how, dtype)],
+            partial(extreme_rows.library, how, dtype),
+            [extreme_rows.value_name(how, dtype), extreme_rows.position_name(how, dtype)],
         )
-        for how in extremes.WAYS
-        for dtype in extremes.DTYPES
+        for how in extreme_rows.WAYS
+        for dtype in extreme_rows.DTYPES
     ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(

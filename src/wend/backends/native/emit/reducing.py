@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native import extremes
+from wend.backends.native import extreme_rows
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
@@ -75,6 +75,8 @@ def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
     return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {kind.literal(0)}")
 
 
+# What byte is looked for, and how what is found compares with a null pointer
+_SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}
 _EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
 
 
@@ -108,8 +110,10 @@ def reduce_axes(
         if node.op in (reducing.reduce_sum, shaping.sum_to) and kind.is_real:
             return sum_of_row(low, kind, address, count)
         if node.op in _EXTREMES and kind.is_real:
-            name = extremes.value_name(_EXTREMES[node.op], array.dtype)
+            name = extreme_rows.value_name(_EXTREMES[node.op], array.dtype)
             return low.calls.of_row(name, kind.text, address, count)
+        if node.op in _SOUGHT and kind.is_bool:
+            return _has_byte(low, address, count, *_SOUGHT[node.op])
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -145,6 +149,13 @@ def reduce_axes(
 
     low.arrays.nest(array.dims[:tail], add)
     return [result]
+
+
+def _has_byte(low: Lowering, address: str, count: str, byte: int, how: str) -> str:
+    """Whether there is a byte, by the C library: it stops where the first one is."""
+    low.calls.finds_bytes = True
+    found = low.w.define(f"call ptr @memchr(ptr {address}, i32 {byte}, i64 {count})")
+    return low.w.define(f"icmp {how} ptr {found}, null")
 
 
 def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:

@@ -12,7 +12,7 @@ from tests.backends.native.test_sorting import SEEDS, compiled, numbers, sizes
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.extremes import DTYPES
+from wend.backends.native.extreme_rows import DTYPES
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.shared import shared_with
 from wend.ops import reducing
@@ -149,3 +149,37 @@ def test_positions_along_axes_of_each_dtype(
     for op, function in ((reducing.argmax, np.argmax), (reducing.argmin, np.argmin)):
         found = compiled(op, [x], known, axis=axis, keepdims=False)
         np.testing.assert_array_equal(found, function(x, axis=axis))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99, 1.0])
+def test_any_and_all(share: float) -> None:
+    def fun(xp: Any, x: Any) -> list[Any]:
+        return [f(x, axis=axis) for f in (xp.any, xp.all) for axis in (None, 0, 1)]
+
+    native = wend.function(
+        lambda x: fun(wnp, x),
+        backend="native",
+        input_signature=[wend.TensorSpec((None, None), np.bool_)],
+    )
+    rng = np.random.default_rng(0)
+    for shape in ((3, 5), (1, 300), (300, 1), (0, 4), (4, 0), (64, 65)):
+        x = rng.random(shape) < share
+        for found, expected in zip(native(x), fun(np, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    numbers = rng.integers(0, 3, 100) * 256
+    anys = wend.function(lambda x: (wnp.any(x), wnp.all(x + 256)), backend="native")
+    assert anys(numbers) == (np.any(numbers), np.all(numbers + 256))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "?"])
+def test_positions_along_each_axis(dtype: str) -> None:
+    x = np.random.default_rng(4).integers(0, 5, (3, 70, 9)).astype(dtype)
+    if dtype[0] == "f":
+        x[1, 44, 3] = x[1, 50, 3] = x[2, 0, 0] = np.nan
+    for axis in range(3):
+        fun = wend.function(
+            lambda x, axis=axis: (wnp.argmax(x, axis), wnp.argmin(x, axis, keepdims=True)),
+            backend="native",
+        )
+        np.testing.assert_array_equal(fun(x)[0], np.argmax(x, axis))
+        np.testing.assert_array_equal(fun(x)[1], np.argmin(x, axis, keepdims=True))
