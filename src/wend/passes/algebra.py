@@ -13,7 +13,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import on_operands, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, shaping
 from wend.ops.build import Build
@@ -39,7 +39,7 @@ def algebra(graph: Graph) -> Graph:
 def _simplified(b: Build, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
     """Append what stands for a node, and return its results."""
     b.source = node.source
-    copy = copy_node(node, operands, [algebra(region) for region in node.regions])
+    copy = on_operands(node, operands, [algebra(region) for region in node.regions])
     found = _simpler(b, copy)
     if found is not None:
         return (found,)

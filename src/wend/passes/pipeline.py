@@ -12,6 +12,7 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
+from wend.passes.apart import apart
 from wend.passes.blocks import without_blocks
 from wend.passes.branches import join_branches
 from wend.passes.cse import cse
@@ -37,6 +38,7 @@ OPTIMIZE: Sequence[Transform] = (
     cse,
     canonical_loops,
     dce,
+    apart,
 )
 
 

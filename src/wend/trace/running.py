@@ -23,7 +23,8 @@ class Runner:
     """A graph with its executables and derivatives; one for each graph, while the graph lives."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = run_passes(graph, TIDY)
+        # Another object, where no pass has changed it: `_runners` holds the graph weakly.
+        self._graph = replace(run_passes(graph, TIDY))
         self._executables: dict[Hashable, Executable] = {}
         self._forms: dict[tuple[int, ...], Forms] = {}
         self._pairs: dict[tuple[tuple[int, ...], tuple[int, ...]], VJP] = {}

@@ -23,8 +23,10 @@ MANY_LOOPS = 128
 # A function with branches that is called in more places is not copied to each of them: 400 sines
 # in a row take 1.4 s, with calls 0.5 s.
 MANY_CALLS = 32
-# Where one loop holds the others it is taken out first, then they are.
-LEVELS = 3
+# Where one loop holds the others it is taken out first, then they are: until no function that was
+# taken out has more blocks than this. (Then inner loops of small nests are functions, too.)
+MANY_BLOCKS = 2 * MANY_LOOPS
+LEVELS = 4
 
 
 def optimize(text: str, machine: Any, level: int | None = None) -> Any:
@@ -68,7 +70,7 @@ def _outline(module: Any, machine: Any) -> bool:
         passes.add_loop_extract_pass()
         _run(passes, module, binding.create_pass_builder(machine, options))
         made = [f for f in module.functions if f.name not in known and not f.is_declaration]
-        if not made or len(made) >= MANY_LOOPS // 2:
+        if not any(sum(1 for _ in function.blocks) > MANY_BLOCKS for function in made):
             break
     for function in made:
         function.add_function_attribute("noinline")
