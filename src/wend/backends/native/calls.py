@@ -18,7 +18,7 @@ class Calls:
         helpers: names of the small functions of `arithmetic.py` that are called.
         libm: names of functions of the C library that are called, with their number of arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
-        long: functions of `solvers.py` and `sorts.py` that are called, with their declarations.
+        declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
         has_loops: whether any are called that are worth the widest vectors.
     """
 
@@ -27,7 +27,7 @@ class Calls:
     helpers: set[str] = field(default_factory=set)
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
-    long: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, str] = field(default_factory=dict)
     has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:

@@ -14,7 +14,13 @@ from weakref import WeakValueDictionary
 
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter
+from wend.backends.native import (
+    array_memory,
+    canaries,
+    entry_code,
+    interpreter,
+    special_functions,
+)
 from wend.backends.native.shared import Shared, shared_with
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
@@ -195,6 +201,8 @@ class Engine:
         """Where a function is that a module declares."""
         if name.startswith("Py"):
             return interpreter.python_function(name)
+        if special_functions.is_one(name):
+            return special_functions.address(name)
         if not name.startswith("wend."):
             return c_function(name)
         shared = shared_with(name)

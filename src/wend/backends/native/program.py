@@ -189,7 +189,7 @@ def write(graph: Graph) -> Program:
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
             *declarations,
-            *(f"declare {text} nounwind" for text in low.calls.long.values()),
+            *(f"declare {text} nounwind" for text in low.calls.declared.values()),
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
@@ -212,7 +212,7 @@ def write(graph: Graph) -> Program:
         uses_python,
         low.pauses.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
-        or bool(low.calls.long),
+        or bool(low.calls.declared),
     )
 
 
