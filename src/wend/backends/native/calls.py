@@ -19,7 +19,7 @@ class Calls:
         libm: names of functions of the C library that are called, with their number of arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
         rows: functions that only read elements side by side, with the types of their results.
-        long: functions of `solvers.py` and `sorts.py` that are called, with their declarations.
+        declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
         finds_bytes: whether bools are looked for.
         has_loops: whether any are called that are worth the widest vectors.
     """
@@ -30,7 +30,7 @@ class Calls:
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
     rows: dict[str, str] = field(default_factory=dict)
-    long: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, str] = field(default_factory=dict)
     finds_bytes: bool = False
     has_loops: bool = False
 

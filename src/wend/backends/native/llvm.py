@@ -16,7 +16,14 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter, optimizing
+from wend.backends.native import (
+    array_memory,
+    canaries,
+    entry_code,
+    interpreter,
+    optimizing,
+    special_functions,
+)
 from wend.backends.native.optimizing import optimize
 from wend.backends.native.shared import Shared, shared_with
 from wend.runtime.disk_cache import disk_cache
@@ -236,6 +243,8 @@ class Engine:
         """Where a function is that a module declares."""
         if name.startswith("Py"):
             return interpreter.python_function(name)
+        if special_functions.is_one(name):
+            return special_functions.address(name)
         if not name.startswith("wend."):
             return c_function(name)
         shared = shared_with(name)

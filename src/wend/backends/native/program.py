@@ -211,7 +211,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
                 f"declare {type} @{name}(ptr readonly, i64) {_READS}"
                 for name, type in low.calls.rows.items()
             ),
-            *(f"declare {text} nounwind" for text in low.calls.long.values()),
+            *(f"declare {text} nounwind" for text in low.calls.declared.values()),
             f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
@@ -235,7 +235,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
         uses_python,
         low.pauses.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
-        or bool(low.calls.long),
+        or bool(low.calls.declared),
         low.measures,
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from wend.backends.native import special_functions
 from wend.backends.native.emit.element import Element
 from wend.backends.native.kinds import FLOAT32, Kind
 from wend.backends.native.lowering import Lowering
@@ -124,6 +126,24 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
 
 
+def _from_scipy(stem: str) -> Element:
+    """A function of SciPy's, of one real, called for each element."""
+
+    def compute(low: Lowering, kind: Kind, given: Sequence[str]) -> str:
+        low.calls.declared[stem] = special_functions.declaration(stem)
+        return low.w.define(
+            f"call double @{special_functions.name(stem)}(double {given[0]}, i32 0)"
+        )
+
+    return replace(_in_double(compute), suits=lambda node: special_functions.is_there(stem))
+
+
+def _digamma() -> Element:
+    """The first of the polygamma functions; SciPy has no others of this kind."""
+    psi = _from_scipy("psi")
+    return replace(psi, suits=lambda node: node.attrs["order"] == 0 and psi.suits(node))
+
+
 def _times_logarithm(logarithm: Op) -> Element:
     """The product x · log y, and 0 where x = 0 but for NaN in y."""
 
@@ -151,6 +171,10 @@ _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
 )
+_FROM_SCIPY = (
+    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),
+    *(special.log_ndtr, special.i0, special.i1, special.j0, special.j1),
+)
 
 FUNCTIONS: Mapping[Op, Element] = {
     ops.sin: wave("sin"),
@@ -159,6 +183,8 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: looped(op.name) for op in (special.erf, special.erfc, special.expit)},
+    **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
+    special.polygamma: _digamma(),
     special.xlogy: _times_logarithm(ops.log),
     special.xlog1py: _times_logarithm(ops.log1p),
 }

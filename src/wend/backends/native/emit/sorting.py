@@ -25,7 +25,7 @@ def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     size, own = array.dims[axis], low.sizes.strides(array.dims)
     is_sort = node.op is sorting.sort
     function = (sorts.sort if is_sort else sorts.argsort)(dtype)
-    low.calls.long[function] = f"void @{function}({sorts.TYPES})"
+    low.calls.declared[function] = f"void @{function}({sorts.TYPES})"
     made = low.new_result(node, array.dims)
     record = dtype.itemsize if is_sort else sorts.POSITION_BYTES
     room = low.arrays.take(low.sizes.bounded((size, str(2 * record))))
