@@ -74,11 +74,13 @@ def transpose_before(
 ) -> Transposed:
     """Cotangents of what `before` forwards to those of the carry, invariants adding up."""
     b = BackwardBuild("before")
+    b.source = w.source
     this = Pass(b, Cotangents(), activity.before, is_trial=is_trial)
     params = [b.param(COUNT)]
     params += _seed(this, w.forwarded, plan.forwarded)
     params += _seed(this, w.before_invariants, plan.invariants)
     t.pull_back(this, w.before.nodes)
+    b.source = w.source
     results = _collect(this, w.before_carry, plan.carry)
     results += _collect(this, w.before_invariants, plan.invariants)
     return Transposed(this, params, params[0], results)
@@ -89,12 +91,14 @@ def transpose_after(
 ) -> Transposed:
     """Cotangents of the next carry to those of what `after` was given; one trip less to undo."""
     b = BackwardBuild("after")
+    b.source = w.source
     this = Pass(b, Cotangents(), activity.after, is_trial=is_trial)
     params = [b.param(COUNT)]
     count = b.sub(params[0], b.integer(1))
     params += _seed(this, w.next_carry, plan.carry)
     params += _seed(this, w.after_invariants, plan.invariants)
     t.pull_back(this, w.after.nodes)
+    b.source = w.source
     results = _collect(this, w.after_forwarded, plan.forwarded)
     results += _collect(this, w.after_invariants, plan.invariants)
     return Transposed(this, params, count, results)

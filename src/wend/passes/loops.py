@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, on_operands, with_nodes
+from wend.ir.traverse import nodes_behind
 from wend.ops.control import WhileParts, while_
 
 
@@ -23,6 +24,17 @@ def canonical_loops(graph: Graph) -> Graph:
     return with_nodes(graph, put)
 
 
+def _is_decided_before(w: WhileParts, unchanged: Collection[int]) -> bool:
+    """Whether the loop makes no trip, or has no end, for nothing changes that its test reads.
+
+    If it has no end its results are those of no trip, which nobody may be given.
+    """
+    behind = nodes_behind([w.predicate], w.before.params)
+    read = {w.predicate, *(value for node in behind for value in node.operands)}
+    changing = {param for i, param in enumerate(w.before_carry) if i not in unchanged}
+    return read.isdisjoint(changing)
+
+
 def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
     """The loop with unchanged carries as invariants, and what stands for its results."""
     w = WhileParts.of(node)
@@ -34,7 +46,7 @@ def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
             place = w.after_forwarded.index(last)
             if w.forwarded[place] is param:
                 unchanged[i] = place
-    if not unchanged:
+    if not unchanged or _is_decided_before(w, unchanged):
         return node, node.results
     places = set(unchanged.values())
     carry = [i for i in range(len(w.carry)) if i not in unchanged]

@@ -50,7 +50,7 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
     """
     check, dump = settings().verify, dump_of(graph, graph.name)
     if dump is not None:
-        dump.write("graph", "wir", to_text(graph, sources=True))
+        dump.write("graph", "wir", to_text(graph, sources=True), graph)
     given = graph
     with step("passes", graph.name) as tell:
         for transform in passes:
@@ -58,7 +58,7 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
             if check:
                 verify(graph)
             if dump is not None:
-                dump.write(transform.__name__, "wir", to_text(graph, sources=True))
+                dump.write(transform.__name__, "wir", to_text(graph, sources=True), graph)
         tell(lambda: f"{given.count()} nodes -> {graph.count()}")
     if dump is not None:
         goes_on(dump, graph)

@@ -40,12 +40,13 @@ def native(fun: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def linked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts of the modules that LLVM was given."""
+    """The texts of the modules that LLVM was given, but for what modules share."""
     texts: list[str] = []
     link = Engine._link
 
     def spy(self: Engine, linker: Any, text: str, *rest: Any, **options: Any) -> Library:
-        texts.append(text)
+        if linker is self._linker:
+            texts.append(text)
         return link(self, linker, text, *rest, **options)
 
     monkeypatch.setattr(Engine, "_link", spy)

@@ -16,7 +16,14 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter, optimizing
+from wend.backends.native import (
+    array_memory,
+    canaries,
+    entry_code,
+    interpreter,
+    optimizing,
+    special_functions,
+)
 from wend.backends.native.optimizing import optimize
 from wend.backends.native.shared import Shared, shared_with
 from wend.runtime.disk_cache import disk_cache
@@ -163,12 +170,16 @@ class Engine:
             # LLVM's passes would take 30 ms, and gain 5 ns a call.
             return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
 
+    def shared(self, name: str) -> int:
+        """The address of one of the functions that modules share."""
+        with _LOCK:
+            return self._address(name)
+
     @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        with _LOCK:
-            return type(self._address("wend.take"))
+        return type(self.shared("wend.take"))
 
     def optimized(self, text: str, level: int | None = None) -> Any:
         """The module after LLVM's passes, of a level that goes by its size if none is given."""
@@ -232,6 +243,8 @@ class Engine:
         """Where a function is that a module declares."""
         if name.startswith("Py"):
             return interpreter.python_function(name)
+        if special_functions.is_one(name):
+            return special_functions.address(name)
         if not name.startswith("wend."):
             return c_function(name)
         shared = shared_with(name)
@@ -247,11 +260,16 @@ class Engine:
         return self._shared[shared].addresses[name]
 
 
-@cache
+_engine: list[Engine] = []
+
+
 def engine() -> Engine:
-    """The one engine, made when it is first needed."""
-    with _LOCK:
-        return Engine()
+    """The one engine, made when it is first needed, by whichever thread comes first."""
+    if not _engine:
+        with _LOCK:
+            if not _engine:
+                _engine.append(Engine())
+    return _engine[0]
 
 
 @cache

@@ -101,9 +101,12 @@ class Writer:
         self.start(done)
 
     def fold(
-        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold
+        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold, note: str = ""
     ) -> tuple[str, ...]:
-        """Run a body for each number under `count` on values that it changes; return the last."""
+        """Run a body for each number under `count` on values that it changes; return the last.
+
+        `note`: what LLVM is told of the loop.
+        """
         head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
@@ -116,7 +119,7 @@ class Writer:
         for (_, fill_in), value in zip(phis, body(index, values), strict=True):
             fill_in(value)
         close(self.define(f"add i64 {index}, 1"))
-        self.jump(head)
+        self.do(f"br label %{head}{note}")
         self.start(done)
         return values
 
