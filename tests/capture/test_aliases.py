@@ -608,13 +608,13 @@ def test_one_array_as_two_arguments_is_taken_where_it_would_not_show(fun) -> Non
 
 
 # Arrays that operators make of arrays of outside, in branches and loops
-TABLE = np.arange(4.0)
+LINE = np.arange(4.0)
 
 
 def made_in_a_branch(x, n):
     y = x
     if x > 0:
-        t = TABLE * 2
+        t = LINE * 2
         t[0] = 5
         y = x + t[0] + t[1]
     return y
@@ -623,7 +623,7 @@ def made_in_a_branch(x, n):
 def filled_in_a_branch(x, n):
     y = x
     if x > 0:
-        t = TABLE * 2
+        t = LINE * 2
         t[0] = x
         t[1] += x
         y = x + t[0] + t[1]
@@ -632,10 +632,10 @@ def filled_in_a_branch(x, n):
 
 def made_in_a_loop(x, n):
     for i in range(n):
-        t = TABLE * 2
+        t = LINE * 2
         t[1] = i
         if x > 30:
-            u = TABLE + 1
+            u = LINE + 1
             u[0] = x
             x = x - u[0]
         x = x + t.sum()
@@ -645,7 +645,7 @@ def made_in_a_loop(x, n):
 def held_twice(x, n):
     y = x
     if x > 0:
-        t = TABLE * 2
+        t = LINE * 2
         u = t
         t[0] = x
         y = x + u[0]
@@ -657,7 +657,7 @@ def test_arrays_made_of_arrays_of_outside(fun):
     captured = wend.function(fun)
     for args in ((1.5, 4), (-2.0, 0), (40.0, 3)):
         assert captured(*args) == fun(*args)
-    np.testing.assert_array_equal(TABLE, np.arange(4.0))
+    np.testing.assert_array_equal(LINE, np.arange(4.0))
 
 
 def test_one_that_is_held_twice_is_refused():
