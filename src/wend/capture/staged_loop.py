@@ -75,6 +75,7 @@ class CarriedTypes(LoopTypes):
         for k, type in zip(arrays, self.types, strict=True):
             settled[k] = type
         self.types = settled
+        self.rounds.settle(settled)
         return changed
 
     def start(self, outer: Recording) -> list[Value]:
@@ -196,6 +197,7 @@ class StagedLoop:
         self.after = Recording(
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
+        self.after.rounds = self.types.rounds.region("after")
         leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]

@@ -13,13 +13,16 @@ from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, any_staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
+from wend.ops.shapes import size_of
 
 _WHOLE = slice(None)
+_SMALL = 16  # numbers, which backends may hold in registers
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -33,12 +36,79 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.
     """
-    x, entries = _per_axis(x, key)
+    known = tensor_type(x)
+    basic = staged_entries(known, key)
+    if basic is not None and _is_part_across(known, basic):
+        return apply(ops.gather, shaping.reshape(x, (-1,)), places_of(known.dims, basic))
+    x, entries = _row_first(*_per_axis(x, key))
     x, entries = cut(x, entries)
     x, entries = _drop_known_integers(*_slice_axes(x, entries))
     if all(isinstance(entry, slice) for entry in entries):
         return x
     return _advanced(x, entries)
+
+
+def staged_entries(known: TensorType, key: Any) -> list[Any] | None:
+    """The entry of each axis, if a key has numbers and slices alone, some of them staged.
+
+    None also for sizes that are not known, and where there is nothing.
+    """
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if not known.is_static or 0 in known.dims or not is_staged_key(key) or not is_basic(key):
+        return None
+    if any(entry is None or isinstance(entry, bool) for entry in entries):
+        return None
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    missing = len(known.dims) - len(entries) + len(dots)
+    if len(dots) > 1 or missing < 0:
+        return None  # the error is told where the array itself is indexed
+    place = dots[0] if dots else len(entries)
+    entries[place : place + len(dots)] = [_WHOLE] * missing
+    return entries
+
+
+def places_of(dims: Any, entries: Sequence[Any]) -> Any:
+    """The positions in the flattened array that entries name: those in each axis, added up.
+
+    So a part costs what its size is, and not what the array's is.
+    """
+    found: Any = np.int64(0)
+    rank, step = 0, 1
+    for size, entry in zip(reversed(dims), reversed(entries), strict=True):
+        numbers = np.arange(size)
+        mine = getitem(numbers, entry) if is_staged_key(entry) else numbers[entry]
+        if isinstance(entry, slice):
+            mine = shaping.expand_dims(mine, tuple(range(1, rank + 1)))
+            rank += 1
+        found, step = ew.add(ew.multiply(mine, np.int64(step)), found), step * size
+    return found
+
+
+def _is_part_across(known: TensorType, entries: Sequence[Any] | None) -> bool:
+    """Whether a number that is staged stands behind a slice, as in the column of a matrix.
+
+    To take that as rows are taken, all of the array would have to be turned; what is small is.
+    """
+    size = size_of(known.dims)
+    if entries is None or size is None or size <= _SMALL:
+        return False
+    numbers = [k for k, entry in enumerate(entries) if isinstance(entry, Staged)]
+    return bool(numbers) and any(isinstance(entry, slice) for entry in entries[: numbers[-1]])
+
+
+def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Take what leading numbers name before slices with staged bounds copy what is around it."""
+    count = 0
+    while count < len(entries) and isinstance(entries[count], Staged):
+        if tensor_type(entries[count]).shape != ():
+            return x, entries
+        count += 1
+    rest = entries[count:]
+    if not count or not all(isinstance(entry, slice) for entry in rest):
+        return x, entries
+    if not any(map(has_staged_bounds, rest)):
+        return x, entries
+    return _advanced(x, [*entries[:count], *[_WHOLE] * len(rest)]), rest
 
 
 def _is_mask(entry: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, keep_names, with_nodes
+from wend.ir.rewrite import keep_names, on_operands, with_nodes
 from wend.ir.traverse import nodes_behind
 from wend.ops.control import WhileParts, while_
 
@@ -14,7 +14,7 @@ def canonical_loops(graph: Graph) -> Graph:
     """Make invariants of unchanged carries, inner loops first."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = copy_node(node, operands, [canonical_loops(region) for region in node.regions])
+        copy = on_operands(node, operands, [canonical_loops(region) for region in node.regions])
         results: tuple[Value, ...] = copy.results
         if node.op is while_:
             copy, results = _without_unchanged(copy)

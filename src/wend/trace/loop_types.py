@@ -19,7 +19,8 @@ from wend.numpy import elementwise as ew
 from wend.ops import shaping
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.checks import check_leaves
-from wend.trace.recording import Recording
+from wend.trace.recording import Recording, current
+from wend.trace.rounds import Rounds
 
 
 class LoopTypes:
@@ -46,7 +47,9 @@ class LoopTypes:
         self.paths = paths or trees.paths(self.treedef, "carry")
         self.has_counter = paths is not None
         self._check_kinds(self.leaves)
-        self.types = [leaf_type(leaf) for leaf in self.leaves]
+        around = current()
+        self.rounds = Rounds() if around is None else around.rounds.loop(where)
+        self.types = self.rounds.start([leaf_type(leaf) for leaf in self.leaves])
         self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
 
     def relax(self, invariants: Any) -> None:
@@ -64,6 +67,7 @@ class LoopTypes:
 
     def params(self, region: Recording) -> Any:
         """Params of a region for the carry, in its structure."""
+        region.rounds = self.rounds.region(region.b.name)
         params = [
             region.param(t.type, weak=t.weak, name=path)
             for t, path in zip(self.types, self.paths, strict=True)
@@ -111,6 +115,7 @@ class LoopTypes:
             settled.append(new)
         changed = settled != self.types
         self.types = settled
+        self.rounds.settle(settled)
         return changed
 
     def _check_leaf(

@@ -28,6 +28,7 @@ from wend.trace.integers import ZERO, Made, Number, constant, one
 from wend.trace.known_array import KnownArray
 from wend.trace.read_arrays import ReadArrays
 from wend.trace.result_sizes import cut, reshaped
+from wend.trace.rounds import Rounds
 from wend.trace.sizes import Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
@@ -90,6 +91,8 @@ class Recording(Recorder):
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self.arguments: list[Tracer] = []  # a function's, which its caller holds
+        # What the loops in it settled on when it was traced before; a branch's are those around it
+        self.rounds: Rounds = parent.rounds if parent is not None and is_region else Rounds()
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None

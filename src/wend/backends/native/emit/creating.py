@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from wend.backends.native.array_memory import aligned
 from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.emit.shaping import emit_same
 from wend.backends.native.exits import FAILED
@@ -24,7 +23,7 @@ def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Seque
     if is_scalar(result.type):
         return [(scalar_literal(value[()], value.dtype),)]
     low.memory.mark_foreign(result)
-    return [(low.constant(np.array(value, order="C")).pointer,)]
+    return [(low.constant(aligned(value)).pointer,)]
 
 
 def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:

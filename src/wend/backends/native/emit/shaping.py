@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
-from wend.backends.native.emit.elementwise import defer, is_read_by_loops
 from wend.backends.native.emit.writing import repeated
 from wend.backends.native.exits import BAD_SHAPE, FAILED
 from wend.backends.native.lowering import Emit, Lowering
@@ -56,7 +55,7 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         return NotImplemented
     count = "1" if is_scalar(value) else low.arrays.count(low.array(node, 0))
     dims = _filled(low, dims, count)
-    _expect_sizes(low, dims)
+    expect_sizes(low, dims)
     low.exits.unless(sizes.equal(sizes.product(dims), count), BAD_SHAPE)
     if is_scalar(value):
         made = low.new_result(node, dims)
@@ -121,7 +120,7 @@ def target_dims(
     return tuple("?" if dim == -1 else str(dim) for dim in shape)
 
 
-def _expect_sizes(low: Lowering, dims: Sequence[str]) -> None:
+def expect_sizes(low: Lowering, dims: Sequence[str]) -> None:
     """Leave the function where a size that only the run knows is negative."""
     for size in dims:
         if not known(size):
@@ -136,9 +135,7 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     dims = target_dims(low, node, operands, result)
     if dims is None or "?" in dims:
         return NotImplemented
-    _expect_sizes(low, dims)
-    if is_scalar(value) and is_read_by_loops(low, node.results[0]):
-        return [defer(low, node, dims, lambda index: operands[0][0])]
+    expect_sizes(low, dims)
     made = low.new_result(node, dims)
     if is_scalar(value):
         low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, operands[0][0]))
