@@ -22,8 +22,8 @@ import scipy.special
 import wend
 import wend.numpy as wnp
 
-ROUNDS = 9  # how often both take turns; the fastest counts
-SAMPLE = 0.004  # seconds that one turn lasts at least
+ROUNDS = 40  # how often both take turns; the fastest counts
+SAMPLE = 0.0005  # seconds that one turn lasts at least
 FLOATS, INTS = ("float64", "float32"), ("int64", "int32")
 Draw = Callable[[np.random.Generator, int, np.dtype], np.ndarray]
 

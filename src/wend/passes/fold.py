@@ -11,7 +11,7 @@ from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
-from wend.ir.rewrite import copy_node, inline, with_nodes
+from wend.ir.rewrite import inline, on_operands, with_nodes
 from wend.ir.types import MaybeType, TensorType
 from wend.ops import creating
 from wend.ops.build import Build
@@ -44,7 +44,7 @@ def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
         value = _computed(node, operands)
         if value is not None:
             return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
-    copy = copy_node(node, operands, [fold(region) for region in node.regions])
+    copy = on_operands(node, operands, [fold(region) for region in node.regions])
     b.nodes.append(copy)
     return copy.results
 

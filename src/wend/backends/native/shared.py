@@ -9,6 +9,8 @@ from functools import partial
 from wend.backends.native import (
     blas,
     blas_functions,
+    blocks,
+    extreme_rows,
     interpreter,
     math,
     pool,
@@ -38,8 +40,17 @@ class Shared:
 
 # Each as small as it can be, so that a process compiles only what its modules call.
 SHARED: Sequence[Shared] = (
+    Shared(lambda: blocks.LIBRARY, blocks.NAMES),
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
+    *(
+        Shared(
+            partial(extreme_rows.library, how, dtype),
+            [extreme_rows.value_name(how, dtype), extreme_rows.position_name(how, dtype)],
+        )
+        for how in extreme_rows.WAYS
+        for dtype in extreme_rows.DTYPES
+    ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)

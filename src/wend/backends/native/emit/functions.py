@@ -107,10 +107,13 @@ def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     alone = _are_few(node, FEW)
-    if kind.dtype == FLOAT32:
-        return (_POWER if alone else _SHORT_POWER).write(low, node, kind, x, y)
-    power = low.calls.from_libm("pow", x, y) if alone else low.calls.in_loop("pow", kind, x, y)
-    if not is_one_number(node.operands[1]):
+    if not alone:
+        power = low.calls.in_loop("pow", kind, x, y)
+    elif kind.dtype == FLOAT64:
+        power = low.calls.from_libm("pow", x, y)
+    else:
+        return _POWER.write(low, node, kind, x, y)
+    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
         return power
     # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
     # disagrees: at −0.0 and −inf.
@@ -164,9 +167,6 @@ def is_one_number(value: Value) -> bool:
 
 
 _POWER = _in_double(lambda low, kind, given: low.calls.from_libm("pow", *given))
-# f64 has the digits that the logarithm needs for a power of f32
-_SHORT_POWER = _in_double(lambda low, kind, given: low.calls.in_loop("pow.short", kind, *given))
-
 _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native import extreme_rows
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
@@ -33,14 +34,50 @@ def _highest(dtype: np.dtype) -> Any:
 
 
 # What two elements become, and what it starts with
-_WAYS: Mapping[Op, tuple[Combine, Callable[[np.dtype], Any]]] = {
-    reducing.reduce_sum: (_combined(elementwise.add), lambda dtype: 0),
-    reducing.reduce_prod: (_combined(elementwise.mul), lambda dtype: 1),
-    reducing.reduce_max: (_combined(elementwise.maximum), _lowest),
-    reducing.reduce_min: (_combined(elementwise.minimum), _highest),
-    reducing.reduce_any: (_combined(elementwise.bit_or), lambda dtype: False),
-    reducing.reduce_all: (_combined(elementwise.bit_and), lambda dtype: True),
+WAYS: Mapping[Op, Combine] = {
+    reducing.reduce_sum: _combined(elementwise.add),
+    shaping.sum_to: _combined(elementwise.add),
+    reducing.reduce_prod: _combined(elementwise.mul),
+    reducing.reduce_max: _combined(elementwise.maximum),
+    reducing.reduce_min: _combined(elementwise.minimum),
+    reducing.reduce_any: _combined(elementwise.bit_or),
+    reducing.reduce_all: _combined(elementwise.bit_and),
 }
+_STARTS: Mapping[Op, Callable[[np.dtype], Any]] = {
+    reducing.reduce_sum: lambda dtype: 0,
+    shaping.sum_to: lambda dtype: 0,
+    reducing.reduce_prod: lambda dtype: 1,
+    reducing.reduce_max: _lowest,
+    reducing.reduce_min: _highest,
+    reducing.reduce_any: lambda dtype: False,
+    reducing.reduce_all: lambda dtype: True,
+}
+
+
+def identity_of(node: Node, kind: Kind) -> str:
+    """What a reduction starts with."""
+    return kind.literal(_STARTS[node.op](kind.dtype))
+
+
+def expect_some(low: Lowering, sizes: Sequence[str]) -> None:
+    """Leave the function where a size is 0, since there is no extreme element."""
+    for size in sizes:
+        equal = low.sizes.equal(size, "0")
+        if equal != "false":
+            some = "false" if equal == "true" else low.w.define(f"xor i1 {equal}, true")
+            low.exits.unless(some, BAD_SHAPE)
+
+
+def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
+    """The sum of floats side by side, as NumPy adds them."""
+    low.arrays.used = True  # the function is part of that library
+    text = f"call {kind.text} @wend.sum.{kind.suffix}(ptr {address}, i64 {count})"
+    return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {kind.literal(0)}")
+
+
+# What byte is looked for, and how what is found compares with a null pointer
+_SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}
+_EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
 
 
 def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -57,15 +94,10 @@ def reduce_axes(
     low: Lowering, node: Node, array: Array, axes: Sequence[int], keepdims: bool
 ) -> Any:
     """The reduction of a node over axes of an array."""
-    combine, start = _WAYS[reducing.reduce_sum if node.op is shaping.sum_to else node.op]
-    kind, rank = array.kind, len(array.dims)
-    identity = kind.literal(start(array.dtype))
+    combine, kind, rank = WAYS[node.op], array.kind, len(array.dims)
+    identity = identity_of(node, kind)
     if node.op in (reducing.reduce_max, reducing.reduce_min):
-        for axis in axes:
-            equal = low.sizes.equal(array.dims[axis], "0")
-            if equal != "false":
-                some = "false" if equal == "true" else low.w.define(f"xor i1 {equal}, true")
-                low.exits.unless(some, BAD_SHAPE)
+        expect_some(low, [array.dims[axis] for axis in axes])
     tail = rank
     while tail and tail - 1 in axes:
         tail -= 1
@@ -76,9 +108,12 @@ def reduce_axes(
         address = low.arrays.address(array, first)
         row = Array(address, array.dtype, (count,))
         if node.op in (reducing.reduce_sum, shaping.sum_to) and kind.is_real:
-            low.arrays.used = True  # the function is part of that library
-            text = f"call {kind.text} @wend.sum.{kind.suffix}(ptr {address}, i64 {count})"
-            return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {identity}")
+            return sum_of_row(low, kind, address, count)
+        if node.op in _EXTREMES and kind.is_real:
+            name = extreme_rows.value_name(_EXTREMES[node.op], array.dtype)
+            return low.calls.of_row(name, kind.text, address, count)
+        if node.op in _SOUGHT and kind.is_bool:
+            return _has_byte(low, address, count, *_SOUGHT[node.op])
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -114,6 +149,13 @@ def reduce_axes(
 
     low.arrays.nest(array.dims[:tail], add)
     return [result]
+
+
+def _has_byte(low: Lowering, address: str, count: str, byte: int, how: str) -> str:
+    """Whether there is a byte, by the C library: it stops where the first one is."""
+    low.calls.finds_bytes = True
+    found = low.w.define(f"call ptr @memchr(ptr {address}, i32 {byte}, i64 {count})")
+    return low.w.define(f"icmp {how} ptr {found}, null")
 
 
 def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -195,7 +237,7 @@ def _add_multiple(
 
 
 EMITTERS: Mapping[Op, Emit] = {
-    **dict.fromkeys(_WAYS, emit_reduction),
+    **dict.fromkeys(WAYS, emit_reduction),
     shaping.sum_to: emit_sum_to,
     reducing.cumsum: _running(_with_before(elementwise.add), -0.0),
     scanning.cumprod: _running(_with_before(elementwise.mul), 1),
