@@ -18,6 +18,7 @@ KNOWN = {
     "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
     "backends/native/llvm.py:engine": "one; keeps the last libraries",
     "backends/native/blas_functions.py:_address": "one for each of its functions in use",
+    "backends/native/special_functions.py:_address": "one for each of its functions in use",
     "backends/native/canaries.py:_pools": "if asked for: what the last call of each pool left",
     "backends/native/canaries.py:functions": "one for each engine",
     "backends/native/workspace.py:CHECKED": "weak: goes with the workspace",
