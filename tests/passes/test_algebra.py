@@ -144,6 +144,16 @@ def test_the_gradient_of_a_matrix_product_moves_nothing() -> None:
     assert names(after) == ["dot_general", "dot_general"]
 
 
+@pytest.mark.parametrize("array", [*INTEGERS, *UNSIGNED, np.arange(-4, 5, dtype=np.int16)], ids=str)
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, 6, 7, 13, 63, 64, 65])
+def test_whole_powers_of_integers_are_products(array: np.ndarray, exponent: int) -> None:
+    b = Build("f")
+    x = b.param(TensorType(array.dtype, array.shape))
+    powers = b.broadcast_to(b.constant(array.dtype.type(exponent)), shape=array.shape)
+    after = check(b.finish([b.pow(x, powers)]), [array])
+    assert ("pow" in names(after)) == (exponent in (0, 65))
+
+
 def test_a_turned_product_keeps_its_rows_together():
     """Of `kij,nkj->nki` the last axis is one along which the other factor's rows lie."""
     b = Build("f")

@@ -15,7 +15,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import on_operands, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, shaping
 from wend.ops.build import Build
@@ -23,6 +23,8 @@ from wend.ops.build import Build
 # Is given a builder, a node and its operands; gives a value there is, or one of a node that it has
 # just appended; or None: it does not apply.
 Rule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
+
+_HIGHEST_POWER = 64  # from which on a loop is shorter than what a product is made of
 
 
 def algebra(graph: Graph) -> Graph:
@@ -50,7 +52,7 @@ def _uses(graph: Graph) -> Counter[Value]:
 def _simplified(b: Build, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
     """Append what stands for a node, and return its results."""
     b.source = node.source
-    copy = copy_node(node, operands, [algebra(region) for region in node.regions])
+    copy = on_operands(node, operands, [algebra(region) for region in node.regions])
     found = _simpler(b, copy)
     if found is not None:
         return (found,)
@@ -145,6 +147,20 @@ def _div(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     if _is(y, 1):
         return x
     return b.neg(x) if _is(y, -1) else _both_negated(b.div, operands)
+
+
+def _pow(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """A whole power of integers is a product: of squares, for each bit of the exponent."""
+    x, y = operands
+    exponent = _number(y) if x.tensor.dtype.kind in "iu" else None
+    if exponent is None or not 0 < exponent <= _HIGHEST_POWER:
+        return None
+    found = x
+    for bit in f"{int(exponent):b}"[1:]:
+        found = b.mul(found, found)
+        if bit == "1":
+            found = b.mul(found, x)
+    return found
 
 
 def _both_negated(make: Callable[[Value, Value], Value], operands: Sequence[Value]) -> Value | None:
@@ -303,6 +319,7 @@ RULES: Mapping[Op, Rule] = {
     elementwise.sub: _sub,
     elementwise.mul: _mul,
     elementwise.div: _div,
+    elementwise.pow: _pow,
     elementwise.neg: _undone(elementwise.neg),
     elementwise.conj: _undone(elementwise.conj),
     elementwise.maximum: _of_equals,

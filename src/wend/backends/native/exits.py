@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from wend.backends.native.nests.nest import nest
 from wend.backends.native.slots import Slots
 from wend.backends.native.writer import Writer
 from wend.ir.graph import Node
@@ -65,7 +66,8 @@ class Exits:
         for number, ((reason, node), label) in enumerate(self.found.items(), 1):
             self.w.start(label)
             operands = self._operands[label]
-            if reason in _RAISED and node is not None and node.op.kernel and operands is not None:
+            if reason in _RAISED and _can_run(node) and operands is not None:
+                assert node is not None
                 give(node, operands)
                 failed.append((str(number), self.w.block))
                 self.w.jump("fail")
@@ -80,3 +82,8 @@ class Exits:
             self.w.jump("leave")
         self.w.start("leave")
         return self.w.phi("i32", *sources)
+
+
+def _can_run(node: Node | None) -> bool:
+    """Whether Python can run what a node does."""
+    return node is not None and (node.op.kernel is not None or node.op is nest)

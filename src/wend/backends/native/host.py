@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.marshal import Carrier
+from wend.backends.native.nests.nest import nest, run_body
 from wend.backends.native.program import HostCall, Layout
 from wend.backends.native.workspace import Workspace
+from wend.ir.graph import Node
 from wend.ir.op import Effect
 
 
@@ -21,8 +23,7 @@ class HostNode:
 
     def __init__(self, call: HostCall) -> None:
         self.node = node = call.node
-        assert node.op.kernel is not None
-        self._kernel = partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
+        self._kernel = _kernel(node)
         self._operands = [Carrier(field) for field in call.operands]
         self._results = [Carrier(field) for field in call.results]
         self._given = struct.Struct("".join(carrier.format for carrier in self._operands))
@@ -43,6 +44,14 @@ class HostNode:
         for carrier, value in zip(self._results, values, strict=True):
             written += carrier.write(value, space)
         self._found.pack_into(space.block, frame + self._given.size, *written)
+
+
+def _kernel(node: Node) -> Callable[..., Any]:
+    """What runs a node on arrays."""
+    if node.op is nest:
+        return partial(run_body, node)
+    assert node.op.kernel is not None
+    return partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
 
 
 def host_runner(space: Workspace, nodes: Sequence[HostNode], layout: Layout) -> Callable[[], None]:

@@ -14,6 +14,8 @@ from wend.backends.native.calls import Calls
 from wend.backends.native.exits import Exits
 from wend.backends.native.fitting import Fitting
 from wend.backends.native.liveness import LastUses
+from wend.backends.native.measuring import Measures
+from wend.backends.native.notes import Notes
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.pauses import Pauses
 from wend.backends.native.places import Places
@@ -50,17 +52,16 @@ class Lowering:
         pauses: what counts the trips of loops.
         values: the slots of the values written so far.
         memory: who holds references to arrays.
-        lazy: arrays that are not in memory, since one loop alone reads them: what writes the
-            element at an index.
-        products: arrays that are not either, since they are but added to one: what writes that.
+        products: arrays that are not in memory, since they are but added to one: what writes that.
         kept: the memory that such an array is made of, to be released with it.
-        depths: how many operations its elements are the outcome of, one after another.
+        notes: what LLVM is told.
         uses: where the values of the region that is being written are used.
         early: nodes that were written before their region.
         waves: values of which both sine and cosine are taken, in one region.
         constants: arrays that the code refers to.
         host_nodes: the nodes that Python may have to run, by number, and whether for results.
         slow_nodes: those of them that have no code.
+        measures: what measures nodes, if that is wanted.
     """
 
     emitters: Mapping[Op, Emit]
@@ -79,14 +80,14 @@ class Lowering:
     values: dict[Value, Slots] = field(default_factory=dict)
     early: set[Node] = field(default_factory=set)
     waves: dict[Value, tuple[str, str] | None] = field(default_factory=dict)
-    lazy: dict[Value, Callable[[str], str]] = field(default_factory=dict)
     products: dict[Value, Callable[[Array], None]] = field(default_factory=dict)
     kept: dict[Value, tuple[str, ...]] = field(default_factory=dict)
-    depths: dict[Value, int] = field(default_factory=dict)
     uses: LastUses | None = None
+    notes: Notes = field(default_factory=Notes)
     constants: list[Any] = field(default_factory=list)
     host_nodes: list[tuple[Node, bool]] = field(default_factory=list)
     slow_nodes: list[Node] = field(default_factory=list)
+    measures: Measures | None = None
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.w)
@@ -144,11 +145,14 @@ class Lowering:
         memory = self.memory
         memory.start(node, {v for v in node.operands if uses.is_taken_once(v, node, position)})
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
-        is_lazy = any(value in self.kept for value in node.operands)
-        self.exits.operands = None if is_lazy else operands
+        waits = any(value in self.kept for value in node.operands)
+        self.exits.operands = None if waits else operands
+        started = self.measures.start(node) if self.measures else None
         found = self._emitter(node)(self, node, operands)
         if found is NotImplemented:
             found = self.host(self, node, operands)
+        if self.measures:
+            self.measures.stop(started)
         memory.finish()
         for result, slots in zip(node.results, found, strict=True):
             self.values[result] = slots

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from wend.backends.native import exits, interpreter
 from wend.backends.native.host import HostNode, host_runner
 from wend.backends.native.llvm import engine
+from wend.backends.native.nests.nest import nest
 from wend.backends.native.program import Program
 from wend.backends.native.workspace import Workspace
 from wend.base.source import at
@@ -91,7 +92,7 @@ class Spaces:
             try:
                 interpreter.raise_kept(space.block, self.program.layout.python)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
-                if node is not None:
+                if node is not None and node.op is not nest:  # of those it is said already
                     error.add_note(f"in {node.op.name}{at(node.source)}")
                 return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name

@@ -9,6 +9,8 @@ from typing import TypeAlias
 # The body of a fold: an index and the values so far, to the values after it
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
+IN_LOOP = "each"  # what labels of the insides of loops begin with
+
 
 @dataclass(eq=False, repr=False, slots=True)
 class Writer:
@@ -86,7 +88,7 @@ class Writer:
 
     def loop(self, count: str, body: Callable[[str], None]) -> None:
         """Run a body for each number under `count`, an i64."""
-        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
         self.start(head)
@@ -99,10 +101,13 @@ class Writer:
         self.start(done)
 
     def fold(
-        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold
+        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold, note: str = ""
     ) -> tuple[str, ...]:
-        """Run a body for each number under `count` on values that it changes; return the last."""
-        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        """Run a body for each number under `count` on values that it changes; return the last.
+
+        `note`: what LLVM is told of the loop.
+        """
+        head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
         self.start(head)
@@ -114,7 +119,7 @@ class Writer:
         for (_, fill_in), value in zip(phis, body(index, values), strict=True):
             fill_in(value)
         close(self.define(f"add i64 {index}, 1"))
-        self.jump(head)
+        self.do(f"br label %{head}{note}")
         self.start(done)
         return values
 

@@ -9,10 +9,10 @@ from typing import Any
 from wend.backends.native import blas, blas_functions, products
 from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.elements import ELEMENTS
-from wend.backends.native.emit.elementwise import keep_operands, may_change
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.nests.added import sum_of
 from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
@@ -58,7 +58,7 @@ def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     if not in_order and _is_but_added(low, node):
         adding = _function(kind, size, y, adds=True)
         low.products[node.results[0]] = lambda target: _multiply(low, adding, size, x, y, target)
-        return [keep_operands(low, node, dims)]
+        return [_wait(low, node, dims)]
     made = _new(low, node, dims)
     if in_order:
         _add_in_order(low, node, x, y, made)
@@ -98,23 +98,26 @@ def _function(kind: Kind, size: Size, y: Side, *, adds: bool = False) -> str:
 
 
 def _is_but_added(low: Lowering, node: Node) -> bool:
-    """Whether all that is done with a product is to add it to an array that is then done with.
-
-    So gradients of matrices are summed up. Then it is added in the array.
-    """
+    """Whether a product is added in the array that it is but added to."""
     assert low.uses is not None
+    return sum_of(low.uses, node) in low.memory.held
+
+
+def _wait(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
+    """The slots of a result that is not in memory; what it reads is kept until it is added."""
     (result,) = node.results
-    takers = low.uses.takers(result)
-    if low.uses.is_result(result) or len(takers) != 1 or takers[0].op is not elementwise.add:
-        return False
-    others = [value for value in takers[0].operands if value is not result]
-    if len(others) != 1 or others[0].type != result.type or is_scalar(result.type):
-        return False
-    (other,) = others
-    is_sum = other.node is None or other.node.op is elementwise.add
-    is_last = low.uses.takers(other) == takers and not low.uses.is_result(other)
-    can_wait = not any(may_change(low, value) for value in node.operands)
-    return is_sum and is_last and can_wait and other in low.memory.held
+    keeps: list[str] = []
+    for value in dict.fromkeys(node.operands):
+        if value in low.memory.held:
+            pointer = low.values[value][0]
+            if low.may_move(value):
+                low.memory.move(value)
+            else:
+                low.arrays.retain(pointer)
+            keeps.append(pointer)
+    low.kept[result] = tuple(keeps)
+    low.memory.mark_foreign(result)
+    return low.give(node, Array("null", result.tensor.dtype, tuple(dims)))
 
 
 def _is_at_most(size: str, most: int) -> bool:

@@ -61,9 +61,15 @@ def part(low: Lowering, array: Array, slices: Sequence[Sequence[int | None]]) ->
 
 def along(low: Lowering, node: Node, array: Array, given: Sequence[Slots]) -> Part:
     """What two positions cut from an array, along the axis of a node."""
-    sizes, axis = low.sizes, node.attrs["axis"]
-    size, own = array.dims[axis], sizes.strides(array.dims)
-    bounds = []
+    axis, own = node.attrs["axis"], low.sizes.strides(array.dims)
+    first, count = between(low, node, array.dims[axis], given)
+    start = low.sizes.mul(first, own[axis])
+    return Steps(start, tuple(own)), (*array.dims[:axis], count, *array.dims[axis + 1 :])
+
+
+def between(low: Lowering, node: Node, size: str, given: Sequence[Slots]) -> tuple[str, str]:
+    """Where two positions, a node's last operands, cut an axis, and how much they cut out."""
+    sizes, bounds = low.sizes, []
     for value, slots in zip(node.operands[-2:], given, strict=True):
         bound = write_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
         if not known(bound):
@@ -73,9 +79,7 @@ def along(low: Lowering, node: Node, array: Array, given: Sequence[Slots]) -> Pa
         elif int(bound) < 0:
             bound = sizes.add(size, bound)
         bounds.append(sizes.most(sizes.least(bound, size), "0"))
-    count = sizes.most(sizes.sub(bounds[1], bounds[0]), "0")
-    start = sizes.mul(bounds[0], own[axis])
-    return Steps(start, tuple(own)), (*array.dims[:axis], count, *array.dims[axis + 1 :])
+    return bounds[0], sizes.most(sizes.sub(bounds[1], bounds[0]), "0")
 
 
 def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[Slots]:

@@ -26,6 +26,25 @@ def writable(low: Lowering, node: Node, index: int) -> Array:
     return Array(pointer, array.dtype, array.dims)
 
 
+def overwritable(low: Lowering, node: Node, index: int, array: Array) -> tuple[Array, str]:
+    """Room for an array of as many bytes as an operand that is taken over: its own if nobody else
+
+    has it. Also what is to be released when the operand has been read.
+    """
+    value, mine, w = node.operands[index], low.array(node, index), low.w
+    low.memory.move(value)
+    shared, done, here = w.new_label("shared"), w.new_label("own"), w.block
+    w.branch(low.arrays.is_unique(mine.pointer), done, shared)
+    w.start(shared)
+    made = low.arrays.new(array.dtype, array.dims)
+    there = w.block
+    w.jump(done)
+    w.start(done)
+    pointer = w.phi("ptr", (mine.pointer, here), (made.pointer, there))
+    left = w.phi("ptr", ("null", here), (mine.pointer, there))
+    return Array(pointer, array.dtype, array.dims), left
+
+
 def add_into(low: Lowering, target: Array, index: str, value: str) -> None:
     """Add a number to an element."""
     kind, address = target.kind, low.arrays.address(target, index)

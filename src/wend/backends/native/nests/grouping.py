@@ -1,0 +1,229 @@
+"""The pass: what is done on arrays, one operation after the other, becomes loop nests.
+
+Nodes are gone through in order. One joins the group that is open for the sizes it goes over. A
+group is closed, and its nest placed, where something else wants a value of it, or may change what
+it reads. What only moves elements is done wherever they are read, so it has no place of its own
+unless something needs it in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wend.backends.native.liveness import LastUses
+from wend.backends.native.nests.added import takes_product
+from wend.backends.native.nests.group import Group, Source, identity, through
+from wend.backends.native.nests.roles import (
+    SUMS,
+    WRITERS,
+    Reduction,
+    is_constant,
+    is_element,
+    is_layout,
+    reduction_of,
+)
+from wend.backends.native.slots import is_array
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import Effect
+from wend.ir.rewrite import copy_node
+from wend.ir.types import Shape
+from wend.ops import creating, shaping
+
+# What is done again in nests though it is in memory, for it reads less
+_AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
+
+
+def with_nests(graph: Graph) -> Graph:
+    """Do in one go what is done on arrays of the same sizes.
+
+    A graph that does nothing on arrays is returned as it is.
+    """
+    values = (v for node in graph.walk() for v in (*node.operands, *node.results))
+    if not any(is_array(value.type) for value in values):
+        return graph
+    return _Grouping(graph).run()
+
+
+class _Grouping:
+    """Goes through one graph or region."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes: list[Node] = []
+        self._now: dict[Value, Value] = {param: param for param in graph.params}
+        self._open: dict[Shape, Group] = {}
+        self._owner: dict[Value, Group] = {}
+        self._makers: dict[Value, Node] = {}
+        self._uses = LastUses(graph)
+        self._done: set[Node] = set()
+
+    def run(self) -> Graph:
+        for node in self._graph.nodes:
+            if is_constant(node) or is_layout(node):
+                self._makers[node.results[0]] = node
+            elif not self._join(node):
+                self._place(node)
+            self._done.add(node)
+        results = tuple(map(self._placed, self._graph.results))
+        graph = self._graph
+        return Graph(graph.name, graph.params, tuple(self._nodes), results, graph.captures)
+
+    # Groups
+    def _join(self, node: Node) -> bool:
+        """Let a node be a member of a group, if it can be."""
+        reduction = reduction_of(node)
+        if reduction is not None:
+            return self._join_reduction(node, reduction)
+        if not is_element(node) or takes_product(self._uses, node):
+            return False
+        shape = node.results[0].tensor.dims
+        group = self._rows_of(node, shape)
+        if group is not None:
+            self._enter(group, node, is_row=True)
+            return True
+        self._enter(self._group(shape, node), node)
+        return True
+
+    def _rows_of(self, node: Node, shape: Shape) -> Group | None:
+        """The group to whose rows a node belongs, if all it wants of groups is of those."""
+        sources = [source for value in node.operands for source in self._sources(value, shape)]
+        groups = dict.fromkeys(self._owner[v] for v, _ in sources if v in self._owner)
+        if len(groups) != 1:
+            return None
+        (group,) = groups
+        if group.is_full or shape not in group.row_shapes():
+            return None
+        mine = [source for source in sources if source[0] in self._owner]
+        is_row = all(v in group.row_values and group.takes_as_it_lies(v, a) for v, a in mine)
+        return group if is_row else None
+
+    def _join_reduction(self, node: Node, reduction: Reduction) -> bool:
+        value = node.operands[0]
+        dims = value.tensor.dims
+        rows = reduction.rows(len(dims))
+        if rows is None and len(dims) - 1 in reduction.axes:
+            return False
+        group = self._open.get(dims)
+        if group is not None and not group.fits(reduction):
+            self._close(group)
+        group = self._group(dims, node)
+        if rows is not None and node.op in SUMS and value.tensor.dtype.kind == "f":
+            # What lies in memory is added as NumPy does; of rows a nest can do that.
+            in_memory = value not in group.made
+            if in_memory and (rows == 0 or value in self._makers):
+                return False
+        self._enter(group, node, reduction)
+        return True
+
+    def _group(self, space: Shape, node: Node) -> Group:
+        """The open group of a space, which can take a node's operands."""
+        group = self._open.get(space)
+        if group is not None:
+            sources = [s for value in node.operands for s in self._sources(value, space)]
+            mine = [s for s in sources if self._owner.get(s[0]) is group]
+            if group.is_full or not all(group.takes_as_it_lies(*source) for source in mine):
+                self._close(group)
+                group = None
+        if group is None:
+            group = self._open[space] = Group(space)
+        return group
+
+    def _enter(
+        self,
+        group: Group,
+        node: Node,
+        reduction: Reduction | None = None,
+        *,
+        is_row: bool = False,
+    ) -> None:
+        for value in node.operands:
+            for source, _ in self._sources(value, value.tensor.dims):
+                owner = self._owner.get(source)
+                if owner is None:
+                    group.reads.add(source)
+                elif owner is not group:
+                    self._close(owner)
+                    group.reads.add(source)
+        group.add(node, reduction, is_row=is_row)
+        self._owner.update(dict.fromkeys(node.results, group))
+
+    def _sources(self, value: Value, space: Shape) -> Iterator[Source]:
+        return through(value, self._makers, identity(space))
+
+    def _close(self, group: Group) -> None:
+        """Place the nest of a group."""
+        for value in group.made:
+            self._owner.pop(value, None)
+        for space, other in [*self._open.items()]:
+            if other is group:
+                del self._open[space]
+        members = set(group.members)
+        wanted = [v for n in group.members for v in n.results if self._is_wanted(v, members)]
+        if not wanted:
+            return
+        if group.is_plain_sum:
+            self._put(group.members[0])
+            return
+        made = group.close(self._placed, self._makers, wanted)
+        self._nodes.append(made)
+        self._now.update(zip(wanted, made.results, strict=True))
+
+    def _is_wanted(self, value: Value, members: set[Node]) -> bool:
+        """Whether somebody else than members of a group takes a value."""
+        if self._uses.is_result(value):
+            return True
+        return any(
+            not is_layout(taker) or self._is_wanted(taker.results[0], members)
+            for taker in self._uses.takers(value)
+            if taker not in members
+        )
+
+    # Other nodes
+    def _place(self, node: Node) -> None:
+        """Place a node that is in no group."""
+        if node.regions or node.op.effect is not Effect.NONE:
+            for group in [*self._open.values()]:
+                self._close(group)
+        if node.regions or node.op in WRITERS:
+            self._settle(node)
+        self._put(node)
+
+    def _settle(self, writer: Node) -> None:
+        """Let nothing that reads what a node may change be done after it."""
+        changed = set(writer.operands)
+        for group in [*self._open.values()]:
+            if not changed.isdisjoint(group.reads):
+                self._close(group)
+        for value, node in [*self._makers.items()]:
+            if value in self._now or is_constant(node) or not self._has_use_after(value, writer):
+                continue
+            if any(v in changed for v, _ in through(value, self._makers, None)):
+                self._placed(value)
+
+    def _has_use_after(self, value: Value, writer: Node) -> bool:
+        """Whether something that is not yet placed reads what only moves elements."""
+        if self._uses.is_result(value):
+            return True
+        return any(
+            self._has_use_after(taker.results[0], writer)
+            if is_layout(taker)
+            else taker not in self._done and taker is not writer
+            for taker in self._uses.takers(value)
+        )
+
+    def _put(self, node: Node) -> None:
+        operands = [self._placed(value) for value in node.operands]
+        copy = copy_node(node, operands, [with_nests(region) for region in node.regions])
+        self._nodes.append(copy)
+        self._now.update(zip(node.results, copy.results, strict=True))
+
+    def _placed(self, value: Value) -> Value:
+        """A value in the new graph, made now if it is nowhere yet."""
+        if value in self._owner:
+            self._close(self._owner[value])
+        if value not in self._now:
+            node = self._makers[value]
+            self._put(node)
+            if node.op not in _AGAIN:
+                del self._makers[value]  # it is in memory now
+        return self._now[value]
