@@ -134,6 +134,19 @@ def test_gradients(name: str) -> None:
             same(fun, X)
 
 
+@pytest.mark.parametrize("sizes", [(130, 150), (129, 400), (64, 128), (3, 500)])
+def test_arrays_that_lie_across_each_other(sizes: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).uniform(-1.0, 1.0, (2, *sizes))
+    spec = wend.TensorSpec((None, None, None), np.float64)
+
+    def fun(x: Any) -> Any:
+        y = wnp.sin(wnp.transpose(x, (0, 2, 1)))
+        return wnp.transpose(y, (0, 2, 1)) * x, wnp.sum(y * 2.0, axis=0), wnp.transpose(x)
+
+    same(fun, x)
+    same(fun, x, input_signature=[spec])
+
+
 def test_a_value_of_one_nest_is_never_in_memory() -> None:
     def takes(fun: Callable[..., Any]) -> int:
         text = NATIVE.text(traced(fun, X, optimize=True))  # type: ignore[attr-defined]

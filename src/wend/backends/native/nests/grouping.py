@@ -8,7 +8,7 @@ unless something needs it in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wend.backends.native.liveness import LastUses
 from wend.backends.native.nests.added import takes_product
@@ -164,6 +164,9 @@ class _Grouping:
         if group.is_plain_sum:
             self._put(group.members[0])
             return
+        self._put_nest(group, wanted)
+
+    def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
         self._nodes.append(made)
         self._now.update(zip(wanted, made.results, strict=True))
@@ -223,7 +226,12 @@ class _Grouping:
             self._close(self._owner[value])
         if value not in self._now:
             node = self._makers[value]
-            self._put(node)
+            if node.op is shaping.transpose:
+                alone = Group(value.tensor.dims)
+                alone.add(node)
+                self._put_nest(alone, [value])
+            else:
+                self._put(node)
             if node.op not in _AGAIN:
                 del self._makers[value]  # it is in memory now
         return self._now[value]

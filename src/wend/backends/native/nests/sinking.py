@@ -16,7 +16,7 @@ from wend.ops.control import WhileParts, while_
 
 def sink(graph: Graph) -> Graph:
     """Broadcast in loops what only nests in them read."""
-    if not any(node.op is while_ for node in graph.walk()):
+    if not any(_is_given_spread(node) for node in graph.walk()):
         return graph
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
@@ -28,6 +28,12 @@ def sink(graph: Graph) -> Graph:
         return copy.results
 
     return with_nodes(graph, put)
+
+
+def _is_given_spread(node: Node) -> bool:
+    """Whether something is broadcast to be given to a loop."""
+    makers = (value.node for value in node.operands) if node.op is while_ else ()
+    return any(maker is not None and maker.op is shaping.broadcast_to for maker in makers)
 
 
 def _with_spread_inside(loop: Node) -> Node:
