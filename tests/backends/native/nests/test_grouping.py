@@ -15,9 +15,7 @@ from tests.helpers.random_arrays import array_graphs
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.nests.grouping import with_nests
-from wend.backends.native.nests.sinking import sink
-from wend.backends.native.program import prepared
+from wend.backends.native.program import nested, prepared
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Node, Symbol, TensorType, parse, to_text, verify
 from wend.ops.build import Build
@@ -25,7 +23,7 @@ from wend.ops.build import Build
 
 def check(graph: Graph, args: Sequence[Any]) -> None:
     """Native code gives what NumPy's kernels give, but for rounding."""
-    verify(with_nests(verify(sink(graph))))
+    verify(nested(graph))
     with np.errstate(all="ignore"):
         expected = NUMPY.compile(graph)(args)
     found = NATIVE.compile(graph)(args)
@@ -275,7 +273,7 @@ FILES = sorted((FOLDER / "nests").glob("*.wir"))
 def test_texts(file: Any, golden: Golden) -> None:
     before, _, _ = file.read_text(encoding="utf-8").partition("====\n")
     graph = verify(parse(before.strip()))
-    after = verify(with_nests(sink(graph)))
+    after = verify(nested(graph))
     golden.check(f"nests/{file.name}", f"{before}====\n{to_text(after)}")
     assert to_text(graph) == before.strip(), "a pass never edits its input"
 
