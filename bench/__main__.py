@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import environments, goals, table, threads, workloads
+from bench import environments, goals, summary, table, threads, workloads
 from bench.figures import Results
 from bench.measure import Plan, measure
 from bench.peers import CATALOGUE
@@ -25,7 +25,8 @@ def main(given: list[str] | None = None) -> int:
     """Run what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
-    add("names", nargs="*", metavar="workload", help=", ".join(workloads.NAMES))
+    known_names = (*workloads.GROUPS, *workloads.NAMES)
+    add("names", nargs="*", metavar="workload", help=f"or group of some: {', '.join(known_names)}")
     add("--peers", type=Path, metavar="DIR", help="a folder with environments of peers")
     add("--peers-setup", type=Path, metavar="DIR", help="make these environments, and stop")
     add("--only", metavar="PEERS", help=f"some peers, with commas: {', '.join(CATALOGUE)}")
@@ -41,7 +42,7 @@ def main(given: list[str] | None = None) -> int:
     options = parser.parse_args(given)
     asked = options.only.split(",") if options.only else list(CATALOGUE)
     for what, names, known in (
-        ("workload", options.names, workloads.NAMES),
+        ("workload", options.names, known_names),
         ("peer", asked, CATALOGUE),
     ):
         for name in names:
@@ -63,10 +64,10 @@ def main(given: list[str] | None = None) -> int:
     if missing:
         print(f"not installed: {', '.join(missing)}\n")
     found = {}
-    for name in options.names or workloads.NAMES:
+    for name in workloads.named(options.names):
         found[name] = measure(workloads.load(name), plan)
         print("\n".join(table.lines(found[name])), end="\n\n", flush=True)
-    print("\n".join(goals.lines(found)))
+    print("\n".join((*summary.lines(found), *goals.lines(found))))
     save(found, options.json, options.clock)
     return 0
 

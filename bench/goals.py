@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bench import summary
 from bench.figures import Results
 from bench.peers import CATALOGUE
 from bench.workload import FIRST_GRADIENT, FIRST_VALUE, GRADIENT, IMPORT, MEMORY, VALUE
+from bench.workloads import GROUPS
 
 OWN, C, FAST = "wend", "c", "c-fast"
 REST = "every other peer"
@@ -18,6 +20,7 @@ class Goal:
     """At most so many times what a peer takes, or so many seconds, or bytes a trip.
 
     Attributes:
+        workload: one, or a group, of which the geometric mean counts.
         other: the peer; None: `limit` is in seconds, or bytes a trip.
         beside: the peer's measure; the same one if it is empty.
     """
@@ -53,13 +56,39 @@ GOALS = (
     Goal("first_call", IMPORT, 0.15),
     Goal("million", GRADIENT, 3.0, C, VALUE),
     Goal("million", MEMORY, 16.0),
+    Goal("vec100", GRADIENT, 1 / 2, "jax-scan"),
+    *(
+        Goal(f"lstm_{steps}", GRADIENT, 1.0, peer)
+        for steps in (200, 1000)
+        for peer in ("jax", "tensorflow", "tensorflow-xla")
+    ),
+    Goal("lstm_500", GRADIENT, 1.5, "tensorflow-xla"),
+    Goal("lstm_500", FIRST_GRADIENT, 0.4),
+    *(
+        goal
+        for name in ("gmm_10", "gmm_64", "letters")
+        for goal in (Goal(name, GRADIENT, 0.8, "jax"), Goal(name, GRADIENT, 3.0, OWN, VALUE))
+    ),
+    *(
+        goal
+        for name in ("chain_f64", "chain_f32")
+        for goal in (Goal(name, VALUE, 1 / 4, "python"), Goal(name, VALUE, 1.0, "jax"))
+    ),
+    Goal("npbench", VALUE, 1.0, "numba"),
+    Goal("npbench", VALUE, 1 / 5, "python"),
 )
 
 
 def lines(found: Mapping[str, Results]) -> Iterator[str]:
     """Yield a line for each goal whose workload was run."""
     for goal in GOALS:
-        if goal.workload in found:
+        if goal.workload in GROUPS:
+            if ratios := summary.over(found, goal.workload, goal.measure, goal.other or ""):
+                amount = 1 / summary.mean(ratios)
+                text = f"{amount:.2f}× in the mean of {len(ratios)}"
+                judged = _judged(f"goal ≤ {aim(goal)}", amount, text, goal.limit)
+                yield f"{goal.workload}, {goal.measure}: {judged}"
+        elif goal.workload in found:
             yield f"{goal.workload}, {goal.measure}: {verdict(goal, found[goal.workload])}"
 
 

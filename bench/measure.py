@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench import reference
 from bench.figures import Figure, Results
-from bench.remote import RefusedError, Remote, as_json
+from bench.remote import RefusedError, Remote
 from bench.workload import (
     FIRST_GRADIENT,
     FIRST_VALUE,
@@ -55,7 +55,6 @@ class Seat:
 
     def __init__(self, workload: Workload, peer: str, plan: Plan, results: Results) -> None:
         self.workload, self.peer, self.plan, self.results = workload, peer, plan, results
-        self.given = as_json(workload.small if plan.small else workload.arguments)
         self.rounds: dict[str, int] = {}
 
     @contextmanager
@@ -89,8 +88,8 @@ class Seat:
     def prepare(self, remote: Remote, measure: str) -> None:
         """Make a program, check its answer, and find out how long a call takes."""
         with self.figure(measure) as figure:
-            figure.note = remote.ask("make", measure=measure, arguments=self.given)["note"]
-            first = remote.ask("call", arguments=self.given)
+            figure.note = remote.ask("make", measure=measure, small=self.plan.small)["note"]
+            first = remote.ask("call", small=self.plan.small)
             self.judge(figure, first["answer"])
             quick = first["seconds"] < QUICK
             seconds = remote.ask("time", calls=1, warm=quick)["seconds"]
@@ -107,7 +106,7 @@ class Seat:
         with self.figure(measure) as figure:
             if len(figure.samples) >= self.rounds[measure]:
                 return
-            remote.ask("make", measure=measure, arguments=self.given)
+            remote.ask("make", measure=measure, small=self.plan.small)
             quick = not figure.samples or figure.samples[0] < QUICK
             timed = remote.ask("time", calls=figure.calls, warm=quick)
             figure.samples.append(timed["seconds"] / figure.calls)
@@ -118,19 +117,18 @@ class Seat:
             if IMPORT in self.workload.measures:
                 with self.figure(IMPORT) as imported:
                     imported.samples.append(remote.import_seconds)
-            made = remote.ask("make", measure=PROGRAM_OF[measure], arguments=self.given)
-            called = remote.ask("call", arguments=self.given)
+            made = remote.ask("make", measure=PROGRAM_OF[measure], small=self.plan.small)
+            called = remote.ask("call", small=self.plan.small)
             figure.note = made["note"]
             self.judge(figure, called["answer"])
             figure.samples.append(made["seconds"] + called["seconds"])
 
     def sample_memory(self) -> None:
         """Compile on small arguments, then see how the process grows on the full ones."""
-        small = as_json(self.workload.small)
         with self.figure(MEMORY) as figure, self.start() as remote:
-            figure.note = remote.ask("make", measure=GRADIENT, arguments=small)["note"]
-            remote.ask("call", arguments=small)
-            figure.samples.append(remote.ask("memory", arguments=self.given)["bytes"])
+            figure.note = remote.ask("make", measure=GRADIENT, small=True)["note"]
+            remote.ask("call", small=True)
+            figure.samples.append(remote.ask("memory", small=self.plan.small)["bytes"])
 
     def judge(self, figure: Figure, answer: list[float]) -> None:
         """Compare an answer with the right one."""
@@ -152,7 +150,7 @@ def measure(workload: Workload, plan: Plan) -> Results:
         reference.answer(workload, given) if workload.checked else [],
         {measure: {} for measure in workload.measures},
     )
-    peers = plan.interpreters if workload.plain else set(plan.interpreters) & set(workload.own)
+    peers = [peer for peer in plan.interpreters if is_for(workload, peer)]
     seats = [Seat(workload, peer, plan, results) for peer in peers]
     warm = [measure for measure in workload.measures if measure in WARM]
     if warm:
@@ -164,6 +162,13 @@ def measure(workload: Workload, plan: Plan) -> Results:
             for seat in seats:
                 seat.sample_memory()
     return results
+
+
+def is_for(workload: Workload, peer: str) -> bool:
+    """Whether a workload is one for this peer."""
+    if workload.plain is None:
+        return peer in workload.own
+    return not workload.peers or peer in workload.peers
 
 
 def _take_turns(seats: list[Seat], measures: list[str], runs: int) -> None:

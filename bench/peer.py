@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from bench import digest
 from bench.workload import Library, Program, Refuses, Workload
 
 
@@ -39,12 +40,8 @@ class Peer(ABC):
         return
 
     def numbers(self, result: Any) -> list[float]:
-        """Return the numbers of a result in order."""
-        import numpy as np  # which is a part of what most peers import
-
-        if isinstance(result, (tuple, list)):
-            return [number for part in result for number in self.numbers(part)]
-        return [float(number) for number in np.asarray(result, dtype=np.float64).ravel()]
+        """Return the numbers that stand for a result."""
+        return digest.numbers(result)
 
 
 def make(

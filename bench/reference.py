@@ -1,7 +1,8 @@
-"""The answer of a workload: its program run on dual numbers, by NumPy, before any peer is asked.
+"""The answer of a workload: its program run by NumPy on dual numbers, before any peer is asked.
 
 A dual number is a value and its derivatives by all inputs at once. It shares nothing with what is
-measured: no tape, no compiler, no reverse mode.
+measured: no tape, no compiler, no reverse mode. Of programs over large arrays the derivatives are
+central differences, in the directions that `digest.py` has.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.workload import Workload
+from bench import digest
+from bench.workload import Program, Workload
+
+Answer = Callable[..., list[float]]
 
 
 class Dual:
@@ -112,6 +116,37 @@ def answer(workload: Workload, arguments: Sequence[Any]) -> list[float]:
     return [float(number) for part in found for number in np.ravel(part)]
 
 
+def differences(program: Program, indices: Sequence[int], step: float = 1e-5) -> Answer:
+    """Return what finds the value of a program, and its derivatives by some arguments."""
+
+    def value(given: Sequence[Any]) -> Any:
+        with np.errstate(all="ignore"):
+            return program(*given)
+
+    def slope(given: list[Any], index: int, direction: Any) -> float:
+        at, ends = given[index], []
+        for sign in (1, -1):
+            moved = at + sign * step * direction.reshape(np.shape(at))
+            ends.append(value([*given[:index], moved, *given[index + 1 :]]))
+        return float(ends[0] - ends[1]) / (2 * step)
+
+    def found(*arguments: Any) -> list[float]:
+        given = [in_doubles(argument) for argument in arguments]
+        answer = digest.numbers(value(given))
+        for index in indices:
+            size = np.size(given[index])
+            directions = [digest.weights(size)] if size > digest.MOST else np.eye(size)
+            answer += [slope(given, index, direction) for direction in directions]
+        return answer
+
+    return found
+
+
+def in_doubles(value: Any) -> Any:
+    is_single = getattr(value, "dtype", None) == np.float32
+    return value.astype(np.float64) if is_single else value
+
+
 def distance(found: Sequence[float], wanted: Sequence[float]) -> float:
     """Return the largest difference, relative to the largest number wanted."""
     if len(found) > len(wanted) or not found:
@@ -119,6 +154,3 @@ def distance(found: Sequence[float], wanted: Sequence[float]) -> float:
     here, there = np.array(found), np.array(wanted[: len(found)])
     off = np.max(np.abs(here - there)) / np.max(np.abs(there))
     return float(off) if np.isfinite(off) else float("inf")
-
-
-Answer = Callable[..., list[float]]

@@ -7,7 +7,6 @@ import os
 import selectors
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +98,3 @@ class Remote:
 
     def __exit__(self, *unused: object) -> None:
         self.close()
-
-
-def as_json(arguments: Sequence[Any]) -> list[Any]:
-    """Return arguments with arrays as lists."""
-    return [value.tolist() if hasattr(value, "tolist") else value for value in arguments]

@@ -4,10 +4,12 @@ It reads requests as lines of JSON and answers each by one line. It imports what
 no more, so it runs in an environment where wend is not installed.
 
     {"do": "load"}                                    → {"seconds": …, "version": …}
-    {"do": "make", "measure": …, "arguments": […]}    → {"seconds": …, "note": …}
-    {"do": "call", "arguments": […]}                  → {"seconds": …, "answer": […]}
+    {"do": "make", "measure": …, "small": …}          → {"seconds": …, "note": …}
+    {"do": "call", "small": …}                        → {"seconds": …, "answer": […]}
     {"do": "time", "calls": n, "warm": …}             → {"seconds": …}, of n calls, after one more
-    {"do": "memory", "arguments": […]}                → {"bytes": …}
+    {"do": "memory", "small": …}                      → {"bytes": …}
+
+`small` says which of the workload's arguments are meant.
 
 A request that the peer refuses is answered by {"refuses": why}; one for a program that is none of
 its business by {"refuses": ""}.
@@ -52,8 +54,8 @@ class Worker:
         self.workload = workloads.load(workload)  # which imports NumPy, if it is not there yet
         return {"seconds": seconds, "version": version}
 
-    def make(self, measure: str, arguments: list[Any]) -> Answer:
-        self._take(arguments)
+    def make(self, measure: str, small: bool) -> Answer:
+        self._take(small)
         start, why = self.now(), ""
         if measure not in self.programs:
             made = make(self.peer, self.names[1], self.workload, measure, self.arguments)
@@ -68,8 +70,8 @@ class Worker:
         self.program, self.why = self.programs[measure]
         return {"seconds": self.now() - start, "note": self.peer.note}
 
-    def call(self, arguments: list[Any]) -> Answer:
-        self._take(arguments)
+    def call(self, small: bool) -> Answer:
+        self._take(small)
         start = self.now()
         result = self.program(*self.arguments)
         self.peer.finish(result)
@@ -86,8 +88,8 @@ class Worker:
         self.peer.finish(result)
         return {"seconds": self.now() - start}
 
-    def memory(self, arguments: list[Any]) -> Answer:
-        self._take(arguments)
+    def memory(self, small: bool) -> Answer:
+        self._take(small)
         return {
             "bytes": memory.growth(lambda: self.peer.finish(self.program(*self.arguments))),
         }
@@ -99,14 +101,9 @@ class Worker:
             return {"refuses": self.why or short(error)}
         return reply
 
-    def _take(self, arguments: list[Any]) -> None:
-        self.arguments = self.peer.arguments(as_arrays(arguments))
-
-
-def as_arrays(arguments: list[Any]) -> list[Any]:
-    import numpy as np
-
-    return [np.array(value) if isinstance(value, list) else value for value in arguments]
+    def _take(self, small: bool) -> None:
+        given = self.workload.small if small else self.workload.arguments
+        self.arguments = self.peer.arguments(given)
 
 
 def short(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,8 @@ class Workload:
     Attributes:
         name: what it is called on the command line.
         title: what it does, for the head of its table.
-        arguments: numbers and arrays; `small` are others of the same types, for a short run.
+        arguments: numbers and arrays; `small` are others of the same types, for a short run. Every
+            process makes its own, so random ones come from a generator with a seed.
         measures: what is measured.
         differentiable: the arguments whose gradient is taken.
         plain: the program with Python's own control flow, written with a library's functions.
@@ -47,6 +48,7 @@ class Workload:
         tolerances: the same for peers that compute something else (another solver).
         size: how many numbers its value has.
         answer: arguments → value and gradient; None: found from `plain` by dual numbers.
+        peers: those it is for; none: every one there is.
         checked: whether an answer is known at all.
     """
 
@@ -66,3 +68,4 @@ class Workload:
     size: int = 1
     answer: Callable[..., list[float]] | None = None
     checked: bool = True
+    peers: Collection[str] = ()

@@ -23,6 +23,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # print -> parse -> print.
 wend.config(verify=True)
 
+# What the suite compiles it compiles itself, and leaves nothing in the user's folders.
+wend.config(cache_dir="")
+os.environ["WEND_CACHE_DIR"] = ""
+
 # Tests run on native code, as programs do; but for those of rooms that do not ask what runs a
 # graph, and make thousands: they run on the reference, which needs no compiler. With
 # `WEND_BACKEND=native` all run on native code, with `numpy` all on the reference.

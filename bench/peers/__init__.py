@@ -34,12 +34,14 @@ CATALOGUE = {
     "python": Entry("Python, NumPy", "python", "Python"),
     "jax": Entry("JAX", "jax", "Jax", ("jax",)),
     "jax-tape": Entry("JAX, hand tape", "jax", "JaxTape", ("jax",)),
+    "jax-scan": Entry("JAX, scan", "jax", "JaxScan", ("jax",)),
     "equinox": Entry("Equinox, bounded", "equinox", "Equinox", ("equinox",), ("bounded",)),
     "equinox-checkpointed": Entry(
         "Equinox, checkpointed", "equinox", "Equinox", ("equinox",), ("checkpointed",)
     ),
     "diffrax": Entry("diffrax", "jax", "Diffrax", ("diffrax",)),
     "torch": Entry("torch, eager", "torch", "Torch", ("torch",)),
+    "torch-nn": Entry("torch.nn", "torch", "TorchNN", ("torch",)),
     "torch-compiled": Entry("torch, compiled", "torch", "TorchCompiled", ("torch",)),
     "tensorflow": Entry("TensorFlow", "tensorflow", "TensorFlow", ("tensorflow",)),
     "tensorflow-xla": Entry(

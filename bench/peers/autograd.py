@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.peer import Peer
+from bench.peers.arrays import like_numpy, places
 from bench.workload import VALUE, Program, Workload
 
 
@@ -19,6 +20,10 @@ class Autograd(Peer):
         import autograd.numpy as anp
         from autograd.tracer import getval
 
+        def lower(entries: Any, size: int) -> Any:
+            before = anp.zeros((entries.shape[0], 1))
+            return anp.concatenate([before, entries], axis=1)[:, places(size)]
+
         self.value_and_grad = autograd.value_and_grad
         self.library = SimpleNamespace(
             sin=anp.sin,
@@ -29,7 +34,7 @@ class Autograd(Peer):
             maximum=anp.maximum,
             minimum=anp.minimum,
             stop_gradient=getval,
-            helper=lambda function: function,
+            **like_numpy(anp, lower=lower),
         )
         return version("autograd")
 

@@ -63,6 +63,9 @@ class C(Peer):
 
         return program
 
+    def numbers(self, result: Any) -> list[float]:
+        return list(result)
+
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
         numbers = np.concatenate([np.ravel(value) for value in values])
         return ((ctypes.c_double * len(numbers))(*numbers),)

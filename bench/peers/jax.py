@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.peer import Peer
+from bench.peers.arrays import below, like_numpy
 from bench.workload import GRADIENT, VALUE, Program, Refuses, Workload
 
 
@@ -14,6 +15,10 @@ def library(while_loop: Program) -> SimpleNamespace:
     """Return JAX's functions, with this loop."""
     import jax
     import jax.numpy as jnp
+
+    def lower(entries: Any, size: int) -> Any:
+        rows, columns = below(size)
+        return jnp.zeros((entries.shape[0], size, size)).at[:, rows, columns].set(entries)
 
     return SimpleNamespace(
         sin=jnp.sin,
@@ -25,6 +30,8 @@ def library(while_loop: Program) -> SimpleNamespace:
         maximum=jnp.maximum,
         minimum=jnp.minimum,
         stop_gradient=jax.lax.stop_gradient,
+        scan=jax.lax.scan,
+        **like_numpy(jnp, sigmoid=jax.nn.sigmoid, lower=lower),
         while_loop=while_loop,
     )
 
@@ -53,7 +60,7 @@ class Jax(Peer):
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
         import jax.numpy as jnp
 
-        return tuple(jnp.asarray(value, dtype=jnp.float64) for value in values)
+        return tuple(jnp.asarray(value, getattr(value, "dtype", jnp.float64)) for value in values)
 
     def program(
         self, workload: Workload, measure: str, arguments: Sequence[Any]
@@ -87,6 +94,15 @@ class JaxTape(Jax):
         if measure != GRADIENT:
             return None
         return super().program(workload, measure, arguments)
+
+
+class JaxScan(Jax):
+    """`jax.lax.scan` over as many trips as are known to be made, where a workload is written so."""
+
+    def program(
+        self, workload: Workload, measure: str, arguments: Sequence[Any]
+    ) -> Program | Refuses | None:
+        return None
 
 
 class Diffrax(Jax):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from bench.peers.arrays import like_numpy
 from bench.peers.python import ValuesOnly
 from bench.workload import Program
 
@@ -18,6 +19,8 @@ class Numba(ValuesOnly):
         import numpy as np
 
         self.njit = numba.njit
+        common = like_numpy(np)
+        names = "sigmoid", "rows", "take", "numbers", "lower"
         self.library = SimpleNamespace(
             sin=math.sin,
             exp=math.exp,
@@ -27,7 +30,7 @@ class Numba(ValuesOnly):
             maximum=max,
             minimum=min,
             stop_gradient=numba.njit(lambda x: x),
-            helper=numba.njit,
+            **common | {name: numba.njit(common[name]) for name in names} | {"helper": numba.njit},
         )
         return str(numba.__version__)
 

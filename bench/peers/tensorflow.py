@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.peer import Peer
+from bench.peers.tensorflow_arrays import functions
 from bench.workload import VALUE, Program, Refuses, Workload
 
 
@@ -31,12 +32,13 @@ class TensorFlow(Peer):
             maximum=tf.maximum,
             minimum=tf.minimum,
             stop_gradient=tf.stop_gradient,
-            helper=lambda function: function,
+            **functions(tf),
         )
         return str(tf.__version__)
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(self.tf.constant(value, self.tf.float64) for value in values)
+        constant, double = self.tf.constant, self.tf.float64
+        return tuple(constant(value, getattr(value, "dtype", double)) for value in values)
 
     def program(
         self, workload: Workload, measure: str, arguments: Sequence[Any]
@@ -53,7 +55,8 @@ class TensorFlow(Peer):
             with tf.GradientTape() as tape:
                 tape.watch(leaves)
                 value = program(*arguments)
-            return value, tape.gradient(value, leaves)
+            slopes = tape.gradient(value, leaves)
+            return value, [tf.convert_to_tensor(slope) for slope in slopes]
 
         gradient: Program = tf.function(value_and_gradient, jit_compile=self.xla)
         if self.xla:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.peer import Peer
+from bench.peers.torch_arrays import functions
 from bench.workload import VALUE, Program, Workload
 
 
@@ -29,12 +30,13 @@ class Torch(Peer):
             maximum=lambda x, y: torch.clamp(x, min=y),
             minimum=lambda x, y: torch.clamp(x, max=y),
             stop_gradient=lambda x: x.detach(),
-            helper=lambda function: function,
+            **functions(torch),
         )
         return str(torch.__version__)
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(self.torch.as_tensor(value, dtype=self.torch.float64) for value in values)
+        as_tensor, double = self.torch.as_tensor, self.torch.float64
+        return tuple(as_tensor(v, dtype=None if hasattr(v, "dtype") else double) for v in values)
 
     def program(self, workload: Workload, measure: str, arguments: Sequence[Any]) -> Program | None:
         if workload.plain is None:
@@ -74,3 +76,10 @@ class TorchCompiled(Torch):
             return None
         program: Program = self.torch.compile(workload.functional(self.library), fullgraph=True)
         return program if measure == VALUE else self.gradient(program, workload.differentiable)
+
+
+class TorchNN(Torch):
+    """Layers of `torch.nn`, where a workload is one."""
+
+    def program(self, workload: Workload, measure: str, arguments: Sequence[Any]) -> None:
+        return None

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.peer import Peer
+from bench.peers.arrays import like_numpy
 from bench.workload import VALUE, Program, Refuses, Workload
 
 BACKENDS = ("native", "numpy")
@@ -19,6 +20,7 @@ class Wend(Peer):
         import wend
 
         self.wend = wend
+        wend.config(cache_dir="")  # what was compiled by an earlier process is not found
         return wend.__version__
 
     def program(
@@ -37,7 +39,7 @@ class Wend(Peer):
             maximum=np.maximum,
             minimum=np.minimum,
             stop_gradient=self.wend.stop_gradient,
-            helper=lambda function: function,
+            **like_numpy(np),
         )
         why = ""
         for backend in BACKENDS:
@@ -52,6 +54,11 @@ class Wend(Peer):
                 self.note = "" if backend == BACKENDS[0] else f"on the {backend} backend ({why})"
                 return program
         return Refuses(why)
+
+    def compiled(self, program: Program) -> Program:
+        """What runs a program."""
+        made: Program = self.wend.function(program, backend=BACKENDS[0])
+        return made
 
     def _on(self, backend: str, workload: Workload, measure: str) -> Any:
         assert workload.plain is not None

@@ -1,11 +1,28 @@
-"""The workloads there are, a file each."""
+"""The workloads there are: a file for each, or one for several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 
 from bench.workload import Workload
 
+# Files that have several are groups, of which geometric means are shown.
+GROUPS = {
+    "lstm": ("lstm_200", "lstm_500", "lstm_1000"),
+    "adbench": ("gmm_10", "gmm_64", "bundle", "letters"),
+    "arrays": ("chain_f64", "chain_f32", "softmax", "layer_norm", "kmeans", "reductions"),
+    "npbench": tuple(
+        f"npbench-{kernel}"
+        for kernel in (
+            *("gemm", "atax", "bicg", "gesummv", "syrk"),
+            *("trisolv", "lu", "cholesky", "durbin", "gramschmidt"),
+            *("jacobi_1d", "jacobi_2d", "fdtd_2d", "seidel_2d", "adi", "hdiff", "vadv"),
+            *("deriche", "floyd_warshall", "softmax", "arc_distance", "go_fast", "spmv"),
+            "azimint_naive",
+        )
+    ),
+}
 NAMES = (
     "scalar_while",
     "vec100",
@@ -16,10 +33,24 @@ NAMES = (
     "first_call",
     "million",
     "demo",
+    "newton50",
+    *(name for names in GROUPS.values() for name in names),
 )
+FILES = {name: group for group, names in GROUPS.items() for name in names} | {
+    "gmm_10": "gmm",
+    "gmm_64": "gmm",
+    "bundle": "bundle",
+    "letters": "letters",
+}
 
 
 def load(name: str) -> Workload:
     """Return the workload of this name."""
-    workload: Workload = import_module(f"bench.workloads.{name}").WORKLOAD
-    return workload
+    module = import_module(f"bench.workloads.{FILES.get(name, name)}")
+    found: dict[str, Workload] = {workload.name: workload for workload in module.WORKLOADS}
+    return found[name]
+
+
+def named(names: Sequence[str]) -> list[str]:
+    """Return names with those of groups in the place of each group; all of them for none."""
+    return [name for given in names or NAMES for name in GROUPS.get(given, (given,))]

@@ -28,14 +28,19 @@ def in_casadi(peer: Peer, measure: str, size: int) -> Program:
     return function
 
 
-WORKLOAD = Workload(
-    name="call",
-    title="a call of x y + 1: two arrays of 4 numbers in, one out",
-    arguments=(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.25, -1.0, 2.0])),
-    small=(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.25, -1.0, 2.0])),
-    measures=(VALUE,),
-    size=SIZE,
-    plain=plain,
-    functional=plain,
-    own={"casadi": partial(in_casadi, size=SIZE), "warp": partial(warp_kernels.product, size=SIZE)},
-)
+WORKLOADS = [
+    Workload(
+        name="call",
+        title="a call of x y + 1: two arrays of 4 numbers in, one out",
+        arguments=(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.25, -1.0, 2.0])),
+        small=(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 0.25, -1.0, 2.0])),
+        measures=(VALUE,),
+        size=SIZE,
+        plain=plain,
+        functional=plain,
+        own={
+            "casadi": partial(in_casadi, size=SIZE),
+            "warp": partial(warp_kernels.product, size=SIZE),
+        },
+    )
+]

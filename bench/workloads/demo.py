@@ -32,12 +32,14 @@ def in_wend(peer: Peer, measure: str) -> Program:
 
 
 START = (0.5, 0.02, 0.5, 0.02, 30.0, 4.0, 0.3, 0.3)
-WORKLOAD = Workload(
-    name="demo",
-    title="the demo's gradient at tolerance 1e-8",
-    arguments=tuple(float(number) for number in np.log(START)),
-    small=tuple(float(number) for number in np.log(START)),
-    measures=(GRADIENT, FIRST_GRADIENT),
-    own={"wend": in_wend},
-    checked=False,
-)
+WORKLOADS = [
+    Workload(
+        name="demo",
+        title="the demo's gradient at tolerance 1e-8",
+        arguments=tuple(float(number) for number in np.log(START)),
+        small=tuple(float(number) for number in np.log(START)),
+        measures=(GRADIENT, FIRST_GRADIENT),
+        own={"wend": in_wend},
+        checked=False,
+    )
+]

@@ -170,7 +170,7 @@ def in_diffrax(peer: Peer, measure: str) -> Program:
     made: Program = (
         jax.jit(program)
         if measure == VALUE
-        else jax.jit(jax.value_and_grad(program, WORKLOAD.differentiable))
+        else jax.jit(jax.value_and_grad(program, WORKLOADS[0].differentiable))
     )
     return made
 
@@ -191,17 +191,19 @@ def in_casadi(peer: Peer, measure: str) -> Program:
     return lambda *arguments: function(list(arguments))
 
 
-WORKLOAD = Workload(
-    name="dopri",
-    title="Lotka and Volterra's equations by Dormand and Prince, steps as the error allows",
-    arguments=(*RATES_AND_START, 20.0),
-    small=(*RATES_AND_START, 1.0),
-    measures=(VALUE, GRADIENT, FIRST_GRADIENT),
-    plain=plain,
-    functional=functional,
-    differentiable=(0, 1, 2, 3, 4, 5),
-    own={"diffrax": in_diffrax, "casadi": in_casadi},
-    trips=trips,
-    tolerance=1e-9,
-    tolerances=dict.fromkeys(("catalyst", "diffrax", "casadi"), 1e-5),
-)
+WORKLOADS = [
+    Workload(
+        name="dopri",
+        title="Lotka and Volterra's equations by Dormand and Prince, steps as the error allows",
+        arguments=(*RATES_AND_START, 20.0),
+        small=(*RATES_AND_START, 1.0),
+        measures=(VALUE, GRADIENT, FIRST_GRADIENT),
+        plain=plain,
+        functional=functional,
+        differentiable=(0, 1, 2, 3, 4, 5),
+        own={"diffrax": in_diffrax, "casadi": in_casadi},
+        trips=trips,
+        tolerance=1e-9,
+        tolerances=dict.fromkeys(("catalyst", "diffrax", "casadi"), 1e-5),
+    )
+]

@@ -53,16 +53,18 @@ def trips(x: float, a: float, bound: float) -> int:
     return count
 
 
-WORKLOAD = Workload(
-    name="nested",
-    title="a loop in a loop with a branch, both until something happens",
-    arguments=(8.0, 0.9, 5.0),
-    small=(8.0, 0.9, 0.2),
-    measures=(VALUE, GRADIENT),
-    plain=plain,
-    functional=functional,
-    differentiable=(0, 1),
-    own={"warp": warp_kernels.nested},
-    refuses={"casadi": "a loop whose trips depend on data"},
-    trips=trips,
-)
+WORKLOADS = [
+    Workload(
+        name="nested",
+        title="a loop in a loop with a branch, both until something happens",
+        arguments=(8.0, 0.9, 5.0),
+        small=(8.0, 0.9, 0.2),
+        measures=(VALUE, GRADIENT),
+        plain=plain,
+        functional=functional,
+        differentiable=(0, 1),
+        own={"warp": warp_kernels.nested},
+        refuses={"casadi": "a loop whose trips depend on data"},
+        trips=trips,
+    )
+]

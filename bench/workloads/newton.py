@@ -64,15 +64,17 @@ def in_casadi(peer: Peer, measure: str) -> Program:
     return lambda p, q: function([p, q])
 
 
-WORKLOAD = Workload(
-    name="newton",
-    title="Newton's method for two equations, until both hold to 1e-10",
-    arguments=(4.0, 3.0),
-    small=(4.0, 3.0),
-    measures=(VALUE, GRADIENT),
-    plain=plain,
-    functional=functional,
-    differentiable=(0, 1),
-    own={"casadi": in_casadi, "warp": warp_kernels.newton},
-    tolerance=1e-8,
-)
+WORKLOADS = [
+    Workload(
+        name="newton",
+        title="Newton's method for two equations, until both hold to 1e-10",
+        arguments=(4.0, 3.0),
+        small=(4.0, 3.0),
+        measures=(VALUE, GRADIENT),
+        plain=plain,
+        functional=functional,
+        differentiable=(0, 1),
+        own={"casadi": in_casadi, "warp": warp_kernels.newton},
+        tolerance=1e-8,
+    )
+]

@@ -52,17 +52,19 @@ def answer(x: float, a: float, bound: float) -> list[float]:
     return [x, by_x, by_a]
 
 
-WORKLOAD = Workload(
-    name="scalar_while",
-    title="x += a sin(x) / 1000 + 1 / 1000 while x < bound",
-    arguments=(0.1, 0.3, 10.0),
-    small=(0.1, 0.3, 0.2),
-    measures=(VALUE, GRADIENT),
-    plain=plain,
-    functional=functional,
-    differentiable=(0, 1),
-    own={"warp": warp_kernels.scalar_while},
-    refuses={"casadi": "a loop whose trips depend on data"},
-    trips=trips,
-    answer=answer,
-)
+WORKLOADS = [
+    Workload(
+        name="scalar_while",
+        title="x += a sin(x) / 1000 + 1 / 1000 while x < bound",
+        arguments=(0.1, 0.3, 10.0),
+        small=(0.1, 0.3, 0.2),
+        measures=(VALUE, GRADIENT),
+        plain=plain,
+        functional=functional,
+        differentiable=(0, 1),
+        own={"warp": warp_kernels.scalar_while},
+        refuses={"casadi": "a loop whose trips depend on data"},
+        trips=trips,
+        answer=answer,
+    )
+]

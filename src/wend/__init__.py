@@ -29,6 +29,7 @@ from wend.function.jacobian import hessian as hessian
 from wend.function.jacobian import jacfwd as jacfwd
 from wend.function.jacobian import jacrev as jacrev
 from wend.function.linear_part import linearize as linearize
+from wend.function.progress import progress as progress
 from wend.function.pullback import vjp as vjp
 from wend.function.pushforward import jvp as jvp
 from wend.function.py_function import py_function as py_function
@@ -49,13 +50,17 @@ from wend.trace.variable import Variable as Variable
 __version__ = "0.1.0"
 
 if _typing.TYPE_CHECKING:
+    from wend import debug as debug
     from wend import random as random
+    from wend.debug.profiling import profile as profile
 else:
 
     def __getattr__(name: str) -> object:
         # Imported when it is first used.
-        if name != "random":
-            raise AttributeError(f"module 'wend' has no attribute {name!r}")
         from importlib import import_module
 
-        return import_module("wend.random")
+        if name in ("debug", "random"):
+            return import_module(f"wend.{name}")
+        if name == "profile":
+            return import_module("wend.debug").profile
+        raise AttributeError(f"module 'wend' has no attribute {name!r}")

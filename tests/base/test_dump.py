@@ -11,6 +11,7 @@ import pytest
 import wend
 from wend.base import dump
 from wend.ir.parser import parse
+from wend.ir.printer import to_text
 
 
 def folders(path: Path) -> list[str]:
@@ -75,6 +76,31 @@ def test_nothing_is_kept_of_graphs_that_are_gone(tmp_path: Path) -> None:
         wend.function(lambda x: x - 1.0)(1.0)
     gc.collect()
     assert len(dump._dumps) == before
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_who_watches_sees_what_files_would_hold(tmp_path: Path, folder: bool) -> None:
+    square = wend.function(square_plus)
+    with wend.config(dump=str(tmp_path) if folder else ""), dump.watching() as watch:
+        concrete = square.get_concrete_function(2.0)
+        concrete.executable("native")
+        wend.function(lambda x: x + 1.0)(1.0)
+    stages = watch.stages(concrete.graph)
+    assert [stage.step for stage in stages][-3:] == ["module", "optimized", "assembly"]
+    for stage in stages:
+        assert (stage.graph is not None) == (stage.suffix == "wir")
+    assert to_text(stages[0].graph, sources=True) == stages[0].text
+    if folder:
+        files = sorted((tmp_path / folders(tmp_path)[0]).iterdir())
+        assert [file.read_text() for file in files] == [f"{stage.text}\n" for stage in stages]
+    assert watch.stages(square) == []
+
+
+def test_nothing_is_seen_after_watching() -> None:
+    with dump.watching() as watch:
+        pass
+    concrete = wend.function(square_plus).get_concrete_function(2.0)
+    assert watch.stages(concrete.graph) == []
 
 
 def test_without_the_setting_nothing_is_written(

@@ -1,7 +1,7 @@
 """Tables and goals, of figures made up."""
 
 import pytest
-from bench import goals, table
+from bench import goals, summary, table
 from bench.figures import Figure, Results
 from bench.goals import Goal
 
@@ -72,6 +72,24 @@ def test_every_goal_is_of_a_measure_that_is_taken():
     from bench import workloads
 
     for goal in goals.GOALS:
-        measures = workloads.load(goal.workload).measures
-        assert goal.measure in measures
-        assert not goal.beside or goal.beside in measures
+        for name in workloads.named([goal.workload]):
+            measures = workloads.load(name).measures
+            assert goal.measure in measures
+            assert not goal.beside or goal.beside in measures
+
+
+def test_groups_have_geometric_means(monkeypatch):
+    def of(wend, numba, **others):
+        return results(value={"wend": Figure([wend]), "numba": Figure([numba], **others)})
+
+    found = {
+        "npbench-lu": of(1.0, 2.0),
+        "npbench-adi": of(1.0, 8.0),
+        "npbench-gemm": of(1.0, 100.0, wrong=[1.0]),
+        "npbench-atax": results(value={"wend": Figure([1.0]), "numba": Figure(refuses="no")}),
+    }
+    (line,) = summary.lines(found)
+    assert line == "npbench, value, geometric means: Numba 4.00× (2)"
+    monkeypatch.setattr(goals, "GOALS", [Goal("npbench", "value", 1.0, "numba")])
+    (line,) = goals.lines(found)
+    assert line == "npbench, value: goal ≤ 1× Numba, measured 0.25× in the mean of 2, met"

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from bench import reference, workloads
+from bench import digest, reference, workloads
 from bench.peers.c import SOURCES, compiler
 from bench.peers.python import LIBRARY
-from bench.remote import as_json
 from bench.worker import Worker
 from bench.workload import GRADIENT, VALUE
 
@@ -22,11 +21,10 @@ def answer(name, peer, measure):
     """What a peer answers, and how far from the right answer that is."""
     worker = Worker(name, peer)
     worker.load()
-    given = as_json(worker.workload.small)
-    made = worker.make(measure, given)
+    made = worker.make(measure, small=True)
     if "refuses" in made:
         pytest.skip(f"refuses: {made['refuses']}")
-    found = worker.call(given)["answer"]
+    found = worker.call(small=True)["answer"]
     return found, reference.distance(
         found, reference.answer(worker.workload, worker.workload.small)
     )
@@ -36,7 +34,8 @@ def answer(name, peer, measure):
 def test_wend(name, measure):
     found, off = answer(name, "wend", measure)
     assert len(found) > (measure == GRADIENT)
-    assert off < 1e-10
+    differs = workloads.load(name).answer is not None or name == "dopri"
+    assert off < (workloads.load(name).tolerance if differs else 1e-10)
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")
@@ -50,7 +49,10 @@ def test_c(source):
     assert np.nextafter(0.0, 1.0) * 1.0 > 0.0  # subnormals are still there
 
 
-@pytest.mark.parametrize("name", [name for name, measure in WARM if measure == GRADIENT])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, measure in WARM if measure == GRADIENT and workloads.load(name).answer is None],
+)
 def test_answers_are_those_of_finite_differences(name):
     workload = workloads.load(name)
     program = workload.plain(LIBRARY)
@@ -70,4 +72,38 @@ def test_small_arguments_are_of_the_same_types():
     for name in workloads.NAMES:
         workload = workloads.load(name)
         assert workload.name == name
-        assert list(map(np.shape, workload.small)) == list(map(np.shape, workload.arguments))
+        assert list(map(kind, workload.small)) == list(map(kind, workload.arguments))
+
+
+def kind(value):
+    return np.ndim(value), np.asarray(value).dtype
+
+
+@pytest.mark.parametrize("name", ["kmeans", "npbench-adi"])
+def test_a_wrong_answer_is_seen(name):
+    workload = workloads.load(name)
+    right = reference.answer(workload, workload.small)
+    assert reference.distance([*right[:-1], right[-1] * 1.01], right) > workload.tolerance
+
+
+def test_a_group_stands_for_its_workloads():
+    assert workloads.named(["call", "lstm"]) == ["call", *workloads.GROUPS["lstm"]]
+    assert workloads.named([]) == list(workloads.NAMES)
+
+
+def test_large_arrays_are_a_number_each():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 30))
+    (found,) = digest.numbers(x)
+    assert digest.numbers((x, 2.0)) == [found, 2.0]
+    assert digest.numbers(x.T) != [found]
+    assert digest.numbers([np.arange(3), 1j]) == [0.0, 1.0, 2.0, 0.0]
+
+
+def test_differences_are_derivatives():
+    def program(x, y):
+        return np.sum(np.sin(x) * y)
+
+    x, y = np.linspace(0.0, 1.0, 3), np.linspace(1.0, 2.0, 3, dtype=np.float32)
+    found = reference.differences(program, (0,))(x, y)
+    assert found == pytest.approx([program(x, y), *np.cos(x) * y])

@@ -6,9 +6,12 @@ import gc
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import wend
 from wend.capture.convert import captured
+from wend.capture.staged_loop import StagedLoop
 
 TEXT = '''
 def settle_{k}(w, b, tolerance):
@@ -65,3 +68,34 @@ def test_the_collector_is_left_as_it_was(tmp_path: Path, enabled: bool) -> None:
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_list_that_the_body_makes_costs_no_further_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Made for the trip, and dropped: nobody else can see that it changes.
+    def squares(x):
+        found = [x]
+        found.append(x * x)
+        return sum(found)
+
+    def program(x):
+        while x < 10.0:
+            x = x + squares(x)
+        return x
+
+    rounds = _counted_rounds(monkeypatch)
+    assert wend.function(program)(np.float64(1.0)) == program(1.0)
+    assert rounds == ["after"]
+
+
+def _counted_rounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    rounds: list[str] = []
+    trace_after = StagedLoop._trace_after
+
+    def counted(self, body):
+        rounds.append("after")
+        return trace_after(self, body)
+
+    monkeypatch.setattr(StagedLoop, "_trace_after", counted)
+    return rounds

@@ -1,5 +1,9 @@
 """The command line of `python -m wend`."""
 
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 import wend
@@ -9,6 +13,12 @@ from wend.cli import demo, main
 def test_alone_it_prints_help(capsys):
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out
+
+
+def test_the_console_script_is_this_function():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, name = project["scripts"]["wend"].partition(":")
+    assert getattr(import_module(module), name) is main
 
 
 def test_version(capsys):

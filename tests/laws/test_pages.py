@@ -15,7 +15,7 @@ import wend
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("python.md", "derivatives.md", "functions.md", "tape.md")
+PAGES = ("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md", "debugging.md")
 # Those that show every refusal.
 REFUSALS = ("python.md", "tape.md", "functions.md")
 # A block of code, and what it prints or raises.

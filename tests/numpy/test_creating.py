@@ -71,3 +71,40 @@ def test_like_an_array_of_unknown_size() -> None:
 def test_gradients() -> None:
     slope(lambda x: wnp.asarray([x[0] * x[1], x[1], 2.0]), between(-1, 1, 2))
     slope(lambda x: wnp.full_like(x, x[0]) * x, between(-1, 1, 3))
+
+
+# Sizes that are traced and negative
+NEGATIVE = {
+    "zeros": lambda m, n: m.zeros(n),
+    "ones": lambda m, n: m.ones((2, n)),
+    "full": lambda m, n: m.full(n, 2.0),
+    "eye": lambda m, n: m.eye(n),
+    "eye of columns": lambda m, n: m.eye(3, n),
+    "identity": lambda m, n: m.identity(n),
+    "linspace": lambda m, n: m.linspace(0.0, 1.0, n),
+    "logspace": lambda m, n: m.logspace(0.0, 1.0, n),
+    "repeat": lambda m, n: m.repeat(m.arange(3.0), n),
+    "repeats": lambda m, n: m.repeat(m.arange(3.0), m.stack([n, n + 1, n + 5])),
+    "tile": lambda m, n: m.tile(m.arange(3.0), n),
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_a_negative_size_is_refused_as_numpy_refuses_it(name: str, backend: str) -> None:
+    fun = wend.function(lambda n: NEGATIVE[name](wnp, n), backend=backend)
+    for n in (2, 0, 5):
+        np.testing.assert_allclose(fun(n), NEGATIVE[name](np, np.int64(n)), rtol=1e-14)
+    with pytest.raises(ValueError) as expected:  # it is compared
+        NEGATIVE[name](np, np.int64(-2))
+    with pytest.raises(ValueError) as found:
+        fun(-2)
+    assert str(found.value) == str(expected.value)
+
+
+def test_a_negative_range_is_empty() -> None:
+    fun = wend.function(lambda n: (wnp.arange(n), wnp.arange(4, n), wnp.arange(n, 0, -2)))
+    for n in (-3, 0, 1, 7):
+        expected = np.arange(n), np.arange(4, n), np.arange(n, 0, -2)
+        for mine, theirs in zip(fun(n), expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)

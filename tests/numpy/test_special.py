@@ -88,3 +88,19 @@ found = wend.function(lambda x: scipy.special.gammaln(x) + scipy.special.expit(x
 assert np.allclose(found, scipy.special.expit(1.0)), found
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((0, 3), 0), ((3, 0), 0), ((0, 0), 1)])
+def test_logsumexp_of_nothing(shape: tuple[int, ...], axis: int | None) -> None:
+    """Sizes that are known or not: −inf, the logarithm of 0."""
+
+    def fun(x: Any) -> Any:
+        return special.logsumexp(x, axis=axis)
+
+    x = np.zeros(shape)
+    expected = scipy.special.logsumexp(x, axis=axis)
+    declared = wend.function(fun, input_signature=[wend.TensorSpec([None] * len(shape))])
+    for found in (wend.function(fun)(x), declared(x)):
+        np.testing.assert_array_equal(found, expected)
+    some = np.arange(6.0).reshape((6,) if len(shape) == 1 else (2, 3))
+    np.testing.assert_allclose(declared(some), scipy.special.logsumexp(some, axis=axis))

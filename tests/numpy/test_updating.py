@@ -9,6 +9,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from wend.testing import check_grads
 
 I, J = np.array([2, 0, 2]), np.array([1, 1, -1])
 MASK = I > 0
@@ -106,3 +107,98 @@ def test_one_element_costs_the_same_in_arrays_of_any_size(known: bool) -> None:
     step = 1e-6 * np.eye(6)
     slopes = [(function(x + e, 7) - function(x - e, 7)) / 2e-6 for e in step]
     np.testing.assert_allclose(grad(x), slopes, rtol=1e-6, atol=1e-8)
+
+
+def part_of_a_matrix(x, i, n, v):
+    x = x.copy()
+    x[1 : n - 1, i] = v[: n - 2]
+    x[i, :n] += 1.0
+    x[n:, i] *= 2.0
+    x[-n:, -i:] = v[3] * v[2]
+    x[..., i] -= x[i, ...]
+    x[i:n, 2] = x[2, i:n]
+    x[i:n:2, :n] = x[i : i + 1, 1 : n + 1]
+    return x
+
+
+def part_of_a_block(x, i, n, v):
+    x = x.copy()
+    x[1:n, i, :] = x[i, 1:n, :] * v[0]
+    x[:, 1:n, i] += x[i, 0, i]
+    x[..., i:n] = x[..., i : i + 1]
+    x[n - 1, i:, 0] = v[1]
+    x[::-1, i, :n] *= v[2]
+    x[i] += x[:, i, :]
+    x[1, :, i - 3] = x[2, i - 2]
+    return x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(
+    ("fun", "shape"),
+    [(part_of_a_matrix, (6, 6)), (part_of_a_block, (5, 5, 5)), (part_of_a_block, (4, 4, 4))],
+)
+def test_parts_named_by_numbers_and_slices_of_the_run(fun, shape, backend):
+    compiled = wend.function(fun, backend=backend)
+    x, v = np.arange(float(np.prod(shape))).reshape(shape), np.linspace(0.5, 1.5, 8)
+    for i in (-5, -1, 0, 1, 3):
+        for n in (2, 3, 4):
+            try:
+                expected = fun(x, i, n, v)
+            except (IndexError, ValueError) as error:
+                with pytest.raises(type(error)):
+                    compiled(x, i, n, v)
+            else:
+                np.testing.assert_array_equal(compiled(x, i, n, v), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_parts_of_no_numbers(backend):
+    def fun(x, i, n):
+        x = x.copy()
+        x[:, i:n] = 2.0
+        return x, x[:n, i]
+
+    x = np.ones((3, 0))
+    with pytest.raises(IndexError, match="out of bounds"):
+        wend.function(fun, backend=backend)(x, 0, 2)
+    found, _ = wend.function(fun, backend=backend)(np.ones((3, 2)), 1, 1)
+    assert (found == 1.0).all()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_columns_of_a_loop_have_derivatives(backend):
+    def swept(x, n):
+        x = x.copy()
+        for j in range(1, n):
+            x[1:, j] = x[:-1, j - 1] * x[1:, j] + x[0, j] * x[1:n, j - 1].sum()
+        return (x * x).sum()
+
+    x = np.random.default_rng(3).standard_normal((5, 5))
+    with wend.config(backend=backend):
+        check_grads(lambda x: swept(x, 4), (x,), order=2 if backend == "numpy" else 1)
+        slope = wend.grad(wend.function(swept))(x, 4)
+    unrolled = wend.grad(lambda x: swept(x, 4))(x)
+    np.testing.assert_allclose(slope, unrolled, rtol=1e-12)
+
+
+def test_what_a_column_costs_does_not_depend_on_the_matrix():
+    def first(x, j, n):
+        x[:n, j] += 1.0
+        return x[:, j]
+
+    graph = wend.function(first).get_concrete_function(np.ones((50, 60)), 2, 3).graph
+    sizes = {v.type.dims for node in graph.nodes for v in node.results if v.type.shape is not None}
+    large = {dims for dims in sizes if np.prod([d for d in dims if isinstance(d, int)]) > 60}
+    assert large == {(50, 60), (3000,)}  # the matrix itself, and flat
+    made = [node.op.name for node in graph.nodes if node.results[0].type.dims in large]
+    assert set(made) == {"reshape", "scatter_set"}
+
+
+def test_a_part_of_a_row_is_cut_from_the_row():
+    def first(x, i, n):
+        return x[i, 1:-1], x[i, :n]
+
+    graph = wend.function(first).get_concrete_function(np.ones((50, 60)), 2, 3).graph
+    sizes = [v.type.dims for node in graph.nodes for v in node.results]
+    assert all(len(dims) < 2 for dims in sizes)

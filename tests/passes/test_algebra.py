@@ -142,3 +142,36 @@ def test_the_gradient_of_a_matrix_product_moves_nothing() -> None:
     left = b.dot_general(ct, b.transpose(w, perm=(1, 0)), contract=((1,), (0,)), batch=((), ()))
     after = dce(algebra(b.finish([gradient, left])))
     assert names(after) == ["dot_general", "dot_general"]
+
+
+@pytest.mark.parametrize("array", [*INTEGERS, *UNSIGNED, np.arange(-4, 5, dtype=np.int16)], ids=str)
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, 6, 7, 13, 63, 64, 65])
+def test_whole_powers_of_integers_are_products(array: np.ndarray, exponent: int) -> None:
+    b = Build("f")
+    x = b.param(TensorType(array.dtype, array.shape))
+    powers = b.broadcast_to(b.constant(array.dtype.type(exponent)), shape=array.shape)
+    after = check(b.finish([b.pow(x, powers)]), [array])
+    assert ("pow" in names(after)) == (exponent in (0, 65))
+
+
+def test_a_turned_product_keeps_its_rows_together():
+    """Of `kij,nkj->nki` the last axis is one along which the other factor's rows lie."""
+    b = Build("f")
+    low, x = (b.param(TensorType(np.dtype(float), shape)) for shape in ((5, 3, 4), (7, 5, 4)))
+    product = b.dot_general(low, x, contract=((2,), (2,)), batch=((0,), (1,)))
+    graph = b.finish([b.transpose(product, perm=(2, 0, 1))])
+    rng = np.random.default_rng(1)
+    after = check(
+        graph, [rng.integers(-9, 9, (5, 3, 4)) * 1.0, rng.integers(-9, 9, (7, 5, 4)) * 1.0]
+    )
+    assert names(after) == ["dot_general", "transpose"]
+    assert after.nodes[0].operands == (after.params[1], after.params[0])
+    assert after.nodes[1].attrs["perm"] == (1, 0, 2)
+
+
+def test_a_product_that_others_take_is_made_once():
+    b = Build("f")
+    x, y = (b.param(TensorType(np.dtype(float), (3, 3))) for _ in range(2))
+    product = b.dot_general(x, y, contract=((1,), (0,)), batch=((), ()))
+    graph = b.finish([b.add(product, b.transpose(product, perm=(1, 0)))])
+    assert names(dce(algebra(graph))).count("dot_general") == 1

@@ -53,7 +53,7 @@ def carry_unknown_size():
         lambda c, xs: wend.scan(lambda c, x: (c + x, None), c, xs),
         input_signature=[wend.TensorSpec([None]), wend.TensorSpec([None, None])],
     )
-    fun(np.ones(2), np.ones((3, 2)))
+    fun(np.ones(1), np.ones((3, 2)))
 
 
 def carry_missing_key():

@@ -11,7 +11,6 @@ from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import vjp
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Value
-from wend.ir.op import Effect
 from wend.ir.rewrite import inline
 from wend.ir.types import Dim, ListType
 from wend.ops import shaping
@@ -36,7 +35,7 @@ def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int])
     b = Build(f"{graph.name}_jacobian")
     params = [b.param(param.type, param.name) for param in graph.params]
     ends = [params[i] for i in wrt]
-    if any(node.op.effect is not Effect.NONE for node in linear.walk()):
+    if linear.has_effects():
         # Calls of Python run once: what they recorded is pulled back for each column.
         split = linearize(graph, wrt, moving)
         values = inline(split.forward, params, b.nodes)

@@ -93,6 +93,7 @@ class BackwardRegion:
 
     def __init__(self, name: str, done: Transposed, w: WhileParts) -> None:
         self.b = Build(name)
+        self.b.source = w.source
         self.done = done
         self.mapping = {param: self.b.param(param.type) for param in done.params}
         self.invariants = dict(zip(w.before_invariants, w.invariants, strict=True))

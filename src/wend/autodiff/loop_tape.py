@@ -74,6 +74,7 @@ class Tape:
 
     def _forward_before(self) -> Graph:
         b, w = Build("before"), self.w
+        b.source = w.source
         mapping, trips, lists, others = self._open(b, w.before, len(w.carry), self.before)
         lists = [
             b.list_push(list, mapping[value])
@@ -84,6 +85,7 @@ class Tape:
 
     def _forward_after(self) -> Graph:
         b, w = Build("after"), self.w
+        b.source = w.source
         mapping, trips, others, lists = self._open(b, w.after, len(w.forwarded), self.after)
         lists = [
             b.list_push(list, mapping[value])

@@ -34,10 +34,10 @@ def find_nonzero(
     forwarded = seeded
     while True:
         plan = Nonzero(tuple(sorted(forwarded)), (), ())
-        before = transpose_before(t, w, activity, plan)
+        before = transpose_before(t, w, activity, plan, is_trial=True)
         carry = _arrived(before, w.before_carry)
         plan = Nonzero(plan.forwarded, carry, ())
-        after = transpose_after(t, w, activity, plan)
+        after = transpose_after(t, w, activity, plan, is_trial=True)
         grown = forwarded | set(_arrived(after, w.after_forwarded))
         if grown == forwarded:
             sums = {
@@ -70,31 +70,35 @@ class Transposed:
 
 
 def transpose_before(
-    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
+    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero, *, is_trial: bool = False
 ) -> Transposed:
     """Cotangents of what `before` forwards to those of the carry, invariants adding up."""
     b = BackwardBuild("before")
-    this = Pass(b, Cotangents(), activity.before)
+    b.source = w.source
+    this = Pass(b, Cotangents(), activity.before, is_trial=is_trial)
     params = [b.param(COUNT)]
     params += _seed(this, w.forwarded, plan.forwarded)
     params += _seed(this, w.before_invariants, plan.invariants)
     t.pull_back(this, w.before.nodes)
+    b.source = w.source
     results = _collect(this, w.before_carry, plan.carry)
     results += _collect(this, w.before_invariants, plan.invariants)
     return Transposed(this, params, params[0], results)
 
 
 def transpose_after(
-    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero
+    t: Transposer, w: WhileParts, activity: LoopActivity, plan: Nonzero, *, is_trial: bool = False
 ) -> Transposed:
     """Cotangents of the next carry to those of what `after` was given; one trip less to undo."""
     b = BackwardBuild("after")
-    this = Pass(b, Cotangents(), activity.after)
+    b.source = w.source
+    this = Pass(b, Cotangents(), activity.after, is_trial=is_trial)
     params = [b.param(COUNT)]
     count = b.sub(params[0], b.integer(1))
     params += _seed(this, w.next_carry, plan.carry)
     params += _seed(this, w.after_invariants, plan.invariants)
     t.pull_back(this, w.after.nodes)
+    b.source = w.source
     results = _collect(this, w.after_forwarded, plan.forwarded)
     results += _collect(this, w.after_invariants, plan.invariants)
     return Transposed(this, params, count, results)

@@ -9,6 +9,7 @@ position (D11), and the cotangents of invariants add up in carries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
@@ -19,7 +20,7 @@ from wend.autodiff.loop_transpose import Nonzero, find_nonzero, transpose_after,
 from wend.autodiff.memo import Memo
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
@@ -30,23 +31,48 @@ def pull_back_while(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotange
     """Append the backward `While` of a forward one."""
     w = WhileParts.of(node)
     flags = tuple(operand in this.active for operand in node.operands)
+    arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
+    # The body of a loop around it is pulled back more than once.
+    known = {} if t.known is None else t.known
+    key = node, flags, arrived
+    if key not in known:
+        known[key] = _adjoint_of(t, w, node, flags, arrived)
+    adjoint: _Adjoint | None = known[key]
+    if adjoint is not None:
+        this.replaced[node] = adjoint.forward
+        _append_backward(this, node, cts, adjoint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Adjoint:
+    """The backward loop of a forward one, where some operands are active and some cotangents come.
+
+    Attributes:
+        plan: which cotangents move.
+        tape: what the forward loop records.
+        forward: the nodes to stand for it.
+        outer: the forward values that the regions take.
+        regions: `before` and `after`.
+    """
+
+    plan: Nonzero
+    tape: Tape
+    forward: Sequence[Node]
+    outer: Sequence[Value]
+    regions: Sequence[Graph]
+
+
+def _adjoint_of(
+    t: Transposer, w: WhileParts, node: Node, flags: tuple[bool, ...], arrived: frozenset[int]
+) -> _Adjoint | None:
+    """The backward loop; None where no cotangent moves."""
     activity = loop_activity(w, flags)
-    arrived = [i for i, ct in enumerate(cts) if ct is not ZERO]
     seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
     plan = _plans(node, (flags, seeded), lambda: find_nonzero(t, w, activity, seeded))
     if not plan.forwarded:
-        return
-    before = transpose_before(t, w, activity, plan)
-    after = transpose_after(t, w, activity, plan)
-    tape = Tape(w, before, after)
-    this.replaced[node] = tape.forward_nodes(node)
-    _append_backward(this, node, cts, plan, tape)
-
-
-def _append_backward(
-    this: Pass, node: Node, cts: Sequence[Cotangent], plan: Nonzero, tape: Tape
-) -> None:
-    b, w = this.b, tape.w
+        return None
+    tape = Tape(w, transpose_before(t, w, activity, plan), transpose_after(t, w, activity, plan))
+    forward = tape.forward_nodes(node)
     before, after = BackwardRegion("before", tape.before, w), BackwardRegion("after", tape.after, w)
     before_count = before.mapping[tape.before.count]
     before.fill(before_reader(before, before_count, tape))
@@ -59,11 +85,16 @@ def _append_backward(
         group_factors(region, region.params[1 : len(region.params) - len(outer)])
         for region in (before.finish([goes_on], outer), after.finish([], outer))
     ]
+    return _Adjoint(plan, tape, forward, outer, regions)
+
+
+def _append_backward(this: Pass, node: Node, cts: Sequence[Cotangent], adjoint: _Adjoint) -> None:
+    b, plan, w = this.b, adjoint.plan, adjoint.tape.w
     seeds = [_instantiated(b, cts[i], node.results[i]) for i in plan.forwarded]
     sums = [
         _instantiated(b, this.cts.take(w.invariants[j]), w.invariants[j]) for j in plan.invariants
     ]
-    loop = b.while_([tape.trips, *seeds, *sums], outer, *regions)
+    loop = b.while_([adjoint.tape.trips, *seeds, *sums], adjoint.outer, *adjoint.regions)
     carried, summed = loop.results[1 : 1 + len(plan.carry)], loop.results[1 + len(plan.carry) :]
     for i, ct in zip(plan.carry, carried, strict=True):
         if w.carry[i] in this.active:

@@ -21,7 +21,7 @@ from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
-from wend.ir.types import MaybeType
+from wend.ir.types import MaybeType, without_maybe
 from wend.ops import maybe, shaping
 
 # These hand on what may be Zero as it is.
@@ -35,6 +35,7 @@ class Pass:
     `replaced`: forward nodes that must give more results than they do (trip counts, lists of
     residuals), with the nodes to stand for each, the last of them giving the results.
     `in_blocks`: make a linear block of every node, not only where it is needed.
+    `is_trial`: nobody reads the nodes, only which cotangents arrive.
     """
 
     b: BackwardBuild
@@ -42,6 +43,7 @@ class Pass:
     active: set[Value]
     replaced: dict[Node, Sequence[Node]] = field(default_factory=dict)
     in_blocks: bool = False
+    is_trial: bool = False
 
     def seed(self, value: Value, ct: Cotangent) -> None:
         """Let a cotangent arrive at a forward value, if anything depends on it."""
@@ -84,7 +86,7 @@ class Transposer:
         """Append a linear block that takes the cotangents of all the node's results."""
         body = BackwardBuild(f"{node.op.name}_vjp", outer=this.b)
         body.source = node.source
-        within = Pass(body, Cotangents(), this.active, this.replaced)
+        within = Pass(body, Cotangents(), this.active, this.replaced, is_trial=this.is_trial)
         given = [
             this.b.zero(result.type) if isinstance(ct, Zero) else ct
             for ct, result in zip(cts, node.results, strict=True)
@@ -99,7 +101,11 @@ class Transposer:
         self._pull_back_node(within, node, taken)
         found = {value: within.cts.get(value) for value in dict.fromkeys(node.operands)}
         grads = {value: ct for value, ct in found.items() if isinstance(ct, Value)}
-        if not grads:
+        if this.is_trial:
+            for value in grads:
+                type = MaybeType(without_maybe(value.type))
+                this.cts.add(this.b, value, this.b.param(type))
+        if this.is_trial or not grads:
             return
         reads = [v for v in forward_reads(body, grads.values()) if not is_constant(v)]
         graph = closed(body, params, reads, list(grads.values()))

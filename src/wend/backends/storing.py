@@ -1,34 +1,56 @@
-"""Executables of graphs that assign to variables: what a run, or a failing one, leaves."""
+"""Executables of graphs on the backend of a name, with what settings put around them.
+
+Those that assign to variables: what a run, or a failing one, leaves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wend.backends.around import Around
 from wend.backends.choose import choose
 from wend.backends.handing_on import without_handed_on
 from wend.backends.protocol import Executable
+from wend.base.config import settings
 from wend.ir.graph import Graph
 from wend.ops.state import store
 from wend.runtime.place import Place
 
 
-def executable(backend: str, graph: Graph, *, hands_on: bool = False) -> Executable:
+def executable(
+    backend: str, graph: Graph, *, hands_on: bool = False, shown: int | None = None
+) -> Executable:
     """Compile a graph; variables that it assigns to are in order after each run.
 
     Args:
         backend: what runs it.
         graph: what is run.
         hands_on: whether results that are arguments are to be these themselves, not copies.
+        shown: how many of the results users see, the first ones; None: all.
 
     Raises:
         UnsupportedError: the graph needs something that the backend does not know.
     """
     compile = choose(backend).compile
     execute = without_handed_on(graph, compile) if hands_on else compile(graph)
+    wanted = settings()
+    if wanted.compare and backend != "numpy":
+        from wend.backends.comparing import Comparing  # rarely wanted, as is the other
+
+        execute = Comparing(execute, graph, backend)
+    if wanted.nans:
+        from wend.backends.watching import Watching
+
+        execute = Watching(execute, graph, shown)
     places = dict.fromkeys(node.attrs["variable"] for node in graph.walk() if node.op is store)
     return Storing(execute, [*places]) if places else execute
+
+
+def kind(backend: str) -> Hashable:
+    """What kind of executables is wanted here: those of one graph are kept by that."""
+    wanted = settings()
+    return backend, wanted.nans, wanted.compare, wanted.profile
 
 
 class Storing(Around):

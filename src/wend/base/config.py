@@ -19,8 +19,12 @@ class Settings:
     verify_memory: bool = False  # look after each native call whether it wrote past its arrays
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
+    cache_dir: str = "auto"  # where machine code waits for the next process; empty: nowhere
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
+    nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
+    compare: bool = False  # run everything on the numpy backend as well, and compare
+    profile: bool = False  # measure what runs take, for `wend.profile()`, which sets this
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 

@@ -1,9 +1,13 @@
-"""Files that show what a graph becomes on its way to machine code: `config(dump="folder")`."""
+"""What a graph becomes on its way to machine code: in files (`config(dump=…)`), or watched."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -12,21 +16,69 @@ from wend.base.config import settings
 _MOST_LETTERS = 60  # of a function's name: file systems take some 250 in all
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a step has made.
+
+    Attributes:
+        step: the step's name.
+        suffix: what a file of this kind ends in.
+        text: what it holds.
+        graph: the graph itself, where it is one.
+    """
+
+    step: str
+    suffix: str
+    text: str
+    graph: object | None
+
+
 class Dump:
     """The files of one graph and of what is made of it, numbered as they are written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._numbers = itertools.count()
         self._latest = ""
 
-    def write(self, step: str, suffix: str, text: str) -> None:
-        """Write a file; none where a step has changed nothing."""
+    def write(self, step: str, suffix: str, text: str, graph: object | None = None) -> None:
+        """Write a file, or tell who watches; nothing where a step has changed nothing."""
         if text == self._latest:
             return
         self._latest = text
-        path = self.folder / f"{next(self._numbers):02}-{step}.{suffix}"
-        path.write_text(text + "\n", encoding="utf-8")
+        if self.folder is not None:
+            path = self.folder / f"{next(self._numbers):02}-{step}.{suffix}"
+            path.write_text(text + "\n", encoding="utf-8")
+        watch = _watch.get()
+        if watch is not None:
+            watch.see(self, Stage(step, suffix, text, graph))
+
+
+class Watch:
+    """The stages of every graph that is made while somebody watches."""
+
+    def __init__(self) -> None:
+        self._stages: dict[Dump, list[Stage]] = {}
+
+    def see(self, dump: Dump, stage: Stage) -> None:
+        """Keep a stage."""
+        self._stages.setdefault(dump, []).append(stage)
+
+    def stages(self, made: object) -> list[Stage]:
+        """What a graph has been before, and what became of it."""
+        dump = _dumps.get(made)
+        return self._stages.get(dump, []) if dump is not None else []
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Keep the stages of what is made in a `with` block."""
+    watch = Watch()
+    token = _watch.set(watch)
+    try:
+        yield watch
+    finally:
+        _watch.reset(token)
 
 
 def dump_of(made_from: object, name: str) -> Dump | None:
@@ -36,11 +88,12 @@ def dump_of(made_from: object, name: str) -> Dump | None:
         made_from: what it is, by identity. What another step has made is written with that step.
         name: what to call a new folder; it may have any letters.
     """
-    if not settings().dump:
+    folder = settings().dump
+    if not folder and _watch.get() is None:
         return None
     found = _dumps.get(made_from)
     if found is None:
-        found = _dumps[made_from] = Dump(_new_folder(Path(settings().dump), name))
+        found = _dumps[made_from] = Dump(_new_folder(Path(folder), name) if folder else None)
     return found
 
 
@@ -64,3 +117,4 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 _dumps: WeakKeyDictionary[object, Dump] = WeakKeyDictionary()
+_watch: ContextVar[Watch | None] = ContextVar("wend_watch", default=None)

@@ -84,6 +84,14 @@ class AssertionFailed(WendError, AssertionError):
     """A `wend.assert_` was false at run time."""
 
 
+class NotFiniteError(WendError, FloatingPointError):
+    """A result has a NaN or an inf, and `config(nans=True)` says where it came from."""
+
+
+class MismatchError(WendError, AssertionError):
+    """Two backends computed different results, which `config(compare=True)` looks for."""
+
+
 class RetraceWarning(UserWarning):
     r"""A function was traced at many of its recent calls; says for which arguments.
 

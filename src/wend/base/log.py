@@ -1,4 +1,4 @@
-"""A line to stderr for each step from a Python function to what runs it: `config(debug=True)`."""
+"""The steps from a Python function to what runs it: for `config(debug=True)` and `profile()`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from wend.base.config import settings
+from wend.base.profile import Event, note
 
 
 @contextmanager
 def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
-    """Tell how long a step takes, if that is wanted.
+    """Tell how long a step takes, to stderr and to a profile, if that is wanted.
 
     Args:
         what: which step: one word.
@@ -22,7 +23,7 @@ def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
         What takes a text about the result, its size for example; asked for only if it is wanted.
     """
     facts: list[Callable[[], str]] = []
-    if not settings().debug:
+    if not (settings().debug or settings().profile):
         yield facts.append
         return
     began = perf_counter()
@@ -31,10 +32,19 @@ def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
     except BaseException as error:
         _write(what, perf_counter() - began, name, type(error).__name__)
         raise
-    took = perf_counter() - began
-    _write(what, took, name, *(fact() for fact in facts))
+    ended = perf_counter()
+    note(Event(what, name, began, ended))
+    _write(what, ended - began, name, *(fact() for fact in facts))
+
+
+def tell(what: str, text: str) -> None:
+    """Tell something, if that is wanted."""
+    if settings().debug:
+        sys.stderr.write(f"wend: {what:7} {text}\n")
 
 
 def _write(what: str, seconds: float, name: str, *facts: str) -> None:
+    if not settings().debug:
+        return
     line = f"wend: {what:7} {1e3 * seconds:8.1f} ms  {name}: {', '.join(facts)}"
     sys.stderr.write(line + "\n")

@@ -11,9 +11,11 @@ from types import FrameType
 import numpy as np
 
 # Frames below this folder are wend's own; the user's line is the first one outside.
-# The demo's programs, in `cli`, are what a user would write.
+# The programs of the demo, and of the doctor, are what a user would write.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-PROGRAMS = os.path.join(PACKAGE, "cli") + os.sep
+PROGRAMS = tuple(
+    os.path.join(PACKAGE, "cli", name) for name in ("demo.py", "dopri.py", "doctor.py")
+)
 # Nor is a line in these what a user has written, though they may call back.
 _BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
 LIBRARIES = tuple(os.path.join(_BESIDE, name) + os.sep for name in ("numpy", "scipy"))

@@ -48,6 +48,9 @@ def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise _put_by_numpy(error).with_traceback(error.__traceback__) from None
         except RecursionError as error:
+            recording = current()
+            if recording is not None and recording.parent is not None:
+                raise  # whoever is further out sees all the calls
             raise _without_end(error) from None
 
     return run
@@ -76,8 +79,14 @@ def _without_end(error: RecursionError) -> RecursionError:
     if not calls:
         return error
     (name, _), count = calls.most_common(1)[0]
-    if count < 2:
-        return error
+    if count * 4 < len(calls):
+        return error.__class__(
+            explain(
+                f"{len(calls)} functions call each other, and all are being recorded: that takes "
+                "more of Python's frames than it allows.",
+                cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
+            )
+        )
     return RecursionWithoutEnd(
         explain(
             f"`{name}` calls itself without end while it is recorded.",

@@ -23,7 +23,7 @@ def is_library(file: str) -> bool:
         return True
     installed = file.startswith(_LIBRARY) or _INSTALLED in file
     # The demo is installed with wend.
-    return installed and not file.startswith((PROGRAMS, *_packages))
+    return installed and not file.startswith((*PROGRAMS, *_packages))
 
 
 def take_in(file: str) -> None:

@@ -41,6 +41,7 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
     always = always or not isinstance(found, Staged)
     if attempt.is_needed_at_start or isinstance(found, Staged):
         attempt.back_to_start()
+        attempt.python_may_run = not isinstance(found, Staged)
         if attempt.succeeds(test, body, always=always):
             return
         attempt.back_to_start()
@@ -48,6 +49,7 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
     trips = 0
     while True:
         if isinstance(found, Staged):
+            attempt.python_may_run = False
             if attempt.failure is None and attempt.succeeds_from_start(test, body, always=True):
                 return
             raise attempt.failure or truth_error(found)
@@ -107,6 +109,7 @@ class _For:
         self.attempt = _Attempt(outer, state, "for", self.position)
         self.attempt.gone_through = steps.arrays
         self.is_known = isinstance(steps.count, int)
+        self.attempt.python_may_run = self._is_short()
 
     def is_before_the_end(self) -> Any:
         """Whether there is an item at the position."""
@@ -149,11 +152,14 @@ class _For:
         self._check_failure()
         return False
 
+    def _is_short(self) -> bool:
+        return self.is_known and self.steps.count <= UNROLLED_AT_MOST
+
     def _check_failure(self) -> None:
         """A short loop of known length can run in Python."""
         failure = self.attempt.failure
         assert failure is not None
-        if self.is_known and self.steps.count <= UNROLLED_AT_MOST:
+        if self._is_short():
             self.attempt.note(self.steps.count)
             return
         if self.is_known:
@@ -228,6 +234,7 @@ class _Attempt:
         self.effects = outer.effects()
         self.failure: Exception | None = None
         self.gone_through: Sequence[Tracer] = ()  # arrays whose rows the loop takes
+        self.python_may_run = True  # the loop, if it cannot be recorded as one node
         self.is_needed_at_start = any(map(holds_staged, self.start))
 
     def back_to_start(self) -> None:
@@ -267,7 +274,8 @@ class _Attempt:
     def succeeds(self, test: Thunk, body: Thunk, *, always: bool) -> bool:
         """Record it from here; else say in `failure` why not."""
         start = self.state.get()
-        loop = StagedLoop(self.outer, self.state, self.where, always=always)
+        may_run = self.python_may_run
+        loop = StagedLoop(self.outer, self.state, self.where, always=always, may_run=may_run)
         try:
             loop.trace(test, body)
             loop.check_unchanged(self.gone_through)

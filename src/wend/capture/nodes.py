@@ -105,7 +105,7 @@ def cloned(node: Any) -> Any:
     if not isinstance(node, ast.AST) or isinstance(node, _SHARED):
         return node
     kind = type(node)
-    new = kind()
+    new = kind.__new__(kind)  # without a warning from 3.13 on that fields are missing
     own = new.__dict__
     own.update(node.__dict__)
     for field in _FIELDS[kind]:

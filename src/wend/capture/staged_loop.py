@@ -21,6 +21,7 @@ from wend.capture.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
+from wend.ir.types import TensorType
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.choices import is_array, refusal, roots, settle
 from wend.trace.known_array import box_of
@@ -61,51 +62,57 @@ class CarriedTypes(LoopTypes):
     def _check_kinds(self, leaves: Sequence[Any]) -> None:
         """What is carried are arrays, numbers and traced lists."""
 
-    def settle(self, results: Sequence[Any]) -> bool:
+    def settle(self, results: Sequence[Any], body: Recording | None = None) -> bool:
         types, paths = self.types, self.paths
         arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
         self.types = [types[k] for k in arrays]
         self.paths = [paths[k] for k in arrays]
         try:
-            changed = super().settle([results[k] for k in arrays])
+            changed = super().settle([results[k] for k in arrays], body)
         finally:
             self.paths = paths
         settled = list(types)
         for k, type in zip(arrays, self.types, strict=True):
             settled[k] = type
         self.types = settled
+        self.rounds.settle(settled)
         return changed
 
     def start(self, outer: Recording) -> list[Value]:
         pairs = zip(self.leaves, self.types, strict=True)
         return [outer.lift(as_type(leaf, type)) for leaf, type in pairs]
 
-    def _check_leaf(self, old: LeafType, new: LeafType, theirs: LeafType, path: str) -> None:
-        try:
-            super()._check_leaf(old, new, theirs, path)
-        except CarryError:
-            what = (
-                f"{self.where}: {path} enters the loop as {old.type}, "
-                f"an iteration leaves it as {theirs.type}."
-            )
-            if old.type.shape == theirs.type.shape:
-                cure = (
-                    f"start it as {theirs.type.dtype}, or cast it back in the loop with "
-                    f".astype({old.type.dtype.name!r})."
-                )
-            else:
-                cure = (
-                    "let it have the same shape before the loop and after each iteration; "
-                    "collect what grows in a list."
-                )
-            raise CarryError(explain(what, cure=cure)) from None
+    def _changed_dtype(self, path: str, old: TensorType, found: TensorType) -> str:
+        if old.shape != found.shape:
+            return self._changed_shape(path, str(old), str(found))
+        cure = (
+            f"start it as {found.dtype}, or cast it back in the loop with "
+            f".astype({old.dtype.name!r})."
+        )
+        return explain(self._changed(path, str(old), str(found)), cure=cure)
+
+    def _changed_shape(self, path: str, old: str, found: str) -> str:
+        cure = (
+            "let it have the same shape before the loop and after each iteration; "
+            "collect what grows in a list."
+        )
+        return explain(self._changed(path, old, found), cure=cure)
+
+    def _changed(self, path: str, old: str, found: str) -> str:
+        return f"{self.where}: {path} enters the loop as {old}, an iteration leaves it as {found}."
+
+    def _kept(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
+        return result if is_list(result) else super()._kept(result, type, leaf, path, body)
 
 
 class StagedLoop:
     """A loop that is being recorded: `test` runs in `before`, `body` in `after`."""
 
-    def __init__(self, outer: Recording, state: State, where: str, *, always: bool) -> None:
+    def __init__(
+        self, outer: Recording, state: State, where: str, *, always: bool, may_run: bool
+    ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
+        self.may_run = may_run  # Python itself, where it cannot be recorded
         self.entry = state.get()
         self.start = list(self.entry)
         self.carried = state.carried_in(self.start)
@@ -138,9 +145,13 @@ class StagedLoop:
                 continue
             if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
                 continue
-            if not self.types.settle(self._next_leaves(ends)):
+            if not self._settles(ends):
                 break
         self.predicate, self.ends = predicate, ends
+
+    def _settles(self, ends: Sequence[Any]) -> bool:
+        """Let the carry take the types it comes back with; say whether any changed."""
+        return self.types.settle(self._next_leaves(ends), None if self.may_run else self.after)
 
     def _take_more(self) -> None:
         """Carry what has turned out to change."""
@@ -186,6 +197,7 @@ class StagedLoop:
         self.after = Recording(
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
+        self.after.rounds = self.types.rounds.region("after")
         leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
@@ -309,8 +321,7 @@ class StagedLoop:
             ]
         with after.active():
             results = self._next_leaves(self.ends)
-            pairs = zip(results, self.types.types, strict=True)
-            following = [after.lift(as_type(result, t)) for result, t in pairs]
+            following = self.types.following(results, after)
         start = self.types.start(outer)
         regions = before, [test, *forwarded], after, following
         node = join_loop(outer, start, *regions, self.boxes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Sequence
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from wend.capture.containers import Parts, copied, is_container, parts
 from wend.capture.places import (
     UNBOUND,
     Attribute,
+    Cell,
     Contents,
     Elements,
     Log,
@@ -213,6 +215,32 @@ def _references_of_one() -> int:
 _SOLE = _references_of_one()
 
 
+def _is_left(place: Place) -> bool:
+    """Whether nobody holds a container any more but those who note its changes.
+
+    So it was made in the trace, which need not be repeated to find that out.
+    """
+    if not isinstance(place, Contents):
+        return False
+    held, binding = _holders(place), place.binding
+    if isinstance(binding, Cell) and binding.read() is place.container:
+        # A variable of a function that has returned, which held it.
+        held -= _holders_of_variable(binding) <= _VARIABLE_LEFT
+    return held <= _LEFT
+
+
+def _holders(place: Contents) -> int:
+    return sys.getrefcount(place.container)
+
+
+def _holders_of_variable(place: Cell) -> int:
+    return sys.getrefcount(place.cell)
+
+
+_LEFT = _holders(Contents("", []))
+_VARIABLE_LEFT = _holders_of_variable(Cell("", CellType()))
+
+
 class Discovery:
     """Finds what a body changes beyond its state, by tracing it again until nothing new shows.
 
@@ -230,7 +258,7 @@ class Discovery:
         """Undo what a trace changed beyond the state, and say which places it was."""
         found = []
         for place, old in reversed(log.values()):
-            if place.key in self.state.keys or place.belongs_to_the_trace():
+            if place.key in self.state.keys or place.belongs_to_the_trace() or _is_left(place):
                 continue
             new = place.read()
             place.write(old)

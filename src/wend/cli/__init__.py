@@ -1,10 +1,14 @@
-"""`python -m wend`: the commands, each in a file of its own that is read when it is called."""
+"""`wend`, `python -m wend`: the commands, each in a file that is read when it is called."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import wend
 
@@ -12,29 +16,52 @@ FIGURES = (".png", ".pdf", ".svg")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command of `python -m wend`; return its exit status."""
+    """Run a command of `wend`; return its exit status."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["bench"]:  # whose options are its own
+        return _run("bench", {"arguments": given[1:]})
     parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
+    options = vars(parser.parse_args(given))
+    command = options.pop("command")
+    if command is None:
         parser.print_help()
         return 0
+    if command == "demo":
+        figure = options.pop("out")
+        options["figure"] = None if options.pop("no_plot") else figure
+    return _run(command, options)
 
-    from wend.cli import demo
 
-    return demo.run(
-        tol=options.tol,
-        backend=options.backend,
-        figure=None if options.no_plot else options.out,
-    )
+def _run(command: str, options: dict[str, Any]) -> int:
+    try:
+        status: int = import_module(f"wend.cli.{command}").run(**options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m wend",
-        description="wend: differentiable programs with real control flow.",
+        prog="wend", description="wend: differentiable programs with real control flow."
     )
     parser.add_argument("--version", action="version", version=f"wend {wend.__version__}")
     commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
+    _add_demo(commands)
+    _add_show(commands)
+    _add_cache(commands)
+    commands.add_parser("bench", help="measure wend beside C and other systems, in its repository")
+    commands.add_parser(
+        "doctor",
+        help="versions, processor, BLAS, and whether wend computes what NumPy does",
+        description="Tell what wend runs on, and trace, differentiate and compile a small "
+        "program, whose results are compared with NumPy's. The exit status is 1 if one differs.",
+    )
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
     demo = commands.add_parser(
         "demo",
         help="fit the lynx and the hares of Hudson's Bay, by gradients through an adaptive solver",
@@ -48,9 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         default=1e-8,
         help="the relative error that a step of the solver may make, from 1e-13 to 1e-2",
     )
-    demo.add_argument(
-        "--backend", choices=("numpy", "native"), default="native", help="what runs the graphs"
-    )
+    _add_backend(demo)
     demo.add_argument("--no-plot", action="store_true", help="draw nothing")
     demo.add_argument(
         "--out",
@@ -59,7 +84,43 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"where to draw the fit: a name that ends in {', '.join(FIGURES)}",
     )
-    return parser
+
+
+def _add_cache(commands: Any) -> None:
+    cache = commands.add_parser(
+        "cache",
+        help="machine code that is kept between processes: list it, or clear it",
+        description="Machine code that wend keeps for the next process, in the folder that "
+        "WEND_CACHE_DIR names.",
+    )
+    cache.add_argument("action", choices=("ls", "clear"), help="list the files, or remove them")
+
+
+def _add_show(commands: Any) -> None:
+    show = commands.add_parser(
+        "show",
+        help="what a function becomes: graphs, passes, LLVM; as text, picture or page",
+        description="Show what a function of a file becomes, from what is recorded to machine "
+        "code. The file is imported; the call is traced and not run.",
+        epilog="examples: wend show 'newton.py:root(2.0)'; "
+        "wend show 'newton.py:wend.grad(root)(2.0)' --html root.html",
+    )
+    show.add_argument(
+        "target",
+        metavar="FILE.py:CALL",
+        help="a function of a file, called with arguments of the types to trace it for; "
+        "without arguments if it has an input_signature, or the file has called it",
+    )
+    _add_backend(show)
+    show.add_argument("--stage", metavar="NAME", help="one stage (or all): a pass, module, …")
+    show.add_argument("--svg", type=_file, metavar="FILE", help="draw the graph that runs")
+    show.add_argument("--html", type=_file, metavar="FILE", help="write a page with everything")
+
+
+def _add_backend(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--backend", choices=("numpy", "native"), default="native", help="what runs the graphs"
+    )
 
 
 def _tolerance(text: str) -> float:
@@ -73,9 +134,14 @@ def _tolerance(text: str) -> float:
 
 
 def _figure(text: str) -> Path:
-    path = Path(text)
+    path = _file(text)
     if path.suffix.lower() not in FIGURES:
         raise argparse.ArgumentTypeError(f"{text!r} does not end in {', '.join(FIGURES)}")
+    return path
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}")
     return path

@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.ir.dtypes import INT64
 from wend.ir.op import Op
-from wend.ir.types import Symbol, TensorType, Type
+from wend.ir.types import Dim, Shape, TensorType, Type
 
 
 class Staged:
@@ -51,8 +51,20 @@ class Recorder(ABC):
         """Record an operation on staged or plain arrays; return its results."""
 
     @abstractmethod
-    def size_of(self, *numbers: Any) -> Symbol:
-        """The size that some integers determine, staged or plain: of equal ones the same."""
+    def size_of(self, number: Any) -> Dim:
+        """The size that an integer is, staged or plain: of equal ones the same."""
+
+    @abstractmethod
+    def size_between(self, start: Any, stop: Any, size: Any) -> Dim:
+        """How much of an axis of a size a slice leaves, whose bounds are staged or plain."""
+
+    @abstractmethod
+    def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
+        """The size over which axes of different ones are spread, none known to be 1."""
+
+    @abstractmethod
+    def sizes_of_reshape(self, shape: Shape | None, wanted: Sequence[Any]) -> Shape:
+        """The sizes of what has a shape, brought to another; −1 stands for what is left."""
 
 
 recorder: ContextVar[Recorder | None] = ContextVar("wend_recorder", default=None)

@@ -142,5 +142,6 @@ def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     if numbers:
         return numbers.pop()
     if len(names) > 1:
-        return new_symbol()
+        current = recorder.get()
+        return new_symbol() if current is None else current.size_of_spread(names)
     return names.pop() if names else 1

@@ -14,6 +14,7 @@ from wend.capture.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction
 from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
 from wend.function.keys import held_weakly, plain_key
+from wend.function.nesting import Nested
 from wend.function.report import Given, given, nearest
 from wend.function.retraces import Retraces
 from wend.function.shortcuts import Shortcuts, Taking
@@ -194,7 +195,8 @@ class TraceCache:
                 return found, None
             self._depth += 1
             try:
-                made = self._make_general(key, arguments) or self._make(key, arguments, ())
+                with Nested():
+                    made = self._make_general(key, arguments) or self._make(key, arguments, ())
             finally:
                 self._depth -= 1
             if self._depth:

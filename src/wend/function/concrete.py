@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from wend.autodiff.forms import Forms
@@ -11,7 +11,7 @@ from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
-from wend.backends.storing import executable
+from wend.backends.storing import executable, kind
 from wend.base import trees
 from wend.base.collector import collector_off
 from wend.base.config import settings
@@ -70,7 +70,7 @@ class ConcreteFunction:
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[tuple[str, Graph], tuple[Graph, Executable]] = {}
+        self._executables: dict[tuple[Hashable, Graph], tuple[Graph, Executable]] = {}
         self._derivatives: dict[Any, Any] = {}
 
     @property
@@ -122,15 +122,24 @@ class ConcreteFunction:
             )
         raise NotImplementedError("saving a concrete function is not built yet; save the function")
 
-    def executable(self, backend: str, graph: Graph | None = None) -> Executable:
-        """What runs the graph, or one derived from it; compiled when first asked for."""
+    def executable(
+        self, backend: str, graph: Graph | None = None, shown: int | None = None
+    ) -> Executable:
+        """What runs the graph, or one derived from it; compiled when first asked for.
+
+        Args:
+            backend: what runs it.
+            graph: the graph, if it is another one.
+            shown: how many of its results users see, if not all.
+        """
         is_form, graph = graph is not None, graph or self.graph
-        if (backend, graph) not in self._executables:
+        key = kind(backend), graph
+        if key not in self._executables:
             with collector_off():
                 optimized = run_passes(graph, OPTIMIZE)
-                run = executable(backend, optimized, hands_on=is_form)
-            self._executables[backend, graph] = optimized, run
-        return self._executables[backend, graph][1]
+                run = executable(backend, optimized, hands_on=is_form, shown=shown)
+            self._executables[key] = optimized, run
+        return self._executables[key][1]
 
     def explain(self) -> Explanation:
         """What runs of it, so far, have kept and asked of Python.
@@ -307,6 +316,10 @@ class ConcreteFunction:
         wrt = [k for k, type in enumerate(self.input_types) if is_differentiable(type.type)]
         seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
         return Forms(self.graph, wrt, seeded)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the picture of its graph."""
+        return self.graph._repr_html_()
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))

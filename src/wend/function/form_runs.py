@@ -26,10 +26,13 @@ def run_forward(
     arrays: Sequence[Any],
     backend: str,
     given: Sequence[Any] = (),
+    *,
+    keeps: bool = True,
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """Run a graph of (what the function takes…, given…): the function's results, and the others.
 
-    What the caller writes into arguments and value does not reach the others.
+    What the caller writes into arguments and value does not reach the others, which are what a
+    backward form reads if the graph `keeps` that.
     """
     traced, count = concrete.traced, len(concrete.graph.results)
     recording = current()
@@ -37,7 +40,7 @@ def run_forward(
         node = traced.call_graph(recording, graph, arrays, given, backend)
         own = [recording.wrap(value) for value in node.results]
         return own, own[count:]
-    execute = concrete.executable(backend, graph)
+    execute = concrete.executable(backend, graph, shown=count if keeps else None)
     arguments = copied([*traced.arguments(arrays), *map(to_run, given)])
     with traced.running(arrays):
         results = execute(arguments)

@@ -63,13 +63,15 @@ class Point:
             raise NotDifferentiableError(explain(found, cure="change a copy of it: x = x.copy()."))
 
     # Running
-    def start(self, graph: Graph, given: Sequence[Any] = ()) -> tuple[Any, list[Any], Any]:
+    def start(
+        self, graph: Graph, given: Sequence[Any] = (), *, keeps: bool = True
+    ) -> tuple[Any, list[Any], Any]:
         """Run a graph of (primals…, given…): the value, the results that are not the function's,
 
         the aux. What the caller writes into arguments and value does not reach those results.
         """
         traced, arrays = self.concrete.traced, self.primals.arrays
-        own, rest = run_forward(self.concrete, graph, arrays, self.backend, given)
+        own, rest = run_forward(self.concrete, graph, arrays, self.backend, given, keeps=keeps)
         self.results = own
         value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))
         value, aux = value if self.has_aux else (value, None)

@@ -56,7 +56,7 @@ def jvp(
     given = point.tangents(tuple(tangents))
     wrt = tuple(point.moving)
     forms = point.concrete.jvp(wrt)
-    value, found_tangents, aux = point.start(forms.graph, given)
+    value, found_tangents, aux = point.start(forms.graph, given, keeps=False)
     tangent = point.tangent_of_value(forms.connected, found_tangents)
     return (value, tangent, aux) if has_aux else (value, tangent)
 

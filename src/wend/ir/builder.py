@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from wend.base.errors import WendError
 from wend.base.source import Source, at, user_source
@@ -20,14 +20,22 @@ def new_symbol() -> Symbol:
     return Symbol(f"d{next(_numbers)}")
 
 
+# Given an operation, its operands and attrs, and what its shape rule answers.
+NameSizes: TypeAlias = Callable[
+    [Op, Sequence[Value], Mapping[str, Any], tuple[Type, ...]], tuple[Type, ...]
+]
+
+
 class Builder:
     """A graph under construction.
 
     `source` is the user's line that new nodes belong to; None: the line that is running now.
+    `name_sizes` names the sizes that a shape rule calls new; None: each is a new symbol.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, name_sizes: NameSizes | None = None) -> None:
         self.name = name
+        self._name_sizes = name_sizes or _new_names
         self.params: list[Value] = []
         self.nodes: list[Node] = []
         self.source: Source | None = None
@@ -49,7 +57,8 @@ class Builder:
         except WendError as error:
             error.args = (f"{op.name}{at(source)}: {error}",)
             raise
-        node = Node(op, operands, attrs, regions, _name_symbols(types), source)
+        types = self._name_sizes(op, operands, attrs, types)
+        node = Node(op, operands, attrs, regions, types, source)
         self.nodes.append(node)
         return node
 
@@ -70,7 +79,9 @@ def as_tuple(types: Any) -> tuple[Type, ...]:
     return types if isinstance(types, tuple) else (types,)
 
 
-def _name_symbols(types: tuple[Type, ...]) -> tuple[Type, ...]:
+def _new_names(
+    op: Op, operands: Sequence[Value], attrs: Mapping[str, Any], types: tuple[Type, ...]
+) -> tuple[Type, ...]:
     """Give the new unknowns of a shape rule's answer names of their own."""
     unknown = {symbol for type in types for symbol in symbols(type) if symbol.is_fresh}
     if not unknown:

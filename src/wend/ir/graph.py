@@ -9,7 +9,7 @@ from typing import Any
 
 from wend.base.errors import TypeMismatchError
 from wend.base.source import Source
-from wend.ir.op import Op
+from wend.ir.op import Effect, Op
 from wend.ir.printer import to_text
 from wend.ir.types import TensorType, Type
 
@@ -100,9 +100,36 @@ class Graph:
             for region in node.regions:
                 yield from region.walk()
 
+    def has_effects(self) -> bool:
+        """Whether a run does more than give results: then it must not happen twice."""
+        return any(node.op.effect is not Effect.NONE for node in self.walk())
+
     def count(self, op_name: str | None = None) -> int:
         """How many nodes of an operation there are, or of all, at any depth."""
         return sum(op_name in (None, node.op.name) for node in self.walk())
+
+    def to_svg(self) -> str:
+        """A picture of the graph, as the text of an SVG file that needs no other.
+
+        Loops, branches and calls are boxes around their regions. Lines are values, dashed ones
+        lists; numbers stand where they are used, and what a loop keeps for its backward pass has
+        a colour of its own. A viewer shows the text of the node that the reader points at.
+
+        Example:
+            >>> import wend
+            >>> graph = wend.function(lambda x: x * x).get_concrete_function(1.0).graph
+            >>> graph.to_svg()[:4]
+            '<svg'
+        """
+        from wend.pictures.svg import to_svg  # drawn only where somebody asks for it
+
+        return to_svg(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the picture; of a very large graph the text."""
+        from wend.pictures.svg import to_html
+
+        return to_html(self)
 
     def __str__(self) -> str:
         return to_text(self)

@@ -62,6 +62,13 @@ def value_numbers(graph: Graph) -> dict[Value, int]:
     return printer.numbers
 
 
+def node_texts(graph: Graph) -> dict[Node, str]:
+    """The line that each node has in a graph's text, those inside regions included."""
+    printer = _Printer([], False, {})
+    printer.graph(graph, "graph", "")
+    return printer.texts
+
+
 class _Printer:
     def __init__(self, table: list[Any], sources: bool, named: Mapping[Graph, str]) -> None:
         self.lines: list[str] = []
@@ -69,6 +76,7 @@ class _Printer:
         self.sources = sources
         self.named = named
         self.numbers: dict[Value, int] = {}
+        self.texts: dict[Node, str] = {}
         self.next_number = itertools.count()
         self.symbols: dict[Symbol, Symbol] = {}
 
@@ -92,6 +100,7 @@ class _Printer:
             words.append(f"; {node.source}")
         results = ", ".join(self.typed(result) for result in node.results)
         self.lines.append(f"{indent}{results} = {' '.join(words)}".replace("  = ", " = "))
+        self.texts[node] = self.lines[-1].strip()
         for name, region in zip(region_names(node), node.regions, strict=True):
             if region in self.named:
                 self.lines.append(f"{indent}  {name} is {self.named[region]}")

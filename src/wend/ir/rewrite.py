@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, TypeAlias
 
 from wend.ir.builder import new_symbol
@@ -29,6 +30,23 @@ def copy_node(
     copy = Node(node.op, operands, attrs, regions, types, node.source)
     keep_names(node.results, copy.results)
     return copy
+
+
+def on_operands(
+    node: Node,
+    operands: Sequence[Value],
+    regions: Sequence[Graph] | None = None,
+    dims: Mapping[Symbol, Dim] | None = None,
+) -> Node:
+    """The node itself if these are its operands and regions, else a copy on them.
+
+    For what takes the place of a node, once: graphs that follow each other share what does not
+    change, which halves the time of passes.
+    """
+    is_same = not dims and all(map(is_, operands, node.operands))
+    if is_same and (regions is None or all(map(is_, regions, node.regions))):
+        return node
+    return copy_node(node, operands, regions, dims)
 
 
 def keep_names(old: Iterable[Value], new: Iterable[Value]) -> None:
@@ -72,7 +90,19 @@ def with_nodes(graph: Graph, put: Put) -> Graph:
         operands = [mapping.get(value, value) for value in node.operands]
         mapping.update(zip(node.results, put(nodes, node, operands), strict=True))
     results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(nodes), results, graph.captures)
+    return graph_of(graph, graph.params, nodes, results)
+
+
+def graph_of(
+    graph: Graph, params: Sequence[Value], nodes: Sequence[Node], results: Sequence[Value]
+) -> Graph:
+    """A graph with other nodes; itself, where they are those it has."""
+    new = tuple(params), tuple(nodes), tuple(results)
+    old = graph.params, graph.nodes, graph.results
+    if all(len(a) == len(b) and all(map(is_, a, b)) for a, b in zip(new, old, strict=True)):
+        return graph
+    captures = tuple(capture for capture in graph.captures if capture in new[0])
+    return Graph(graph.name, *new, captures)
 
 
 def copy_nodes(

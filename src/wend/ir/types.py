@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -146,19 +146,22 @@ def without_maybe(type: Type) -> Type:
     return type.of if isinstance(type, MaybeType) else type
 
 
-def symbols(type: Type) -> Iterable[Symbol]:
+def symbols(type: Type) -> tuple[Symbol, ...]:
     """Every symbolic dimension of a type, in order."""
-    match type:
-        case TensorType(shape=shape) if shape is not None:
-            yield from (dim for dim in shape if isinstance(dim, Symbol))
-        case ListType(element=inner) | MaybeType(of=inner):
-            yield from symbols(inner)
-        case ResourceType(of=tensor_type):
-            yield from symbols(tensor_type)
+    while not isinstance(type, TensorType):
+        match type:
+            case ListType(element=inner) | MaybeType(of=inner) | ResourceType(of=inner):
+                type = inner
+            case _:
+                return ()
+    # Asked of every value that is made: most are numbers.
+    return tuple([dim for dim in type.shape if isinstance(dim, Symbol)]) if type.shape else ()
 
 
 def substitute(type: Type, dims: Mapping[Symbol, Dim]) -> Type:
     """Replace symbolic dimensions."""
+    if not symbols(type):
+        return type
     match type:
         case TensorType(dtype=dtype, shape=shape) if shape is not None:
             return TensorType(dtype, tuple(_lookup(dim, dims) for dim in shape))

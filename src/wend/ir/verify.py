@@ -6,7 +6,7 @@ from wend.base.errors import GraphError, WendError, listed
 from wend.base.source import at
 from wend.ir.builder import as_tuple
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import Dim, Symbol, accepts
+from wend.ir.types import Dim, Symbol, TensorType, Type, accepts
 
 
 def verify(graph: Graph) -> Graph:
@@ -51,10 +51,26 @@ def _verify_node(node: Node, defined: set[Value]) -> None:
     recorded = tuple(result.type for result in node.results)
     bound: dict[Symbol, Dim] = {}
     same = len(inferred) == len(recorded) and all(
-        accepts(mine, theirs, bound) for mine, theirs in zip(inferred, recorded, strict=True)
+        accepts(mine, _as_known(theirs, mine), bound)
+        for mine, theirs in zip(inferred, recorded, strict=True)
     )
     # Only the unknowns that the rule calls new may have another name in the graph.
     if not same or any(mine != dim and not mine.is_fresh for mine, dim in bound.items()):
         raise GraphError(
             f"{where}: has results {listed(recorded)}, its shape rule gives {listed(inferred)}"
         )
+
+
+def _as_known(type: Type, inferred: Type) -> Type:
+    """A type with the sizes that a rule knows in place of symbols.
+
+    A graph for unknown sizes may be inlined where they are known; what it calls a symbol stays one.
+    """
+    if not (isinstance(type, TensorType) and isinstance(inferred, TensorType)):
+        return type
+    if type.shape is None or inferred.shape is None or len(type.shape) != len(inferred.shape):
+        return type
+    pairs = zip(type.shape, inferred.shape, strict=True)
+    return type.with_shape(
+        tuple(b if isinstance(a, Symbol) and isinstance(b, int) else a for a, b in pairs)
+    )

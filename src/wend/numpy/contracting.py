@@ -9,9 +9,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply
-from wend.eager.promotion import as_array, cast, common_shape, tensor_type
+from wend.eager.promotion import as_array, cast, tensor_type
 from wend.ir.dtypes import BOOL
-from wend.ir.types import Dim, Symbol
 from wend.numpy import reducing, shaping
 from wend.numpy.public import implements
 from wend.ops.contracting import Axes, dot_general
@@ -34,15 +33,6 @@ def _product(x: Any, y: Any, contract: tuple[Axes, Axes], batch: tuple[Axes, Axe
     return apply(dot_general, x, y, contract=contract, batch=batch)
 
 
-def _spread_stack(x: Any, stack: tuple[Dim, ...]) -> Any:
-    dims = tensor_type(x).dims
-    if dims[:-2] == stack:
-        return x
-    if any(isinstance(dim, Symbol) for dim in (*stack, *dims)):
-        raise NotImplementedError("matmul of stacks of unknown size that must be broadcast")
-    return shaping.broadcast_to(x, (*stack, *dims[-2:]))
-
-
 @implements(np.matmul)
 def matmul(x: Any, y: Any) -> Any:
     """`numpy.matmul`, for traced arrays as well."""
@@ -54,11 +44,9 @@ def matmul(x: Any, y: Any) -> Any:
         return _plain(x, y, mine, theirs)
     if theirs == 2:
         return _product(x, y, ((mine - 1,), (0,)), ((), ()))
-    stack = common_shape([tensor_type(x).dims[:-2], tensor_type(y).dims[:-2]])
-    assert stack is not None
-    x, y = _spread_stack(x, stack), _spread_stack(y, stack)
-    axes = tuple(range(len(stack)))
-    rank = len(stack) + 2
+    x, y = shaping.spread_stacks(x, y, kept=2)
+    rank = shaping.rank_of(x)
+    axes = tuple(range(rank - 2))
     return _product(x, y, ((rank - 1,), (rank - 2,)), (axes, axes))
 
 

@@ -11,16 +11,18 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, any_staged, apply, apply_all, recorder
-from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
+from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
-from wend.ir.types import Shape, Symbol
+from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
+from wend.ops.shapes import size_of
 
 _WHOLE = slice(None)
+_SMALL = 16  # numbers, which backends may hold in registers
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -34,12 +36,79 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.
     """
-    x, entries = _per_axis(x, key)
+    known = tensor_type(x)
+    basic = staged_entries(known, key)
+    if basic is not None and _is_part_across(known, basic):
+        return apply(ops.gather, shaping.reshape(x, (-1,)), places_of(known.dims, basic))
+    x, entries = _row_first(*_per_axis(x, key))
     x, entries = cut(x, entries)
     x, entries = _drop_known_integers(*_slice_axes(x, entries))
     if all(isinstance(entry, slice) for entry in entries):
         return x
     return _advanced(x, entries)
+
+
+def staged_entries(known: TensorType, key: Any) -> list[Any] | None:
+    """The entry of each axis, if a key has numbers and slices alone, some of them staged.
+
+    None also for sizes that are not known, and where there is nothing.
+    """
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if not known.is_static or 0 in known.dims or not is_staged_key(key) or not is_basic(key):
+        return None
+    if any(entry is None or isinstance(entry, bool) for entry in entries):
+        return None
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    missing = len(known.dims) - len(entries) + len(dots)
+    if len(dots) > 1 or missing < 0:
+        return None  # the error is told where the array itself is indexed
+    place = dots[0] if dots else len(entries)
+    entries[place : place + len(dots)] = [_WHOLE] * missing
+    return entries
+
+
+def places_of(dims: Any, entries: Sequence[Any]) -> Any:
+    """The positions in the flattened array that entries name: those in each axis, added up.
+
+    So a part costs what its size is, and not what the array's is.
+    """
+    found: Any = np.int64(0)
+    rank, step = 0, 1
+    for size, entry in zip(reversed(dims), reversed(entries), strict=True):
+        numbers = np.arange(size)
+        mine = getitem(numbers, entry) if is_staged_key(entry) else numbers[entry]
+        if isinstance(entry, slice):
+            mine = shaping.expand_dims(mine, tuple(range(1, rank + 1)))
+            rank += 1
+        found, step = ew.add(ew.multiply(mine, np.int64(step)), found), step * size
+    return found
+
+
+def _is_part_across(known: TensorType, entries: Sequence[Any] | None) -> bool:
+    """Whether a number that is staged stands behind a slice, as in the column of a matrix.
+
+    To take that as rows are taken, all of the array would have to be turned; what is small is.
+    """
+    size = size_of(known.dims)
+    if entries is None or size is None or size <= _SMALL:
+        return False
+    numbers = [k for k, entry in enumerate(entries) if isinstance(entry, Staged)]
+    return bool(numbers) and any(isinstance(entry, slice) for entry in entries[: numbers[-1]])
+
+
+def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Take what leading numbers name before slices copy what is around it."""
+    count = 0
+    while count < len(entries) and isinstance(entries[count], Staged):
+        if tensor_type(entries[count]).shape != ():
+            return x, entries
+        count += 1
+    rest = entries[count:]
+    if not count or not all(isinstance(entry, slice) for entry in rest):
+        return x, entries
+    if all(entry.start is entry.stop is entry.step is None for entry in rest):
+        return x, entries
+    return _advanced(x, [*entries[:count], *[_WHOLE] * len(rest)]), rest
 
 
 def _is_mask(entry: Any) -> bool:
@@ -83,7 +152,7 @@ def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
             full.append(_WHOLE)
             continue
         start = len(full) - len(new_axes)
-        full += _unpack_mask(entry, tensor_type(x).dims[start:], start)
+        full += _unpack_mask(entry, x, start)
     if new_axes:
         x = shaping.expand_dims(x, tuple(new_axes))
     return x, full
@@ -95,19 +164,33 @@ def _mask_rank(entry: Any) -> int:
     return shaping.rank_of(entry)
 
 
-def _unpack_mask(entry: Any, sizes: Shape, start: int) -> list[Any]:
-    """A mask as one vector of positions per axis; `sizes` are those of the axes from `start` on."""
+def _unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
+    """A mask as one vector of positions per axis, from axis `start` of the array on."""
     if isinstance(entry, (slice, int)) or not _is_mask(entry):
         return [entry]
-    for k, (mine, its) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
-        if isinstance(mine, int) and isinstance(its, int) and mine != its:
-            raise IndexError(
-                f"boolean index did not match indexed array along axis {start + k}; size of axis "
-                f"is {mine} but size of corresponding boolean axis is {its}"
-            )
     if shaping.rank_of(entry) == 0:
         raise IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
+    sizes = tensor_type(x).dims[start:]
+    for k, (size, mine) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
+        if size != mine:
+            entry = _of_size(entry, k, shaping.shape(x)[start + k], start + k)
     return list(apply_all(ops.nonzero, entry))
+
+
+def _of_size(mask: Any, axis: int, size: Any, place: int) -> Any:
+    """A mask, with an error where one of its axes has not the size of the axis at a place."""
+    message = (
+        f"boolean index did not match indexed array along axis {place}; size of axis is {{size}} "
+        "but size of corresponding boolean axis is {mine}"
+    )
+    dims = tensor_type(mask).dims
+    if isinstance(size, int) and isinstance(dims[axis], int):
+        raise IndexError(message.format(size=size, mine=dims[axis]))
+    wanted: list[Any] = [np.array([-1])] * len(dims)
+    wanted[axis] = shaping.reshape_1(shaping.as_size(size))
+    given = apply(shaping_ops.concat, *wanted, axis=0) if len(wanted) > 1 else wanted[0]
+    attrs = {"shape": dims, "message": message, "error": "index"}
+    return apply(shaping_ops.keep_shape, mask, given, **attrs)
 
 
 def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
@@ -192,7 +275,7 @@ def _cut_axis(x: Any, axis: int, entry: slice) -> Any:
     start, stop = (_bound(bound) for bound in (start, stop))
     current = recorder.get()
     assert current is not None
-    given = current.size_of(start, stop, size)
+    given = current.size_between(start, stop, size)
     return apply(shaping_ops.narrow, x, start, stop, axis=axis, size=given)
 
 
@@ -278,23 +361,17 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     rest = [(*dims[:place], *dims[place + 1 :]) for dims in (mine, theirs)]
     if rest[0] != rest[1]:
-        x, indices = _spread_others(x, indices, rest, place)
+        x, indices = _spread_others(x, indices, place=place)
     return apply(ops.take_along, x, cast(indices, INT64), axis=place)
 
 
-def _spread_others(x: Any, indices: Any, rest: list[Shape], place: int) -> list[Any]:
+def _spread_others(*xs: Any, place: int) -> list[Any]:
     """Spread two arrays over the shape that all their axes but one have in common."""
     try:
-        common = common_shape(rest)
+        found = shaping.spread_stacks(*(shaping.moveaxis(v, place, -1) for v in xs), kept=1)
     except ShapeError as error:
         raise IndexError(f"take_along_axis: {error}") from None
-    if common is None or any(isinstance(dim, Symbol) for dim in common):
-        raise NotImplementedError(
-            "take_along_axis of sizes that are not known must be of equal ones"
-        )
-    sizes = [tensor_type(v).dims[place] for v in (x, indices)]
-    shapes = [(*common[:place], size, *common[place:]) for size in sizes]
-    return [shaping.broadcast_to(v, shape) for v, shape in zip((x, indices), shapes, strict=True)]
+    return [shaping.moveaxis(v, -1, place) for v in found]
 
 
 @implements(np.nonzero)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wend.eager.dispatch import apply
-from wend.eager.promotion import as_array, cast, common_shape, tensor_type
+from wend.eager.promotion import as_array, cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.decompositions import eig, eigh, eigvals, eigvalsh, lstsq, pinv, qr, svd, svdvals
 from wend.numpy.inverses import (
@@ -82,15 +82,8 @@ def solve(a: Any, b: Any) -> Any:
         raise ValueError("solve: Input operand 1 does not have enough dimensions")
     is_vector = shaping.rank_of(b) == 1
     b = shaping.expand_dims(b, -1) if is_vector else b
-    stack = common_shape([tensor_type(a).dims[:-2], tensor_type(b).dims[:-2]])
-    a, b = (_spread(x, stack) for x in (a, b))
-    x = apply(ops.solve, a, b)
+    x = apply(ops.solve, *shaping.spread_stacks(a, b, kept=2))
     return shaping.squeeze(x, -1) if is_vector else x
-
-
-def _spread(x: Any, stack: Any) -> Any:
-    dims = tensor_type(x).dims
-    return x if dims[:-2] == stack else shaping.broadcast_to(x, (*stack, *dims[-2:]))
 
 
 @implements(np.linalg.cholesky)

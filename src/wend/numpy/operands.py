@@ -9,9 +9,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, any_staged, recorder
+from wend.eager.dispatch import Staged, any_staged, apply, recorder
 from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
 from wend.numpy import creating, shaping
+from wend.ops import creating as creating_ops
 from wend.ops import shaping as ops
 
 
@@ -86,6 +87,15 @@ def count_of(x: Any, axis: Any = None) -> Any:
     for k in axes_of(x, axis):
         total = total * sizes[k]
     return total
+
+
+def nonnegative(number: Any, message: str) -> Any:
+    """A size or counts; where one is negative a ValueError, with it in place of `{}`."""
+    checked = apply(creating_ops.nonnegative, number, message=message)
+    is_traced = isinstance(checked, Staged)
+    if is_traced:
+        checked.weak = is_weak(number)
+    return checked
 
 
 def along(x: Any, axis: int, part: slice) -> Any:

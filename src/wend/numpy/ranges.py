@@ -14,7 +14,7 @@ from wend.eager.promotion import broadcast, cast, result_dtype
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
-from wend.numpy.operands import all_staged, dtype_of, staged
+from wend.numpy.operands import all_staged, dtype_of, nonnegative, staged
 from wend.numpy.public import implements
 from wend.ops import creating as ops
 
@@ -32,9 +32,13 @@ def arange(
         # As NumPy: with an int, which the step is where none is given.
         dtype = np.result_type(np.int64, *(dtype_of(x) for x in (start, stop, step)))
     dtype = np.dtype(dtype)
-    length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
-    count = ew.maximum(length, 0)
-    index = cast(apply(ops.iota, count, dtype=INT64, length=None), dtype)
+    if isinstance(step, int) and step and all(dtype_of(x).kind in "iu" for x in (start, stop)):
+        # Exact, and the size of an array stays that of this one.
+        distance = cast(stop, INT64) - cast(start, INT64) if step > 0 else cast(start, INT64) - stop
+        length = ew.floor_divide(distance + (abs(step) - 1), abs(step))
+    else:
+        length = cast(ew.ceil(ew.divide(stop - start, step)), INT64)
+    index = cast(apply(ops.iota, length, dtype=INT64, length=None), dtype)
     first = cast(start, dtype)
     return first + index * (cast(start + step, dtype) - first)
 
@@ -91,6 +95,7 @@ def _linspace_of_traced(
     found_dtype = result_dtype(start, stop, 1.0)
     given = found_dtype if dtype is None else np.dtype(dtype)
     start, stop = cast(start, found_dtype), cast(stop, found_dtype)
+    num = nonnegative(num, "Number of samples, {}, must be non-negative.")
     parts = cast(num - 1 if endpoint else num, found_dtype)
     index = arange(num)
     place = cast(index, found_dtype)
@@ -171,7 +176,10 @@ def eye(
 ) -> Any:
     """`numpy.eye`, of traced sizes as well."""
     del device
-    rows, columns = arange(n_rows), arange(n_rows if n_cols is None else n_cols)
+    message = "negative dimensions are not allowed"
+    n_rows = nonnegative(n_rows, message)
+    n_cols = n_rows if n_cols is None else nonnegative(n_cols, message)
+    rows, columns = arange(n_rows), arange(n_cols)
     hit = ew.equal(shaping.expand_dims(rows, 1) + k, columns)
     return cast(hit, np.dtype(dtype))
 

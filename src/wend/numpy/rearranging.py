@@ -14,7 +14,7 @@ from wend.eager.promotion import broadcast, cast, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import along, is_traced_size, staged
+from wend.numpy.operands import along, is_traced_size, nonnegative, staged
 from wend.numpy.public import implements
 from wend.numpy.ranges import arange
 from wend.numpy.ufuncs import own
@@ -61,13 +61,20 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     axis = normalize_axis_index(axis, shaping.rank_of(a))
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
-        return indexing.take(a, _repeated(size, staged(repeats)), axis=axis)
+        counts = staged(repeats)
+        is_one = not shaping.rank_of(counts)
+        message = "repeats may not contain negative values."
+        counts = nonnegative(counts, "negative dimensions are not allowed" if is_one else message)
+        return indexing.take(a, _repeated(size, counts), axis=axis)
     index = np.repeat(np.arange(size), np.broadcast_to(repeats, (size,)))
     return indexing.take(a, index, axis=axis)
 
 
 def _repeated(size: Any, repeats: Any) -> Any:
     """The position that each of the repeated elements comes from."""
+    if not shaping.rank_of(repeats):
+        total = size * cast(repeats, INT64)
+        return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
     counts, _ = broadcast(cast(repeats, INT64), arange(size))
     ends = reducing.cumsum(staged(counts))
     total = reducing.sum(counts)
@@ -79,6 +86,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     """`numpy.tile`, for traced arrays and counts as well."""
     x = staged(A)
     counts = tuple(reps) if isinstance(reps, (tuple, list, np.ndarray)) else (reps,)
+    counts = tuple(map(shaping.nonnegative_size, counts))
     rank = max(shaping.rank_of(x), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - shaping.rank_of(x)) + shaping.shape(x)

@@ -41,12 +41,23 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
+def _starts(ordered: Any) -> Any:
+    """Of values in order, which differ from the one before; the first is one, be it NaN."""
+    first, changes = ordered[:1], ew.not_equal(ordered[1:], ordered[:-1])
+    one = ew.logical_or(ew.equal(first, first), ew.not_equal(first, first))
+    return shaping.concatenate([one, changes])
+
+
+def _values(x: Any) -> Any:
+    ordered = reducing.sort(shaping.ravel(staged(x)))
+    return ordered[_starts(ordered)]
+
+
 def _unique_all(x: Any) -> UniqueAll:
     flat = shaping.ravel(staged(x))
     order = reducing.argsort(flat)  # stable: of equal values the first comes first
     ordered = flat[order]
-    changes = ew.not_equal(ordered[1:], ordered[:-1])
-    starts_one = shaping.concatenate([ew.equal(order[:1], order[:1]), changes])
+    starts_one = _starts(ordered)
     (starts,) = indexing.nonzero(starts_one)
     total = shaping.shape(flat)[0]
     whole = shaping.reshape(staged(np.int64(0)) + total, (1,))
@@ -81,7 +92,7 @@ def unique_inverse(x: Any, /) -> Any:
 @implements(np.unique_values)
 def unique_values(x: Any, /) -> Any:
     """`numpy.unique_values`, for traced arrays as well: in order."""
-    return _unique_all(x).values
+    return _values(x)
 
 
 @implements(np.unique)
@@ -99,12 +110,14 @@ def unique(
     del sorted, equal_nan
     if axis is not None:
         raise NotImplementedError("unique of a traced array has no axis")
+    if not (return_index or return_inverse or return_counts):
+        return _values(ar)
     found = _unique_all(ar)
     wanted = [found.values]
     wanted += [found.indices] if return_index else []
     wanted += [found.inverse_indices] if return_inverse else []
     wanted += [found.counts] if return_counts else []
-    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+    return tuple(wanted)
 
 
 @implements(np.isin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
-from wend.eager.promotion import as_array, broadcast, cast, tensor_type
-from wend.ir.builder import new_symbol
+from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
 from wend.numpy.ufuncs import own
+from wend.ops import creating
 from wend.ops import shaping as ops
 
 
@@ -40,8 +41,8 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply_all(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)[0]
-        return apply(ops.reshape, x, size, shape=_declared(wanted))
-    dims = tuple(operator.index(size) for size in wanted)
+        return apply(ops.reshape, x, size, shape=_declared(x, wanted))
+    dims = tuple(max(operator.index(size), -1) for size in wanted)
     if dims.count(-1) > 1:
         raise ValueError("can only specify one unknown dimension")
     known = tensor_type(x)
@@ -54,10 +55,11 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return x if dims == known.shape else apply(ops.reshape, x, shape=dims)
 
 
-def _declared(sizes: Sequence[Any]) -> Shape:
-    """What is known of a shape: new symbols stand for sizes that are values."""
-    known = [isinstance(size, (int, np.integer)) and size >= 0 for size in sizes]
-    return tuple(int(s) if k else new_symbol() for s, k in zip(sizes, known, strict=True))
+def _declared(x: Any, sizes: Sequence[Any]) -> Shape:
+    """What the type of an array says of a shape to which `x` is brought."""
+    current = recorder.get()
+    assert current is not None
+    return current.sizes_of_reshape(tensor_type(x).shape, sizes)
 
 
 def declared_size(size: Any) -> Dim:
@@ -177,7 +179,15 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 def filled(number: Any, shape: Any) -> Any:
     """An array of its own, of one number: unlike what `broadcast_to` gives, a view of nothing."""
-    return broadcast_to(number, shape).copy()
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return broadcast_to(number, tuple(map(nonnegative_size, sizes))).copy()
+
+
+def nonnegative_size(size: Any) -> Any:
+    """A size; NumPy's error where a traced one is negative."""
+    if not isinstance(size, Staged):
+        return size
+    return apply(creating.nonnegative, size, message="negative dimensions are not allowed")
 
 
 def broadcast_to_shape_of(x: Any, like: Any) -> Any:
@@ -186,6 +196,32 @@ def broadcast_to_shape_of(x: Any, like: Any) -> Any:
     if known.is_static:
         return apply(ops.broadcast_to, x, shape=known.shape)
     return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=known.shape)
+
+
+def spread_stacks(*xs: Any, kept: int) -> list[Any]:
+    """Arrays with all but their last `kept` axes spread over the shape that these have in common.
+
+    Raises:
+        ShapeError: they do not broadcast.
+    """
+    shapes = [tensor_type(x).dims for x in xs]
+    stack = common_shape([dims[:-kept] for dims in shapes])
+    assert stack is not None
+    wanted = [(*stack, *dims[-kept:]) for dims in shapes]
+    if wanted == shapes:
+        return list(xs)
+    if all(isinstance(dim, int) for dim in stack):
+        return [broadcast_to(x, (*stack, *shape(x)[-kept:])) for x in xs]
+    sizes = [apply(ops.shape_of, x) for x in xs]
+    leads = [apply(ops.slice_, size, slices=((None, -kept, None),)) for size in sizes]
+    lead = functools.reduce(lambda a, b: apply(ops.broadcast_shapes, a, b), leads)
+    ends = [apply(ops.slice_, size, slices=((-kept, None, None),)) for size in sizes]
+    return [
+        x
+        if dims == mine
+        else apply(ops.broadcast_to, x, apply(ops.concat, lead, end, axis=0), shape=dims)
+        for x, mine, dims, end in zip(xs, shapes, wanted, ends, strict=True)
+    ]
 
 
 @implements(np.broadcast_arrays)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import any_staged, apply
-from wend.eager.promotion import broadcast
+from wend.eager.promotion import broadcast, tensor_type
+from wend.ir.types import Symbol
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
 from wend.numpy.composed import composed
@@ -116,7 +117,7 @@ def logsumexp(
         a, b = broadcast(*inexact(a, b))
         a = ew.where(b == 0, -np.inf, a)
     axes = axes_of(a, axis)
-    peak = _peak(a, axes)
+    peak = _peak(_with_a_least(a, axes), axes)
     terms = ew.exp(a - peak)
     total = reducing.sum(terms if b is None else b * terms, axis=axes, keepdims=True)
     found = ew.log(ew.absolute(total) if return_sign else total) + peak
@@ -124,6 +125,16 @@ def logsumexp(
     if not keepdims:
         found, sign = shaping.squeeze(found, axes), shaping.squeeze(sign, axes)
     return (found, sign) if return_sign else found
+
+
+def _with_a_least(a: Any, axes: tuple[int, ...]) -> Any:
+    """An array with −inf at the end of axes that may be empty: of nothing there is no greatest."""
+    dims = tensor_type(a).dims
+    may_be_empty = [k in axes and (isinstance(n, Symbol) or n == 0) for k, n in enumerate(dims)]
+    if not any(may_be_empty):
+        return a
+    widths = [(0, int(flag)) for flag in may_be_empty]
+    return shaping.pad(a, widths, constant_values=-np.inf)
 
 
 def _peak(a: Any, axes: tuple[int, ...]) -> Any:

@@ -109,6 +109,10 @@ def _is_whole(entry: Any) -> bool:
 def _places(x: Any, key: Any) -> tuple[Any, Any]:
     """The positions in the flattened array that a key names: as a vector, and as they are."""
     known = tensor_type(x)
+    entries = indexing.staged_entries(known, key)
+    if entries is not None:
+        found = indexing.places_of(known.dims, entries)
+        return _flat(found), found
     if not known.is_static:
         count = apply(creating_ops.iota, shaping.size(x), dtype=INT64, length=None)
         numbers = apply(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wend.base.errors import ShapeError, TypeMismatchError, listed
+from wend.base.source import Source
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Op
@@ -162,12 +163,14 @@ class WhileParts:
     invariants: tuple[Value, ...]
     before: Graph
     after: Graph
+    source: Source | None = None
 
     @staticmethod
     def of(node: Node) -> WhileParts:
         count = node.attrs["carry"]
         before, after = node.regions
-        return WhileParts(node.operands[:count], node.operands[count:], before, after)
+        carry, invariants = node.operands[:count], node.operands[count:]
+        return WhileParts(carry, invariants, before, after, node.source)
 
     @property
     def before_carry(self) -> tuple[Value, ...]:

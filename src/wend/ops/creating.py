@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.ir.dtypes import is_supported
+from wend.ir.dtypes import INTEGERS, is_supported
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type, fresh
-from wend.ops.shapes import check_same, check_scalar_index
+from wend.ops.shapes import check_dtype, check_same, check_scalar_index, tensor_of
 
 
 def _infer_constant(*, value: np.ndarray) -> TensorType:
@@ -37,6 +37,21 @@ def _kernel_iota(*size: Any, dtype: np.dtype, length: int | None) -> Any:
 
 # 0, 1, … length−1; with length None the length is an operand
 iota = Op("iota", _infer_iota, _kernel_iota, no_gradient(), is_cheap=True)
+
+
+def _infer_nonnegative(x: Type, *, message: str) -> TensorType:
+    check_dtype(tensor_of(x), INTEGERS, "what must not be negative")
+    return tensor_of(x)
+
+
+def _kernel_nonnegative(x: Any, *, message: str) -> Any:
+    if np.any(np.less(x, 0)):
+        raise ValueError(message.format(np.min(x)))
+    return x
+
+
+# Sizes or counts as they are; an error where one is negative: `{}` in its text is the smallest
+nonnegative = Op("nonnegative", _infer_nonnegative, _kernel_nonnegative, no_gradient())
 
 
 def _infer_from_elements(*xs: Type, shape: tuple[int, ...]) -> TensorType:

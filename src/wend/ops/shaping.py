@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wend.base.errors import ShapeError, listed
+from wend.base.errors import CarryError, ShapeError, listed
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.op import Explicit, Linear, Op, no_gradient
-from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh
+from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh, shape_text
 from wend.ops.shapes import check_axis, check_scalar_index, same_dim, size_of, tensor_of, unpacked
 
 Slices: TypeAlias = tuple[tuple[int | None, int | None, int | None], ...]
@@ -134,6 +134,40 @@ refine = Op(
     lambda x, *, type: x,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type)),
     is_cheap=True,
+)
+
+
+def _infer_keep_shape(
+    x: Type, given: Type, *, shape: Shape, message: str, error: str
+) -> TensorType:
+    if len(tensor_of(x).dims) != len(shape):
+        raise ShapeError(f"{x} cannot keep a shape of {len(shape)} sizes")
+    return tensor_of(x).with_shape(shape)
+
+
+_SHAPE_ERRORS = {"carry": CarryError, "index": IndexError}
+
+
+def _kernel_keep_shape(x: Any, given: Any, *, shape: Shape, message: str, error: str) -> Any:
+    pairs = [(mine if size < 0 else size, mine) for size, mine in zip(given, x.shape, strict=True)]
+    if all(size == mine for size, mine in pairs):
+        return x
+    wanted, found = zip(*pairs, strict=True)
+    size, mine = next(pair for pair in pairs if pair[0] != pair[1])
+    texts = {"shape": shape_text(wanted), "its": shape_text(found), "size": size, "mine": mine}
+    for name, text in texts.items():
+        message = message.replace(f"{{{name}}}", str(text))
+    raise _SHAPE_ERRORS[error](message)
+
+
+# The same array, whose sizes must be those of a vector, where −1 is any. In the message `{shape}`
+# is what they must be and `{its}` what they are, `{size}` and `{mine}` the first that differ;
+# `error`: "carry" (of what a loop carries) or "index".
+keep_shape = Op(
+    "keep_shape",
+    _infer_keep_shape,
+    _kernel_keep_shape,
+    Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
 )
 
 

@@ -6,14 +6,16 @@ stay (NaN, inf); and nothing is reassociated: what is computed is what the graph
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import on_operands, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, shaping
 from wend.ops.build import Build
@@ -22,22 +24,35 @@ from wend.ops.build import Build
 # just appended; or None: it does not apply.
 Rule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
 
+_HIGHEST_POWER = 64  # from which on a loop is shorter than what a product is made of
+
 
 def algebra(graph: Graph) -> Graph:
     """Replace nodes by simpler ones of equal value, in regions too."""
-    b = Build(graph.name)
+    b, uses = Build(graph.name), _uses(graph)
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         b.nodes = nodes
+        if node.op is shaping.transpose and uses[node.operands[0]] == 1:
+            b.source = node.source
+            found = _of_turned_product(b, operands[0], node.attrs["perm"])
+            if found is not None:
+                return (found,)
         return _simplified(b, node, operands)
 
     return with_nodes(graph, put)
 
 
+def _uses(graph: Graph) -> Counter[Value]:
+    """How often each value is taken."""
+    taken = (node.operands for node in graph.nodes)
+    return Counter(chain(chain.from_iterable(taken), graph.results))
+
+
 def _simplified(b: Build, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
     """Append what stands for a node, and return its results."""
     b.source = node.source
-    copy = copy_node(node, operands, [algebra(region) for region in node.regions])
+    copy = on_operands(node, operands, [algebra(region) for region in node.regions])
     found = _simpler(b, copy)
     if found is not None:
         return (found,)
@@ -59,7 +74,7 @@ def _simpler(b: Build, node: Node) -> Value | None:
         return found
     again = _simpler(b, b.nodes.pop())
     if again is None:
-        b.nodes += new
+        b.nodes.append(new[-1])
     return found if again is None else again
 
 
@@ -132,6 +147,20 @@ def _div(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     if _is(y, 1):
         return x
     return b.neg(x) if _is(y, -1) else _both_negated(b.div, operands)
+
+
+def _pow(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """A whole power of integers is a product: of squares, for each bit of the exponent."""
+    x, y = operands
+    exponent = _number(y) if x.tensor.dtype.kind in "iu" else None
+    if exponent is None or not 0 < exponent <= _HIGHEST_POWER:
+        return None
+    found = x
+    for bit in f"{int(exponent):b}"[1:]:
+        found = b.mul(found, found)
+        if bit == "1":
+            found = b.mul(found, x)
+    return found
 
 
 def _both_negated(make: Callable[[Value, Value], Value], operands: Sequence[Value]) -> Value | None:
@@ -239,24 +268,27 @@ def _transpose(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     if (inner := _operands_of(x, shaping.transpose)) is not None:
         first = _attr_of(x, "perm")
         return b.transpose(inner[0], perm=tuple(first[axis] for axis in perm))
-    if (inner := _operands_of(x, contracting.dot_general)) is not None:
-        return _swapped_product(b, x, inner, perm)
     return None
 
 
-def _swapped_product(
-    b: Build, product: Value, operands: Sequence[Value], perm: tuple[int, ...]
-) -> Value | None:
-    """(x·y)ᵀ is y·x where the move puts what is free in y before what is free in x."""
-    contract, batch = _attr_of(product, "contract"), _attr_of(product, "batch")
-    shared = len(batch[0])
-    mine = len(operands[0].tensor.dims) - shared - len(contract[0])
-    rank = len(perm)
-    order = (*range(shared), *range(shared + mine, rank), *range(shared, shared + mine))
-    if perm != order:
+def _of_turned_product(b: Build, product: Value, perm: tuple[int, ...]) -> Value | None:
+    """(x·y)ᵀ is y·x: what is free in x comes last, as the move wants it.
+
+    The rest of the move, if there is one, keeps rows together. Of a product that others take as
+    well there would be two.
+    """
+    operands = _operands_of(product, contracting.dot_general)
+    if operands is None:
         return None
-    y, x = operands[1], operands[0]
-    return b.dot_general(y, x, contract=contract[::-1], batch=batch[::-1])
+    contract, batch = _attr_of(product, "contract"), _attr_of(product, "batch")
+    shared, rank = len(batch[0]), len(perm)
+    mine = len(operands[0].tensor.dims) - shared - len(contract[0])
+    if not shared <= perm[-1] < shared + mine:
+        return None
+    turned = b.dot_general(*operands[::-1], contract=contract[::-1], batch=batch[::-1])
+    order = (*range(shared), *range(shared + mine, rank), *range(shared, shared + mine))
+    rest = tuple(order.index(axis) for axis in perm)
+    return turned if rest == tuple(range(rank)) else b.transpose(turned, perm=rest)
 
 
 def _dot_general(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
@@ -287,6 +319,7 @@ RULES: Mapping[Op, Rule] = {
     elementwise.sub: _sub,
     elementwise.mul: _mul,
     elementwise.div: _div,
+    elementwise.pow: _pow,
     elementwise.neg: _undone(elementwise.neg),
     elementwise.conj: _undone(elementwise.conj),
     elementwise.maximum: _of_equals,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, rename_dims
+from wend.ir.rewrite import graph_of, on_operands, rename_dims
 from wend.ir.types import Dim, Symbol
 from wend.ops import maybe
 from wend.ops.build import Build
@@ -43,13 +43,13 @@ def lower(graph: Graph) -> Graph:
             groups.append(_Group(node))
             continue
         operands = [mapping.get(v, v) for v in node.operands]
-        copy = copy_node(node, operands, [lower(region) for region in node.regions], dims)
+        copy = on_operands(node, operands, [lower(region) for region in node.regions], dims)
         b.nodes.append(copy)
         mapping.update(zip(node.results, copy.results, strict=True))
     for group in groups:
         group.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
-    return Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+    return graph_of(graph, graph.params, b.nodes, results)
 
 
 class _Group:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, rename_dims
+from wend.ir.rewrite import graph_of, on_operands, rename_dims
 from wend.ir.types import Dim, MaybeType, Symbol
 from wend.ops import creating, maybe
 from wend.ops.build import Build
@@ -45,13 +45,13 @@ def join_branches(graph: Graph) -> Graph:
             for old, new in zip(node.regions, regions, strict=True):
                 inside += zip(old.results, new.results, strict=True)
             operands = [mapping.get(v, v) for v in node.operands]
-            copy = copy_node(node, operands, regions, dims)
+            copy = on_operands(node, operands, regions, dims)
             b.nodes.append(copy)
             mapping.update(zip(node.results, copy.results, strict=True))
     for join in joins:
         join.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
-    joined = Graph(graph.name, graph.params, tuple(b.nodes), results, graph.captures)
+    joined = graph_of(graph, graph.params, b.nodes, results)
     return retyped(joined) if _are_narrowed([*mapping.items(), *inside]) else joined
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, rename_attr, rename_dims, with_nodes
+from wend.ir.rewrite import on_operands, rename_attr, rename_dims, with_nodes
 from wend.ir.types import Dim, Symbol
 from wend.ops import lists
 
@@ -24,7 +24,7 @@ def cse(graph: Graph) -> Graph:
         if key is not None and key in seen:
             rename_dims(dims, node.results, seen[key].results)
             return seen[key].results
-        copy = copy_node(node, operands, [cse(region) for region in node.regions], dims)
+        copy = on_operands(node, operands, [cse(region) for region in node.regions], dims)
         nodes.append(copy)
         if key is not None:
             seen[key] = copy

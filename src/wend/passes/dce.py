@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, keep_names
+from wend.ir.rewrite import graph_of, keep_names, on_operands
 from wend.ops.control import (
     BlockParts,
     CallParts,
@@ -41,18 +41,21 @@ def _keep(graph: Graph, params: Sequence[int], results: Sequence[Value], known: 
     mapping: dict[Value, Value] = {}
     used = [node for node in graph.nodes if node in liveness.used_results]
     nodes = [_copy_slim(node, liveness, mapping) for node in used]
-    kept = tuple(graph.params[i] for i in params)
-    captures = tuple(capture for capture in graph.captures if capture in kept)
-    new_results = tuple(mapping.get(value, value) for value in results)
-    return Graph(graph.name, kept, tuple(nodes), new_results, captures)
+    kept = [graph.params[i] for i in params]
+    return graph_of(graph, kept, nodes, [mapping.get(value, value) for value in results])
 
 
 def _copy_slim(node: Node, liveness: _Liveness, mapping: dict[Value, Value]) -> Node:
     if not node.regions:
-        copy = copy_node(node, [mapping.get(v, v) for v in node.operands])
+        copy = on_operands(node, [mapping.get(v, v) for v in node.operands])
         mapping.update(zip(node.results, copy.results, strict=True))
         return copy
     slim = liveness.slims[node]
+    is_whole = len(slim.operands) == len(node.operands) and len(slim.results) == len(node.results)
+    if is_whole:  # the same, if its operands and regions are
+        same = on_operands(node, [mapping.get(v, v) for v in node.operands], slim.regions)
+        mapping.update(zip(node.results, same.results, strict=True))
+        return same
     copy = Node(
         node.op,
         [mapping.get(node.operands[i], node.operands[i]) for i in slim.operands],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
-from wend.ir.rewrite import copy_node, inline, with_nodes
+from wend.ir.rewrite import inline, on_operands, with_nodes
 from wend.ir.types import MaybeType, TensorType
 from wend.ops import creating
 from wend.ops.build import Build
@@ -40,13 +41,22 @@ def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
             pairs = zip(found, node.results, strict=True)
             return tuple(b.refine(value, result.type) for value, result in pairs)
     if _is_foldable(node, operands):
-        assert node.op.kernel is not None
-        with np.errstate(all="ignore"):
-            value = node.op.kernel(*(_constant(v) for v in operands), **node.attrs)
-        return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
-    copy = copy_node(node, operands, [fold(region) for region in node.regions])
+        value = _computed(node, operands)
+        if value is not None:
+            return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
+    copy = on_operands(node, operands, [fold(region) for region in node.regions])
     b.nodes.append(copy)
     return copy.results
+
+
+def _computed(node: Node, operands: list[Value]) -> Any:
+    """The result of a node. None where its kernel raises, which is left to the run, if at all."""
+    assert node.op.kernel is not None
+    try:
+        with np.errstate(all="ignore"):
+            return node.op.kernel(*(_constant(v) for v in operands), **node.attrs)
+    except Exception:  # noqa: BLE001  # whatever a kernel raises
+        return None
 
 
 def _is_widened(inner: Value, outer: Value) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_node, copy_nodes, lift, with_nodes
+from wend.ir.rewrite import copy_nodes, lift, on_operands, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, reducing, shaping
 from wend.ops.control import WhileParts, while_
@@ -34,7 +34,7 @@ def hoist(graph: Graph) -> Graph:
     """Move loop invariants out, of inner loops first."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = copy_node(node, operands, [hoist(region) for region in node.regions])
+        copy = on_operands(node, operands, [hoist(region) for region in node.regions])
         if copy.op is while_:
             moved, copy = _without_invariants(copy)
             nodes += moved

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, inline, rename_dims, with_nodes
+from wend.ir.rewrite import inline, on_operands, rename_dims, with_nodes
 from wend.ir.types import Dim, Symbol
 from wend.ops.control import call
 from wend.ops.custom import RULED
@@ -26,7 +26,7 @@ def inline_calls(graph: Graph) -> Graph:
             rename_dims(dims, node.results, results)
             return results
         regions = [inline_calls(region) for region in node.regions]
-        nodes.append(copy_node(node, operands, regions, dims))
+        nodes.append(on_operands(node, operands, regions, dims))
         return nodes[-1].results
 
     return with_nodes(graph, put)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, keep_names, with_nodes
+from wend.ir.rewrite import keep_names, on_operands, with_nodes
+from wend.ir.traverse import nodes_behind
 from wend.ops.control import WhileParts, while_
 
 
@@ -13,7 +14,7 @@ def canonical_loops(graph: Graph) -> Graph:
     """Make invariants of unchanged carries, inner loops first."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = copy_node(node, operands, [canonical_loops(region) for region in node.regions])
+        copy = on_operands(node, operands, [canonical_loops(region) for region in node.regions])
         results: tuple[Value, ...] = copy.results
         if node.op is while_:
             copy, results = _without_unchanged(copy)
@@ -21,6 +22,17 @@ def canonical_loops(graph: Graph) -> Graph:
         return results
 
     return with_nodes(graph, put)
+
+
+def _is_decided_before(w: WhileParts, unchanged: Collection[int]) -> bool:
+    """Whether the loop makes no trip, or has no end, for nothing changes that its test reads.
+
+    If it has no end its results are those of no trip, which nobody may be given.
+    """
+    behind = nodes_behind([w.predicate], w.before.params)
+    read = {w.predicate, *(value for node in behind for value in node.operands)}
+    changing = {param for i, param in enumerate(w.before_carry) if i not in unchanged}
+    return read.isdisjoint(changing)
 
 
 def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
@@ -34,7 +46,7 @@ def _without_unchanged(node: Node) -> tuple[Node, tuple[Value, ...]]:
             place = w.after_forwarded.index(last)
             if w.forwarded[place] is param:
                 unchanged[i] = place
-    if not unchanged:
+    if not unchanged or _is_decided_before(w, unchanged):
         return node, node.results
     places = set(unchanged.values())
     carry = [i for i in range(len(w.carry)) if i not in unchanged]

@@ -12,6 +12,7 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
+from wend.passes.apart import apart
 from wend.passes.blocks import without_blocks
 from wend.passes.branches import join_branches
 from wend.passes.cse import cse
@@ -37,6 +38,7 @@ OPTIMIZE: Sequence[Transform] = (
     cse,
     canonical_loops,
     dce,
+    apart,
 )
 
 
@@ -48,7 +50,7 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
     """
     check, dump = settings().verify, dump_of(graph, graph.name)
     if dump is not None:
-        dump.write("graph", "wir", to_text(graph, sources=True))
+        dump.write("graph", "wir", to_text(graph, sources=True), graph)
     given = graph
     with step("passes", graph.name) as tell:
         for transform in passes:
@@ -56,7 +58,7 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
             if check:
                 verify(graph)
             if dump is not None:
-                dump.write(transform.__name__, "wir", to_text(graph, sources=True))
+                dump.write(transform.__name__, "wir", to_text(graph, sources=True), graph)
         tell(lambda: f"{given.count()} nodes -> {graph.count()}")
     if dump is not None:
         goes_on(dump, graph)

@@ -7,7 +7,7 @@ from typing import Any
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import to_text
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import on_operands, with_nodes
 from wend.ops.control import call
 
 
@@ -17,18 +17,19 @@ def share_callees(graph: Graph) -> Graph:
     Transforms treat each call by itself. What they make of one callee is equal, and is put
     together here; inner calls first, so that what is shared is compared by name.
     """
-    if not _has_calls(graph, {}):
-        return graph
-    return _Sharing().graph(graph)
+    callees: set[Graph] = set()
+    _note_callees(graph, callees, set())
+    return graph if len(callees) < 2 else _Sharing().graph(graph)
 
 
-def _has_calls(graph: Graph, known: dict[Graph, bool]) -> bool:
-    if graph not in known:
-        known[graph] = any(
-            node.op is call or any(_has_calls(region, known) for region in node.regions)
-            for node in graph.nodes
-        )
-    return known[graph]
+def _note_callees(graph: Graph, callees: set[Graph], known: set[Graph]) -> None:
+    known.add(graph)
+    for node in graph.nodes:
+        if node.op is call:
+            callees.update(node.regions)
+        for region in node.regions:
+            if region not in known:
+                _note_callees(region, callees, known)
 
 
 class _Sharing:
@@ -51,14 +52,10 @@ class _Sharing:
             regions = [self.graph(region) for region in node.regions]
             if node.op is call:
                 regions = [self._one_of_equals(region) for region in regions]
-            is_same = all(new is old for new, old in zip(regions, node.regions, strict=True))
-            is_same = is_same and operands == [*node.operands]
-            nodes.append(node if is_same else copy_node(node, operands, regions))
+            nodes.append(on_operands(node, operands, regions))
             return nodes[-1].results
 
-        new = with_nodes(graph, put)
-        is_same = all(a is b for a, b in zip(new.nodes, graph.nodes, strict=True))
-        return graph if is_same else new
+        return with_nodes(graph, put)
 
     def _one_of_equals(self, callee: Graph) -> Graph:
         if callee in self.names:

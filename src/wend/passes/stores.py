@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import on_operands, with_nodes
 from wend.ops.state import store
 from wend.runtime.place import Place
 
@@ -18,7 +18,7 @@ def without_stores(graph: Graph) -> Graph:
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         if node.op is store:
             return [operands[1]]
-        nodes.append(copy_node(node, operands, [without_stores(r) for r in node.regions]))
+        nodes.append(on_operands(node, operands, [without_stores(r) for r in node.regions]))
         return nodes[-1].results
 
     return with_nodes(graph, put)

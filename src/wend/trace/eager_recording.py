@@ -88,8 +88,8 @@ class EagerBuild(Build):
             types = _types_of(callee.result_types, found)
             return Ran(call, operands, {}, (callee,), types, found, owner, 0, None)
         forms = runner.forms(wrt)
-        everything = as_results(Runner.of(forms.forward).run(backend, concretes))
         own = len(callee.results)
+        everything = as_results(Runner.of(forms.forward).run(backend, concretes, shown=own))
         found = [*owned(everything[:own], concretes), *everything[own:]]
         tapes = 0
         for k in wrt:

@@ -14,7 +14,6 @@ import numpy as np
 from wend.base import trees
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import cast
 from wend.ir.dtypes import INT64
 from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
@@ -119,7 +118,9 @@ class _Loop:
         while True:
             before, predicate = self._trace_cond(outer)
             after, results = self._trace_body(outer)
-            if not boxes_to_open(self.boxes, before, after) and not self.types.settle(results):
+            if not boxes_to_open(self.boxes, before, after) and not self.types.settle(
+                results, after
+            ):
                 break
         count = len(self.types.types)
         forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
@@ -130,8 +131,7 @@ class _Loop:
                 predicate = goes_on if always else ew.logical_and(goes_on, predicate)
             test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
         with after.active():
-            pairs = zip(results, self.types.types, strict=True)
-            following = [after.lift(cast(result, t.type.dtype)) for result, t in pairs]
+            following = self.types.following(results, after)
             if self.counts:
                 following.append(after.lift(after.wrap(after.b.params[count]) + 1))
         start = self.types.start(outer)

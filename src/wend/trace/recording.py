@@ -7,7 +7,7 @@ NumPy array becomes a capture of the function, by reference (D9).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,16 +16,20 @@ import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
 from wend.eager.dispatch import Recorder, Staged, recorder
+from wend.ir.builder import new_symbol
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect, Op
-from wend.ir.types import TOKEN, Symbol, TensorType, Type
+from wend.ir.types import TOKEN, Dim, Shape, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
 from wend.trace.frozen_captures import FrozenCaptures
+from wend.trace.integers import ZERO, Made, Number, constant, one
 from wend.trace.known_array import KnownArray
 from wend.trace.read_arrays import ReadArrays
-from wend.trace.sizes import Number, Sizes
+from wend.trace.result_sizes import cut, reshaped
+from wend.trace.rounds import Rounds
+from wend.trace.sizes import Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
 
@@ -63,14 +67,15 @@ class Recording(Recorder):
         role: str | None = None,
         by_value: bool = False,
     ) -> None:
-        self.b = Build(name)
+        self._entered: dict[Value, Value] = {}  # a region's: param -> outer value
+        self._sizes: Sizes = Sizes(parent._sizes if parent and is_region else None, self._entered)
+        self.b = Build(name, self._sizes.named)
         self.frozen = FrozenCaptures(self.b, name) if by_value else None  # a function's
         self.role = role or name
         self.parent = parent
         self.is_region = is_region
         self.is_open = True
         self.captured: dict[Value, Value] = {}  # a region's: outer value -> param
-        self._entered: dict[Value, Value] = {}  # and back
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[Hashable, Value] = {}
@@ -81,13 +86,13 @@ class Recording(Recorder):
         self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
         self._read_arrays: list[KnownArray] = []
         self._reads = ReadArrays()  # those of outside
-        self._sizes = Sizes()
-        self._numbers: dict[Value, Number] = {}  # what is known of integers
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
         self.creation: Any = None  # what a function may make of variables
         self.tapes: dict[int, Any] = {}  # that were opened here
         self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self.arguments: list[Tracer] = []  # a function's, which its caller holds
+        # What the loops in it settled on when it was traced before; a branch's are those around it
+        self.rounds: Rounds = parent.rounds if parent is not None and is_region else Rounds()
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -229,27 +234,35 @@ class Recording(Recorder):
         return self._array_params[key]
 
     # Sizes that are values
-    def size_of(self, *numbers: Any) -> Symbol:
-        """The size that some integers determine, traced or plain: of equal ones the same."""
-        return self._sizes.symbol(tuple(self._number(x) for x in numbers), self._outer_sizes())
+    def size_of(self, number: Any) -> Dim:
+        return self._sizes.size(self._number(number).positive_part())
+
+    def size_between(self, start: Any, stop: Any, size: Any) -> Dim:
+        return self._sizes.size(cut(*map(self._number, (start, stop, size))))
+
+    def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
+        numbers = map(self._sizes.of_dim, sorted(sizes, key=str))
+        return self._sizes.size(one(Made("spread", tuple(numbers))))
+
+    def may_be_one(self, size: Dim, other: Dim) -> bool:
+        """Whether two sizes may turn out to be one in every run of this region.
+
+        Not those that differ in each trip of a loop, nor where one is made greater or smaller.
+        """
+        if isinstance(size, int) and isinstance(other, int):
+            return size == other
+        numbers = [self._sizes.of_dim(dim) for dim in (size, other)]
+        more = numbers[1].minus(numbers[0])
+        is_resized = more != ZERO and (more.is_size or ZERO.minus(more).is_size)
+        return not is_resized and all(map(self._sizes.is_steady, numbers))
+
+    def sizes_of_reshape(self, shape: Shape | None, wanted: Sequence[Any]) -> Shape:
+        whole = None if shape is None else tuple(map(self._sizes.of_dim, shape))
+        found = reshaped(whole, tuple(map(self._number, wanted)))
+        return tuple(new_symbol() if x is None else self._sizes.size(x) for x in found)
 
     def _number(self, x: Any) -> Number:
-        return self._known_number(self.lift(x)) if isinstance(x, Tracer) else Number(int(x))
-
-    def _known_number(self, value: Value) -> Number:
-        if self.is_region and value in self._entered:
-            assert self.parent is not None
-            return self.parent._known_number(self._entered[value])
-        if value not in self._numbers:
-            known, around = self._known_number, self._outer_sizes()
-            self._numbers[value] = self._sizes.number(value, known, around)
-        return self._numbers[value]
-
-    def _outer_sizes(self) -> Sequence[Sizes]:
-        """The sizes known around a region, where they are what they are inside."""
-        if not self.is_region or self.parent is None:
-            return ()
-        return (self.parent._sizes, *self.parent._outer_sizes())
+        return self._sizes.number(self.lift(x)) if isinstance(x, Tracer) else constant(int(x))
 
     # Arrays changed in place (D7): a traced array is a box, and a region has its own contents
     def assign(self, box: Tracer, value: Value) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from wend.autodiff.forms import Forms
 from wend.autodiff.vjp import VJP, vjp
 from wend.backends.protocol import Executable
-from wend.backends.storing import executable
+from wend.backends.storing import executable, kind
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
@@ -23,8 +23,9 @@ class Runner:
     """A graph with its executables and derivatives; one for each graph, while the graph lives."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = run_passes(graph, TIDY)
-        self._executables: dict[str, Executable] = {}
+        # Another object, where no pass has changed it: `_runners` holds the graph weakly.
+        self._graph = replace(run_passes(graph, TIDY))
+        self._executables: dict[Hashable, Executable] = {}
         self._forms: dict[tuple[int, ...], Forms] = {}
         self._pairs: dict[tuple[tuple[int, ...], tuple[int, ...]], VJP] = {}
         self.differentiable = tuple(
@@ -38,12 +39,16 @@ class Runner:
             _runners[graph] = Runner(graph)
         return _runners[graph]
 
-    def run(self, backend: str, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run it."""
-        if backend not in self._executables:
+    def run(
+        self, backend: str, arguments: Sequence[Any], shown: int | None = None
+    ) -> Sequence[Any]:
+        """Run it; users see so many of the results, or all."""
+        key = kind(backend)
+        if key not in self._executables:
             optimized = run_passes(self._graph, OPTIMIZE)
-            self._executables[backend] = executable(backend, optimized, hands_on=True)
-        return self._executables[backend](arguments)
+            made = executable(backend, optimized, hands_on=True, shown=shown)
+            self._executables[key] = made
+        return self._executables[key](arguments)
 
     def forms(self, wrt: tuple[int, ...]) -> Forms:
         """Its forward form, and its backward forms, for these params."""

@@ -9,7 +9,7 @@ from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import as_array, cast, tensor_type
+from wend.eager.promotion import as_array, tensor_type
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
@@ -126,7 +126,7 @@ class _Scan:
         boxes: list[Tracer] = []
         while True:
             after, following, results, ys, ys_tree = self._trace_body(lists, boxes)
-            if not boxes_to_open(boxes, after) and not self.types.settle(results):
+            if not boxes_to_open(boxes, after) and not self.types.settle(results, after):
                 break
         before = Recording("before", outer, is_region=True)
         step = before.param(_INDEX)
@@ -135,10 +135,7 @@ class _Scan:
         with before.active():
             goes_on = before.lift(step < self.count)
         with after.active():
-            following += [
-                after.lift(cast(r, t.type.dtype))
-                for r, t in zip(results, self.types.types, strict=True)
-            ]
+            following += self.types.following(results, after)
             made = [after.lift(y) for y in ys]
         # The lists come before the arrays changed in place, whose params are there already.
         stacks = [ListType(value.type) for value in made]

@@ -30,6 +30,12 @@ CASES = [
         [(np.int64(0),), (np.int32(7),)],
         attrs={"dtype": np.dtype("i8"), "length": None},
     ),
+    Case(
+        "nonnegative",
+        lambda x, message: x,
+        [(np.int64(0),), (np.arange(4, dtype="i4"),), (np.arange(6, dtype="u1").reshape(2, 3),)],
+        attrs={"message": "{} is negative"},
+    ),
     *(
         Case(
             "from_elements",

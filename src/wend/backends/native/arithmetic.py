@@ -72,6 +72,20 @@ _UNSIGNED = {
 """
     for what, opcode in (("floor_divide", "udiv"), ("remainder", "urem"))
 }
+# Euclid's algorithm
+_UNSIGNED["gcd"] = """
+  br label %head
+head:
+  %a = phi {t} [ %x, %0 ], [ %r, %more ]
+  %b = phi {t} [ %y, %0 ], [ %a, %more ]
+  %done = icmp eq {t} %a, 0
+  br i1 %done, label %end, label %more
+more:
+  %r = urem {t} %b, %a
+  br label %head
+end:
+  ret {t} %b
+"""
 
 # The remainder with the divisor's sign, from the one with the dividend's.
 _FLOORED = """

@@ -1,7 +1,8 @@
 """What native code asks of NumPy: arrays, and memory for them that starts at multiples of 64.
 
 NumPy frees what an array owns by the handler that the array names (NEP 49). Ours differs from
-NumPy's own in that large arrays are aligned, so that others can share them.
+NumPy's own in that large arrays are aligned, so that others can share them, and in that memory
+goes round between them and the pools (`blocks.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
+# The functions of `blocks.py` that do it
+HANDLING = ("wend.malloc", "wend.calloc", "wend.realloc", "wend.give_back")
+_CALLED = ("malloc", "calloc", "realloc", "free")
 _NAME = b"mem_handler"  # what NumPy calls such a capsule
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -31,12 +36,21 @@ def numpy_functions(places: Mapping[str, int]) -> dict[str, int]:
     }
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy in C order that starts at a multiple of 64."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 class _Handler(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char * 127),
         ("version", ctypes.c_uint8),
         ("context", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")),
+        *((name, ctypes.c_void_p) for name in _CALLED),
     )
 
 
@@ -51,9 +65,6 @@ class Handler:
         self._record = _Handler(
             name=b"wend",
             version=1,
-            malloc=functions["wend.malloc"],
-            calloc=functions["wend.calloc"],
-            realloc=functions["wend.realloc"],
-            free=functions["wend.give_back"],
+            **dict(zip(_CALLED, map(functions.__getitem__, HANDLING), strict=True)),
         )
         self.capsule: Any = _new_capsule(ctypes.addressof(self._record), _NAME, None)

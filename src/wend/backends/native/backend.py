@@ -5,6 +5,7 @@ from __future__ import annotations
 from wend.backends.native.checked import Checked
 from wend.backends.native.executable import NativeExecutable
 from wend.backends.native.llvm import engine
+from wend.backends.native.measured import Measured
 from wend.backends.native.program import ENTRY, prepared, write
 from wend.backends.protocol import Backend, Executable
 from wend.base.config import settings
@@ -21,14 +22,18 @@ class NativeBackend:
 
     def compile(self, graph: Graph) -> Executable:
         with step("native", graph.name) as tell:
-            program = write(graph)
+            program = write(graph, is_measured=settings().profile)
             checked = settings().verify_memory
             constants = program.constants
             library = engine().compile(program.text, [ENTRY], constants, checked=checked)
             tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")
         self._dump(graph, program.text)
-        execute = NativeExecutable(graph.name, program, library)
-        return Checked(graph.name, execute) if checked else execute
+        execute: Executable = NativeExecutable(graph.name, program, library)
+        if checked:
+            execute = Checked(graph.name, execute)
+        if program.measures is not None:
+            execute = Measured(graph.name, execute, program.measures, program.slow_nodes)
+        return execute
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)

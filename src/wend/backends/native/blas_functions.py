@@ -72,6 +72,15 @@ def _address(name: str) -> int:
     return address
 
 
+def capsule_address(capsule: Any, type: str) -> int:
+    """Where a function is that a capsule holds; 0 if it is not of the type."""
+    signature = _signature(capsule)
+    if signature.decode() != type:
+        return 0
+    address: int = _pointer(capsule, signature)
+    return address
+
+
 def _takes(signature: str, types: str, letter: str) -> bool:
     """Whether it is that of a function of these types; integers may have 64 bits elsewhere."""
     params = signature.removeprefix("void (").removesuffix(")").split(", ")

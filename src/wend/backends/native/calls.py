@@ -17,8 +17,10 @@ class Calls:
         math: names of functions of `math.py` that are called (`sin`, `exp.v8`).
         helpers: names of the small functions of `arithmetic.py` that are called.
         libm: names of functions of the C library that are called, with their number of arguments.
-        solvers: functions of `solvers.py` that are called, with the types of their arguments.
         products: names of functions of `products.py` and `blas.py` that are called.
+        rows: functions that only read elements side by side, with the types of their results.
+        declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
+        finds_bytes: whether bools are looked for.
         has_loops: whether any are called that are worth the widest vectors.
     """
 
@@ -27,7 +29,9 @@ class Calls:
     helpers: set[str] = field(default_factory=set)
     libm: dict[str, int] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
-    solvers: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, str] = field(default_factory=dict)
+    finds_bytes: bool = False
     has_loops: bool = False
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:
@@ -50,6 +54,11 @@ class Calls:
         self.libm[name] = len(operands)
         arguments = ", ".join(f"double {operand}" for operand in operands)
         return self.w.define(f"call double @{name}({arguments}) nobuiltin")
+
+    def of_row(self, name: str, type: str, address: str, count: str) -> str:
+        """Call a function of so many elements side by side."""
+        self.rows[name] = type
+        return self.w.define(f"call {type} @{name}(ptr {address}, i64 {count})")
 
     def helper(self, name: str, type: str, *operands: str) -> str:
         """Call a function of `arithmetic.py`, named without its `wend.`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from math import prod
 from typing import Any
@@ -13,11 +13,13 @@ import numpy as np
 
 from wend.backends.direct import MISS, Bound, Form, Given, Taken
 from wend.backends.native import entry_words as code
-from wend.backends.native.array_memory import Handler
+from wend.backends.native.array_memory import HANDLING, Handler
 from wend.backends.native.llvm import Library, engine
+from wend.backends.native.marshal import code_of
 from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
 from wend.backends.native.slots import SLOT_BYTES, is_scalar, registers
 from wend.backends.native.spaces import Spaces
+from wend.backends.native.workspace import Workspace
 from wend.base.config import settings
 from wend.ir.dtypes import BOOL, FLOAT64, INT64
 from wend.ir.types import (
@@ -59,7 +61,39 @@ def _methods() -> tuple[_Method, _Method, Handler]:
     addresses = engine().entry.addresses
     call, other = addresses["wend.call"], addresses["wend.call.or"]
     both = _Method(b"wend", other, _FASTCALL | _KEYWORDS, None)
-    return _Method(b"wend", call, _FASTCALL, None), both, Handler(addresses)
+    handler = Handler({name: engine().shared(name) for name in HANDLING})
+    return _Method(b"wend", call, _FASTCALL, None), both, handler
+
+
+class ArrayGiver:
+    """Makes NumPy's array of a result, as `wend.call` does, for calls that go another way.
+
+    Attributes:
+        format: how struct packs the slots.
+    """
+
+    def __init__(self, type: TensorType, offset: int) -> None:
+        with _LOCK:
+            self._handler = _methods()[2]
+        self.format = code_of(type)
+        self._slots = len(registers(type))
+        self._words = np.array(_result(type, offset), np.int64)
+        function = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 4)
+        self._get = function(engine().entry.addresses["wend.get"])
+
+    def read(self, slots: Iterator[Any], space: Workspace) -> Any:
+        assert space.pool is not None
+        for _ in range(self._slots):
+            next(slots)
+        where = self._words.ctypes.data, space.address
+        return self._get(*where, id(self._handler.capsule), space.pool.address)
+
+
+def array_giver(type: Type, offset: int) -> ArrayGiver | None:
+    """What makes arrays of a result, if it is one of known rank."""
+    if not isinstance(type, TensorType) or type.shape is None or is_scalar(type):
+        return None
+    return ArrayGiver(type, offset)
 
 
 class Entry:
@@ -234,10 +268,14 @@ def _results(form: Form, program: Program) -> list[int]:
     words: list[int] = []
     offset = program.layout.results
     for field in program.results[: form.gives]:
-        kind, thing, size, *dims = _given(field.type)
-        words += [kind, SLOT_BYTES * (6 + len(dims)), offset, thing, size, len(dims), *dims]
+        words += _result(field.type, offset)
         offset += SLOT_BYTES * len(registers(field.type))
     return words
+
+
+def _result(type: Type, offset: int) -> list[int]:
+    kind, thing, size, *dims = _given(type)
+    return [kind, SLOT_BYTES * (6 + len(dims)), offset, thing, size, len(dims), *dims]
 
 
 def _given(type: Type) -> list[int]:

@@ -32,10 +32,7 @@ from wend.backends.native.pool import TOTAL
 NAMES = (
     "wend.call",
     "wend.call.or",
-    "wend.malloc",
-    "wend.calloc",
-    "wend.realloc",
-    "wend.give_back",
+    "wend.get",
 )
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # where in NumPy's table
 TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
@@ -202,11 +199,12 @@ failed:
 
 results.too:
 {word("results", "ptr")}{word("result_count")}{word("handler", "ptr")}
+{load("pool", "own", 16, "ptr")}
   %one = and i64 %flags, {SINGLE}
   %is.one = icmp ne i64 %one, 0
   br i1 %is.one, label %single, label %tuple
 single:
-  %only = call ptr @wend.get(ptr %results, ptr %block, ptr %handler)
+  %only = call ptr @wend.get(ptr %results, ptr %block, ptr %handler, ptr %pool)
   br label %leave
 tuple:
   %all = call ptr @PyTuple_New(i64 %result_count)
@@ -218,7 +216,7 @@ result:
   %r.rest = icmp ult i64 %r, %result_count
   br i1 %r.rest, label %get, label %leave
 get:
-  %item = call ptr @wend.get(ptr %r.at, ptr %block, ptr %handler)
+  %item = call ptr @wend.get(ptr %r.at, ptr %block, ptr %handler, ptr %pool)
   %no.item = icmp eq ptr %item, null
   br i1 %no.item, label %drop, label %got
 got:
@@ -303,10 +301,9 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyArray_Scalar(ptr, ptr, ptr)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
-declare ptr @calloc(i64, i64)
-declare ptr @realloc(ptr, i64)
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
+declare ptr @wend.malloc(ptr, i64)
+declare void @wend.give_back(ptr, ptr, i64)
+declare void @wend.leave(ptr, ptr)
 declare ptr @memcpy(ptr, ptr, i64)
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wend.backends.native.blocks import CLASS, COUNT
 from wend.backends.native.entry_words import (
     DATA_AT,
     FLAGS_AT,
@@ -12,15 +13,17 @@ from wend.backends.native.entry_words import (
     POINTED,
     load,
 )
+from wend.backends.native.pool import LARGE, SHARED
 
-_ALIGNED_FROM = 4096  # bytes from which an array starts at a multiple of 64
+_LARGE_FROM = 4096  # bytes from which memory is not NumPy's but ours
 # NumPy's flags: it owns its memory; it is in C order, aligned and may be written to
 _OWNS, _NEW = 0x4, 0x501
 
 RESULT = (
     """
-; Makes an object of a result, null where that raises.
-define internal ptr @wend.get(ptr %result, ptr %block, ptr %handler) {
+; Makes an object of a result, null where that raises. A large array takes its block of the pool
+; along, unless another result has, or a list that is handed out refers to it.
+define ptr @wend.get(ptr %result, ptr %block, ptr %handler, ptr %pool) {
   %kind = load i64, ptr %result
 """
     + (
@@ -78,7 +81,7 @@ goes.on:
 make:
   %axes32 = trunc i64 %axes to i32
   call void @Py_IncRef(ptr %dtype)
-  %large = icmp uge i64 %total, {_ALIGNED_FROM}
+  %large = icmp uge i64 %total, {_LARGE_FROM}
   br i1 %large, label %own, label %theirs
 theirs:
   %array = call ptr @PyArray_NewFromDescr(ptr @ndarray, ptr %dtype, i32 %axes32, ptr %dims,
@@ -88,20 +91,32 @@ theirs:
 fail:
   ret ptr null
 own:
-  %memory = call ptr @wend.malloc(ptr null, i64 %total)
-  %no.memory = icmp eq ptr %memory, null
+{load("class", "from", CLASS)}{load("count", "from", COUNT)}
+  %of.its.own = icmp uge i64 %class, {LARGE}
+  %others = sub i64 %count, 1
+  %unshared = icmp ult i64 %others, {SHARED - 1}
+  %hands.over = and i1 %of.its.own, %unshared
+  br i1 %hands.over, label %hand, label %ask
+hand:
+  store i64 0, ptr %count.at
+  call void @wend.leave(ptr %pool, ptr %from)
+  br label %wrap
+ask:
+  %asked = call ptr @wend.malloc(ptr null, i64 %total)
+  %no.memory = icmp eq ptr %asked, null
   br i1 %no.memory, label %empty, label %wrap
 empty:
   call void @Py_DecRef(ptr %dtype)
   %raised = call ptr @PyErr_NoMemory()
   ret ptr null
 wrap:
+  %memory = phi ptr [ %from, %hand ], [ %asked, %ask ]
   %wrapped = call ptr @PyArray_NewFromDescr(ptr @ndarray, ptr %dtype, i32 %axes32, ptr %dims,
       ptr null, ptr %memory, i32 {_NEW}, ptr null)
   %not = icmp eq ptr %wrapped, null
   br i1 %not, label %free, label %owned
 free:
-  call void @free(ptr %memory)
+  call void @wend.give_back(ptr null, ptr %memory, i64 %total)
   ret ptr null
 owned:
 {load("flags", "wrapped", FLAGS_AT, "i32")}
@@ -110,32 +125,14 @@ owned:
   call void @Py_IncRef(ptr %handler)
   %handler.at = getelementptr i8, ptr %wrapped, i64 {HANDLER_AT}
   store ptr %handler, ptr %handler.at
-  br label %fill
+  br i1 %hands.over, label %done, label %fill
 fill:
   %made = phi ptr [ %array, %theirs ], [ %wrapped, %owned ]
 {load("to", "made", DATA_AT, "ptr")}
   %copied = call ptr @memcpy(ptr %to, ptr %from, i64 %total)
   ret ptr %made
-}}
-
-; Memory of arrays, as NumPy asks for it
-define ptr @wend.malloc(ptr %context, i64 %size) {{
-  %up = add i64 %size, 63
-  %whole = and i64 %up, -64
-  %memory = call ptr @aligned_alloc(i64 64, i64 %whole)
-  ret ptr %memory
-}}
-define ptr @wend.calloc(ptr %context, i64 %count, i64 %size) {{
-  %memory = call ptr @calloc(i64 %count, i64 %size)
-  ret ptr %memory
-}}
-define ptr @wend.realloc(ptr %context, ptr %old, i64 %size) {{
-  %memory = call ptr @realloc(ptr %old, i64 %size)
-  ret ptr %memory
-}}
-define void @wend.give_back(ptr %context, ptr %memory, i64 %size) {{
-  call void @free(ptr %memory)
-  ret void
+done:
+  ret ptr %wrapped
 }}
 """
 )

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from wend.backends.direct import MISS, Direct, Form, Given
-from wend.backends.native.entry import entry
+from wend.backends.native.entry import array_giver, entry
 from wend.backends.native.given import is_list
 from wend.backends.native.host import HostNode
 from wend.backends.native.llvm import Library
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
 from wend.backends.native.records import Giver, Lease, Lender, is_lent, sources
-from wend.backends.native.slots import is_scalar
+from wend.backends.native.slots import SLOT_BYTES, is_scalar, registers
 from wend.backends.native.spaces import Spaces
 from wend.backends.native.workspace import Workspace
 from wend.ir.graph import Node
@@ -45,7 +45,7 @@ class NativeExecutable:
         self._lends = any(map(is_lent, program.results))
         results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
         self._results = struct.Struct("".join(carrier.format for carrier in results))
-        self._readers = [carrier.read for carrier in results]
+        self._readers: list[Callable[..., Any]] = [carrier.read for carrier in results]
         self._spaces = Spaces(name, program, [HostNode(call) for call in program.host_calls])
         self._calls = 0
         self._call: Callable[..., Any] = _misses
@@ -70,6 +70,7 @@ class NativeExecutable:
         self._calls += 1
         if self._calls == _SELDOM:  # the code for that is worth making
             self._call = self._direct_call()
+            self._readers = self._fast_readers()
         space = self._spaces.take()
         try:
             kept: list[Any] = []  # what is made of arguments, until the call is over
@@ -82,8 +83,9 @@ class NativeExecutable:
                 space.lease = Lease(space, self._spaces.idle, sources(arguments, self._given))
             slots = iter(self._results.unpack_from(space.block, self._program.layout.results))
             found = [read(slots, space) for read in self._readers]
-            # What was read lies in memory of the next call.
-            return [x.copy() if isinstance(x, np.ndarray) else x for x in found]
+            # What is not its own lies in memory of the next call.
+            views = (isinstance(x, np.ndarray) and not x.flags.owndata for x in found)
+            return [x.copy() if is_view else x for x, is_view in zip(found, views, strict=True)]
         finally:
             self._spaces.give_back(space)
 
@@ -103,6 +105,16 @@ class NativeExecutable:
         takes = [None if isinstance(t, TokenType) else Given(k) for k, t in enumerate(types)]
         made = self.direct(Form(tuple(takes), len(types), len(self._readers)))
         return _misses if made is None else made.call
+
+    def _fast_readers(self) -> list[Callable[..., Any]]:
+        """What reads results, if large arrays are to keep their memory."""
+        readers = []
+        offset = self._program.layout.results
+        for field, read in zip(self._program.results, self._readers, strict=True):
+            giver = array_giver(field.type, offset)
+            readers.append(read if giver is None else giver.read)
+            offset += SLOT_BYTES * len(registers(field.type))
+        return readers
 
     def direct(self, form: Form) -> Direct | None:
         """What calls it without Python between, if anything can."""

@@ -18,12 +18,10 @@ from typing import TypeAlias
 from wend.backends.native.arenas import record_at
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.places import Place, root
+from wend.backends.native.pool import SHARED
 from wend.backends.native.slots import SLOT_BYTES, Slots, layout, references
 from wend.ir.graph import Value
 from wend.ir.types import ListType, Type, without_maybe
-
-# A bit of a count that no number of references reaches
-_SHARED = 1 << 40
 
 Where: TypeAlias = tuple[str, str]  # where records lie, and how far it is from one to the next
 
@@ -85,7 +83,7 @@ def share(low: Lowering, place: Place, slots: Slots) -> None:
     def each(index: str) -> None:
         element = low.arenas.load(place, low.w.define(f"add i64 {slots[-2]}, {index}"))
         for k in references(place.element):
-            low.arrays.mark(element[k], _SHARED)
+            low.arrays.mark(element[k], SHARED)
         if is_list(place.element):
             assert place.inner is not None
             share(low, root(place.inner), element)

@@ -9,13 +9,24 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter
+from wend.backends.native import (
+    array_memory,
+    canaries,
+    entry_code,
+    interpreter,
+    optimizing,
+    special_functions,
+)
+from wend.backends.native.optimizing import optimize
 from wend.backends.native.shared import Shared, shared_with
+from wend.runtime.disk_cache import disk_cache
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
 # for `frem`, and for loops that copy or clear memory.
@@ -24,13 +35,6 @@ RUNTIME = (
     *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
     *("fmodf", "fmaf", "floorf", "ceilf", "truncf", "rintf"),
 )
-# At level 3 LLVM makes copies of loops for each way that a branch in them may go: four fifths of
-# the time for a graph of nested loops, and nothing gained by it.
-LEVEL = 2
-# In modules of more lines the values at branches are not followed either, which takes longer
-# than in proportion.
-LARGE, LEVEL_OF_LARGE = 10_000, 1
-
 # LLVM keeps 9 KiB for each library that it has linked, also when that is gone, until the linker
 # is: so there is a new one after so many.
 BATCH = 64
@@ -61,6 +65,38 @@ class Library:
         self._dropped.append(self._held)
 
 
+class Code(NamedTuple):
+    """Machine code that is not linked yet.
+
+    Attributes:
+        called: the functions that it declares and does not define.
+        image: an object file.
+    """
+
+    called: Sequence[str]
+    image: bytes
+
+    def written(self) -> bytes:
+        """All of it in a row."""
+        return "\n".join(self.called).encode() + b"\0" + self.image
+
+    @staticmethod
+    def read(data: bytes) -> Code:
+        """What was written."""
+        called, _, image = data.partition(b"\0")
+        return Code(called.decode().split("\n") if called else [], image)
+
+
+def _cpu() -> str:
+    name: str = binding.get_host_cpu_name()
+    return name
+
+
+def _features() -> str:
+    features: str = binding.get_host_cpu_features().flatten()
+    return features
+
+
 class Engine:
     """The compiler for this machine."""
 
@@ -77,8 +113,8 @@ class Engine:
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
             opt=3,
-            cpu=binding.get_host_cpu_name(),
-            features=binding.get_host_cpu_features().flatten(),
+            cpu=_cpu(),
+            features=_features(),
             jit=True,
         )
 
@@ -134,30 +170,21 @@ class Engine:
             # LLVM's passes would take 30 ms, and gain 5 ns a call.
             return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
 
+    def shared(self, name: str) -> int:
+        """The address of one of the functions that modules share."""
+        with _LOCK:
+            return self._address(name)
+
     @cached_property
     def take(self) -> Any:
         """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        with _LOCK:
-            return type(self._address("wend.take"))
+        return type(self.shared("wend.take"))
 
     def optimized(self, text: str, level: int | None = None) -> Any:
         """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
-            module = binding.parse_assembly(text)
-            module.verify()
-            if level is None:
-                level = LEVEL if text.count("\n") <= LARGE else LEVEL_OF_LARGE
-            options = binding.create_pipeline_tuning_options(speed_level=level)
-            # A third of the time to compile, and nothing gained by it
-            options.loop_interleaving = options.loop_unrolling = False
-            builder = binding.create_pass_builder(self.machine, options)
-            passes = builder.getModulePassManager()
-            passes.run(module, builder)
-            # llvmlite does not: its class of passes inherits another `_dispose` before its own
-            binding.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
-            passes.detach()
-            return module
+            return optimize(text, self.machine, level)
 
     def assembly(self, text: str) -> str:
         """The machine code as text, to look at."""
@@ -175,16 +202,37 @@ class Engine:
         level: int | None = None,
     ) -> Library:
         names = list(exports)
-        module = self.optimized(text, level)
-        builder = binding.JITLibraryBuilder().add_ir(module)
+        code = self._code(text, level)
+        builder = binding.JITLibraryBuilder().add_object_img(code.image)
         for name in names:
             builder.export_symbol(name)
-        called = [f.name for f in module.functions if f.is_declaration]
-        called = [name for name in called if not name.startswith("llvm.")]
-        for name in dict.fromkeys((*RUNTIME, *called, *data)):
+        for name in dict.fromkeys((*RUNTIME, *code.called, *data)):
             builder.import_symbol(name, data[name] if name in data else self._address(name))
         tracker = builder.link(linker, f"wend{next(_numbers)}")
         return Library(linker, tracker, names, constants)
+
+    def _code(self, text: str, level: int | None) -> Code:
+        """The machine code of a module: of an earlier process, or made now."""
+        cache = disk_cache()
+        key = f"{self._maker}\n{level}\n{text}".encode()
+        found = cache and cache.find(key)
+        if found:
+            return Code.read(found)
+        module = self.optimized(text, level)
+        called = [f.name for f in module.functions if f.is_declaration]
+        called = [name for name in called if not name.startswith("llvm.")]
+        code = Code(called, self.machine.emit_object(module))
+        if cache:
+            cache.keep(key, code.written())
+        return code
+
+    @cached_property
+    def _maker(self) -> str:
+        """What makes code of a text: where one of these is another, so is the code."""
+        version = ".".join(map(str, binding.llvm_version_info))
+        passes = hashlib.blake2b(Path(optimizing.__file__).read_bytes()).hexdigest()
+        about = self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes
+        return "\n".join(about)
 
     def _checked_pool(self) -> dict[str, int]:
         free, reset = self._address("wend.free"), self._address("wend.reset")
@@ -195,6 +243,8 @@ class Engine:
         """Where a function is that a module declares."""
         if name.startswith("Py"):
             return interpreter.python_function(name)
+        if special_functions.is_one(name):
+            return special_functions.address(name)
         if not name.startswith("wend."):
             return c_function(name)
         shared = shared_with(name)
@@ -210,11 +260,16 @@ class Engine:
         return self._shared[shared].addresses[name]
 
 
-@cache
+_engine: list[Engine] = []
+
+
 def engine() -> Engine:
-    """The one engine, made when it is first needed."""
-    with _LOCK:
-        return Engine()
+    """The one engine, made when it is first needed, by whichever thread comes first."""
+    if not _engine:
+        with _LOCK:
+            if not _engine:
+                _engine.append(Engine())
+    return _engine[0]
 
 
 @cache

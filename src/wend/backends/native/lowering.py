@@ -14,6 +14,7 @@ from wend.backends.native.calls import Calls
 from wend.backends.native.exits import Exits
 from wend.backends.native.fitting import Fitting
 from wend.backends.native.liveness import LastUses
+from wend.backends.native.measuring import Measures
 from wend.backends.native.notes import Notes
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.pauses import Pauses
@@ -60,6 +61,7 @@ class Lowering:
         constants: arrays that the code refers to.
         host_nodes: the nodes that Python may have to run, by number, and whether for results.
         slow_nodes: those of them that have no code.
+        measures: what measures nodes, if that is wanted.
     """
 
     emitters: Mapping[Op, Emit]
@@ -85,6 +87,7 @@ class Lowering:
     constants: list[Any] = field(default_factory=list)
     host_nodes: list[tuple[Node, bool]] = field(default_factory=list)
     slow_nodes: list[Node] = field(default_factory=list)
+    measures: Measures | None = None
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.w)
@@ -144,9 +147,12 @@ class Lowering:
         operands = [self.slots(node, k, value) for k, value in enumerate(node.operands)]
         waits = any(value in self.kept for value in node.operands)
         self.exits.operands = None if waits else operands
+        started = self.measures.start(node) if self.measures else None
         found = self._emitter(node)(self, node, operands)
         if found is NotImplemented:
             found = self.host(self, node, operands)
+        if self.measures:
+            self.measures.stop(started)
         memory.finish()
         for result, slots in zip(node.results, found, strict=True):
             self.values[result] = slots

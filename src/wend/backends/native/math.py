@@ -41,6 +41,8 @@ from wend.backends.native.math_format import F32, F64, Format
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
 WAVES = ("sin", "cos", "tan")
+# Functions that look at whole vectors, and what LLVM is told of their arguments
+WHOLE = {**dict.fromkeys(WAVES, "v"), "pow": "vv"}
 _FORMATS = {".loop": F64, ".loop.f32": F32}
 
 
@@ -55,7 +57,7 @@ def _widths(format: Format) -> tuple[int, ...]:
 # vector forms in their place.
 VECTOR_FORMS = {
     f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(format))
-    for name in WAVES
+    for name in WHOLE
     for suffix, format in _FORMATS.items()
 }
 COLD_NAMES = (
@@ -119,9 +121,10 @@ def _with_needs(names: Iterable[str], declared: Container[str]) -> dict[str, str
 
 def _declaration(definition: str) -> str:
     """Return the declaration of the function that a text defines."""
-    head, _, rest = definition.partition(" %x) ")
+    head, _, rest = definition.partition(") ")
     attributes = rest.partition(" {")[0].replace("noinline", "").replace("optnone", "")
-    return f"{head.replace('define internal', 'declare')}) {attributes}\n"
+    types = head.replace("define internal", "declare").replace(" %x", "").replace(" %y", "")
+    return f"{types}) {attributes}\n"
 
 
 @cache
@@ -162,8 +165,6 @@ def _writers() -> dict[str, Callable[[], str]]:
         }
     for suffix, format in _FORMATS.items():
         writers |= _loops(format, suffix)
-    writers["pow.loop"] = partial(math_pow.pow, "pow.loop", short=False)
-    writers["pow.short.loop"] = partial(math_pow.pow, "pow.short.loop", short=True)
     return writers
 
 
@@ -174,6 +175,7 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
         writers[name + suffix] = partial(_loop_wave, name, format, name + suffix)
         for form in VECTOR_FORMS[name + suffix]:
             writers[form] = partial(_wide_wave, name, format, form)
+    writers |= _powers(format, suffix)
     for name, write in (
         ("exp", math_exp.exp_everywhere),
         ("expm1", math_exp.expm1),
@@ -199,17 +201,38 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
 
 
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
-    forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
-    variants = ",".join(f"_ZGV_LLVM_N{n}v_wend.{symbol}(wend.{form})" for form, n in forms)
-    attributes = f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
-    return math_trig.loop_wave(name, format, symbol, attributes)
+    return math_trig.loop_wave(name, format, symbol, _of_one(name, symbol))
 
 
 def _wide_wave(name: str, format: Format, symbol: str) -> str:
     alone, _, lanes = symbol.rpartition(".v")
+    return math_trig.wide_wave(name, format, int(lanes), symbol, alone, _of_many(format, lanes))
+
+
+def _of_one(name: str, symbol: str) -> str:
+    """The attributes of a function of one number, which say what computes several."""
+    forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
+    kinds = WHOLE[name]
+    variants = ",".join(f"_ZGV_LLVM_N{n}{kinds}_wend.{symbol}(wend.{form})" for form, n in forms)
+    return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
+
+
+def _of_many(format: Format, lanes: str) -> str:
     bits = int(lanes) * format.width
-    attributes = f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
-    return math_trig.wide_wave(name, format, int(lanes), symbol, alone, attributes)
+    return f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
+    """List who writes the powers of one format, of one pair and of several."""
+    writers: dict[str, Callable[[], str]] = {}
+    for symbol in (f"pow{suffix}", *VECTOR_FORMS[f"pow{suffix}"]):
+        lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
+        attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
+        far = symbol.replace(".loop", ".far")
+        cold = f"cold noinline {_of_many(format, lanes) if lanes else PURE}"
+        writers[symbol] = partial(math_pow.pow, int(lanes or 1), format, symbol, far, attributes)
+        writers[far] = partial(math_pow.far_pow, int(lanes or 1), format, far, cold)
+    return writers
 
 
 class _Functions(Mapping[str, str]):

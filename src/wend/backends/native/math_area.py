@@ -5,7 +5,7 @@ The first of them is a polynomial where the logarithm would cancel. Coefficients
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, estrin
+from wend.backends.native.math_body import Body, polynomial
 from wend.backends.native.math_format import F32, F64, Format
 from wend.backends.native.math_log import log_limits, log_of_sum, one_more
 
@@ -40,7 +40,7 @@ FAR = {F64: 2.0**28, F32: 2.0**14}
 
 def asinh(format: Format, name: str) -> str:
     """Return arcsinh for all arguments: log(|x| + sqrt(x^2 + 1)) with the sign of x."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     size = abs(b.x)
     is_far = size > FAR[format]
     root = b.intrinsic("sqrt", b.fma(size, size, 1.0))
@@ -48,14 +48,14 @@ def asinh(format: Format, name: str) -> str:
     low = b.select(is_far, 0.0, size - (u - root))
     far = log_limits(b, log_of_sum(b, u, low, b.select(is_far, 1.0, 0.0)), u)
     z = size * size
-    near = b.fma(size * z, estrin(b, z, z * z, ASINH[format]), size)
+    near = b.fma(size * z, polynomial(b, z, z * z, ASINH[format]), size)
     b.ret(b.copysign(b.select(size < NEAR, near, far), b.x))
     return b.definition(name)
 
 
 def acosh(format: Format, name: str) -> str:
     """Return arccosh for all arguments: log(1 + t + sqrt(t (t + 2))) where t = x - 1."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     is_far = b.x > FAR[format]
     t = b.x - 1.0
     u, low = one_more(b, t + b.intrinsic("sqrt", b.fma(t, t, t * 2.0)))
@@ -67,7 +67,7 @@ def acosh(format: Format, name: str) -> str:
 
 def atanh(format: Format, name: str) -> str:
     """Return arctanh for all arguments: half of log1p(2 |x| / (1 - |x|)) with the sign of x."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     size = abs(b.x)
     u, low = one_more(b, (size * 2.0) / (-size + 1.0))
     found = log_limits(b, log_of_sum(b, u, low), u) * 0.5

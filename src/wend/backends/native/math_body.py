@@ -126,12 +126,27 @@ class Term:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Body:
-    """The instructions of one function of a real argument `x` (and maybe `y`), in order."""
+    """The instructions of one function of a real argument `x` (and maybe `y`), in order.
+
+    Attributes:
+        lanes: how many numbers it takes at once.
+        format: of reals.
+        is_loop: whether it is for loops, where all that counts is how many instructions there are.
+    """
 
     lanes: int = 1
     format: Format = F64
+    is_loop: bool = False
     lines: list[str] = field(default_factory=list)
-    names: int = 0
+
+    @classmethod
+    def of_loop(cls, format: Format) -> Body:
+        """One of one number, which LLVM makes vectors of."""
+        return cls(1, format, is_loop=True)
+
+    def with_format(self, format: Format) -> Body:
+        """The same function, to go on with another format."""
+        return Body(self.lanes, format, is_loop=self.is_loop, lines=self.lines)
 
     @property
     def x(self) -> Term:
@@ -171,9 +186,9 @@ class Body:
 
     def define(self, instruction: str) -> str:
         """Append an instruction whose result is no Term (a pointer, a struct); return its name."""
-        self.names += 1
-        self.lines.append(f"  %t{self.names} = {instruction}")
-        return f"%t{self.names}"
+        name = f"%t{len(self.lines)}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
 
     def address(self, name: str) -> str:
         """Append what gives the address of a table, one for all of its entries.
@@ -216,15 +231,25 @@ class Body:
         """Append max(x, bound), NaN staying NaN."""
         return self.select(x < bound, bound, x)
 
+    def is_ordinary(self, x: Term, at_least: float = 0.0) -> Term:
+        """Append whether numbers are finite and above 0, by one comparison of their bits.
+
+        Where another bound is given they may be equal to it.
+        """
+        lowest = max(self.format.bits(at_least), 1)
+        bits, count = (x.word() - lowest).name, self.format.bits(float("inf")) - lowest
+        type = self.type("word")
+        return self.emit("flag", f"icmp ult {type} {bits}, {self.operand('word', count)}")
+
     def label(self, name: str) -> None:
         """Start a block."""
         self.lines.append(f"{name}:")
 
     def go_on_if(self, flag: str, otherwise: str) -> None:
         """Branch to the block `otherwise` unless the i1 named `flag` holds."""
-        self.names += 1
-        self.lines.append(f"  br i1 {flag}, label %go{self.names}, label %{otherwise}")
-        self.label(f"go{self.names}")
+        go_on = f"go{len(self.lines)}"
+        self.lines.append(f"  br i1 {flag}, label %{go_on}, label %{otherwise}")
+        self.label(go_on)
 
     def ret(self, *results: Term) -> None:
         """Return one result, or several as a struct."""
@@ -252,12 +277,15 @@ class Body:
         return "\n".join([head, *self.lines, "}", ""])
 
 
-def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
-    """Evaluate a polynomial of at least two coefficients, lowest first.
+def polynomial(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
+    """Evaluate a polynomial of at least two coefficients, lowest first; `x2` is x*x.
 
-    Estrin's scheme: few levels of independent fused multiply-adds, where Horner's would wait for
-    each of them in turn. `x2` is x*x, which callers have already.
+    For who waits by Estrin's scheme: few levels of independent fused multiply-adds, where Horner's
+    would wait for each of them in turn. In loops as few operations as there can be, in two chains.
     """
+    if b.is_loop:
+        odd = _horner(b, x2, coefficients[1::2])
+        return b.fma(odd, x, _horner(b, x2, coefficients[0::2]))
     terms: list[Term | float] = list(coefficients)
     power = x
     while len(terms) > 1:
@@ -267,4 +295,11 @@ def estrin(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
             power = x2 if power is x else power * power
     (total,) = terms
     assert isinstance(total, Term), "a polynomial needs two coefficients"
+    return total
+
+
+def _horner(b: Body, x: Term, coefficients: Sequence[float]) -> Term | float:
+    total: Term | float = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = b.fma(total, x, coefficient)
     return total

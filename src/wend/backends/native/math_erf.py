@@ -7,7 +7,7 @@ Coefficients as in `math_exp`.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_body import Body, Term, polynomial
 from wend.backends.native.math_exp import whole_exp
 from wend.backends.native.math_format import F32, F64, Format
 
@@ -85,7 +85,7 @@ ERFC_HIGHEST = {F64: 28.0, F32: 11.0}  # erfc is 0 from here on
 
 def erf(format: Format, name: str) -> str:
     """Return erf for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     size = abs(b.x)
     far = -_far_erfc(b, size) + 1.0
     b.ret(b.copysign(b.select(size < 1.0, _near_erf(b, size), far), b.x))
@@ -94,7 +94,7 @@ def erf(format: Format, name: str) -> str:
 
 def erfc(format: Format, name: str) -> str:
     """Return erfc for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     size = abs(b.x)
     far = _far_erfc(b, size)
     far = b.select(b.x < 0.0, -far + 2.0, far)
@@ -105,7 +105,7 @@ def erfc(format: Format, name: str) -> str:
 def _near_erf(b: Body, x: Term) -> Term:
     """Return erf for |x| <= 1."""
     z = x * x
-    return b.fma(x, estrin(b, z, z * z, ERF[b.format]), x)
+    return b.fma(x, polynomial(b, z, z * z, ERF[b.format]), x)
 
 
 def _far_erfc(b: Body, x: Term) -> Term:
@@ -113,7 +113,7 @@ def _far_erfc(b: Body, x: Term) -> Term:
     x = b.at_most(x, ERFC_HIGHEST[b.format])
     t = (x - 4.0) / (x + 4.0)
     first, *others = ERFC[b.format]
-    rest = t * estrin(b, t, t * t, others)
+    rest = t * polynomial(b, t, t * t, others)
     wave = rest + first
     below = b.fma(x, 2.0, 1.0)
     inverse = b.one / below

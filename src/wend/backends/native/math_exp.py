@@ -10,7 +10,7 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import COLD, INLINE, Body, Term, estrin
+from wend.backends.native.math_body import COLD, INLINE, Body, Term, polynomial
 from wend.backends.native.math_format import F32, F64, Format
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
@@ -86,7 +86,7 @@ def exp_common() -> str:
 
 def exp_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
     """Return exp for all arguments, as a function of this name."""
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=".loop" in name)
     b.ret(whole_exp(b, b.x))
     return b.definition(name, attributes=COLD if cold else INLINE)
 
@@ -104,15 +104,21 @@ def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
     return _exp(b, x, near - b.format.magic, first, low) * second
 
 
+def exp_near(b: Body, x: Term, low: Term) -> Term:
+    """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
+    near = b.fma(x, LOG2_E, b.format.magic)
+    return _exp(b, x, near - b.format.magic, power_of_two(b, near.word()), low)
+
+
 def exp2(format: Format, name: str) -> str:
     """Return 2^x for all arguments: exact where x is an integer."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     lowest, highest = EXP2_RANGE[format]
     x = b.at_least(b.at_most(b.x, highest), lowest)
     near = x + format.magic
     r = x - (near - format.magic)
     first, second = _halves(b, near)
-    b.ret(b.fma(r, estrin(b, r, r * r, EXP2[format]), 1.0) * first * second)
+    b.ret(b.fma(r, polynomial(b, r, r * r, EXP2[format]), 1.0) * first * second)
     return b.definition(name)
 
 
@@ -142,7 +148,7 @@ def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
     coefficients = EXPM1[b.format]
     r2 = r * r
     near_zero = b.fma(r2, b.fma(r, coefficients[1], coefficients[0]), r)
-    return near_zero, r2 * r2, estrin(b, r, r2, coefficients[2:])
+    return near_zero, r2 * r2, polynomial(b, r, r2, coefficients[2:])
 
 
 def power_of_two(b: Body, k: Term) -> Term:
@@ -166,7 +172,7 @@ def reduced(b: Body, x: Term, k: Term) -> Term:
 
 def expm1(lanes: int, name: str, format: Format = F64) -> str:
     """Return expm1 for all arguments."""
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=".loop" in name)
     x = b.at_least(b.at_most(b.x, EXP_RANGE[format][1]), EXPM1_LOWEST[format])
     k, _, small = _scaled_expm1(b, x)
     half = power_of_two(b, k - 1)  # 2^1024 would overflow where the result does not yet
@@ -177,7 +183,7 @@ def expm1(lanes: int, name: str, format: Format = F64) -> str:
 
 def tanh(lanes: int, name: str, format: Format = F64) -> str:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=".loop" in name)
     _, power, small = _scaled_expm1(b, b.at_most(abs(b.x), TANH_HIGHEST[format]) * 2.0)
     above = b.fma(power, small, power - 1.0)
     below = b.fma(power, small, power + 1.0)
@@ -187,7 +193,7 @@ def tanh(lanes: int, name: str, format: Format = F64) -> str:
 
 def expit(format: Format, name: str) -> str:
     """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     e = whole_exp(b, -abs(b.x))
     b.ret(b.select(b.x < 0.0, e, 1.0) / (e + 1.0))
     return b.definition(name)

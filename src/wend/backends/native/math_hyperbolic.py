@@ -7,7 +7,7 @@ in r^2. Coefficients as in `math_exp`.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_body import Body, Term, polynomial
 from wend.backends.native.math_exp import LOG2_E, power_of_two, reduced
 from wend.backends.native.math_format import F32, F64, Format
 
@@ -39,7 +39,7 @@ NEGLIGIBLE = {F64: 200.0, F32: 60.0}  # 2^-k beside 2^k, from here on
 
 def sinh(format: Format, name: str) -> str:
     """Return sinh for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     sine, cosine, grown, small = _parts(b)
     found = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
     b.ret(b.select(abs(b.x) < format.epsilon, b.x, b.copysign(found, b.x)))
@@ -48,7 +48,7 @@ def sinh(format: Format, name: str) -> str:
 
 def cosh(format: Format, name: str) -> str:
     """Return cosh for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     sine, cosine, grown, small = _parts(b)
     b.ret(b.fma(cosine, grown + small, sine * (grown - small)) * 2.0)
     return b.definition(name)
@@ -63,7 +63,7 @@ def _parts(b: Body) -> tuple[Term, Term, Term, Term]:
     r = reduced(b, x, k)
     z = r * r
     z2 = z * z
-    sine = b.fma(r * z, estrin(b, z, z2, SINH[b.format]), r)
-    cosine = b.fma(z, estrin(b, z, z2, COSH[b.format]), 1.0)
+    sine = b.fma(r * z, polynomial(b, z, z2, SINH[b.format]), r)
+    cosine = b.fma(z, polynomial(b, z, z2, COSH[b.format]), 1.0)
     against = -b.at_most(k, NEGLIGIBLE[b.format]) + magic
     return sine, cosine, power_of_two(b, near.word() - 2), power_of_two(b, against.word() - 2)

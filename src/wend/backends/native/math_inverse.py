@@ -5,7 +5,7 @@ Coefficients as in `math_exp`.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, estrin
+from wend.backends.native.math_body import Body, Term, polynomial
 from wend.backends.native.math_format import F32, F64, Format
 
 # asin x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= 1/2
@@ -81,7 +81,7 @@ HALF_PI = {
 
 def asin(format: Format, name: str) -> str:
     """Return arcsin for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     is_far, near = _asin_parts(b)
     b.ret(b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x))
     return b.definition(name)
@@ -89,7 +89,7 @@ def asin(format: Format, name: str) -> str:
 
 def acos(format: Format, name: str) -> str:
     """Return arccos for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     is_far, near = _asin_parts(b)
     high, low = HALF_PI[format]
     twice = near * 2.0
@@ -107,12 +107,12 @@ def _asin_parts(b: Body) -> tuple[Term, Term]:
     is_far = size > 0.5
     z = b.select(is_far, (-size + 1.0) * 0.5, size * size)
     t = b.select(is_far, b.intrinsic("sqrt", z), size)
-    return is_far, b.fma(t * z, estrin(b, z, z * z, ASIN[b.format]), t)
+    return is_far, b.fma(t * z, polynomial(b, z, z * z, ASIN[b.format]), t)
 
 
 def atan(format: Format, name: str) -> str:
     """Return arctan for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     size = abs(b.x)
     is_far = size > 1.0
     found = _atan(b, b.select(is_far, b.one / size, size))
@@ -122,7 +122,7 @@ def atan(format: Format, name: str) -> str:
 
 def atan2(format: Format, name: str) -> str:
     """Return arctan2 of x and y, in this order, for all arguments."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     up, along = abs(b.x), abs(b.y)
     is_steep = up > along
     larger, smaller = b.select(is_steep, up, along), b.select(is_steep, along, up)
@@ -140,7 +140,7 @@ def atan2(format: Format, name: str) -> str:
 def _atan(b: Body, x: Term) -> Term:
     """Return arctan of numbers from 0 to 1."""
     z = x * x
-    return b.fma(x * z, estrin(b, z, z * z, ATAN[b.format]), x)
+    return b.fma(x * z, polynomial(b, z, z * z, ATAN[b.format]), x)
 
 
 def _from_half_pi(b: Body, x: Term) -> Term:

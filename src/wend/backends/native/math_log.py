@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.math_body import COLD, INLINE, Body, Term, estrin, literal
+from wend.backends.native.math_body import COLD, INLINE, Body, Term, literal, polynomial
 from wend.backends.native.math_exp import LN2
 from wend.backends.native.math_format import F32, F64, Format, bits_of, double_of
 
@@ -43,19 +43,12 @@ LOG_NEAR_1 = (
     0.200003041023187,
     -0.1666694929980806,
 )
-# 1 / ln b and log 2 to the base b, each in two pieces; the first one of log 2 with room for as many
-# bits as an exponent has
+# 1 / ln b; log 2 to the base b in two pieces
 UNITS = {
-    (2, F64): (1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0),
-    (2, F32): (1.4426950216293335, 1.9259629911266175e-08, 1.0, 0.0),
-    (10, F64): (
-        *(0.4342944819032518, 1.098319650216765e-17),
-        *(0.30102999566361177, 3.694239077158931e-13),
-    ),
-    (10, F32): (
-        *(0.4342944920063019, -1.0103050052231683e-08),
-        *(0.301025390625, 4.605038981195214e-06),
-    ),
+    (2, F64): (1.4426950408889634, 1.0, 0.0),
+    (2, F32): (1.4426950216293335, 1.0, 0.0),
+    (10, F64): (0.4342944819032518, 0.3010299956639812, -2.8037281277851704e-18),
+    (10, F32): (0.4342944920063019, 0.3010300099849701, -1.432098883924482e-08),
 }
 BIAS = F64.bias
 SMALLEST_NORMAL = F64.smallest_normal
@@ -95,7 +88,7 @@ def log_common() -> str:
     r2 = r * r
     # LN2's second piece would change the sum by less than a third of an ulp
     ln_c = b.fma(count, LN2[F64][0], _entry(b, rows, row, 8))
-    b.ret(b.fma(r2, estrin(b, r, r2, LOG_NEAR_1), ln_c + r))
+    b.ret(b.fma(r2, polynomial(b, r, r2, LOG_NEAR_1), ln_c + r))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.log.edge(double %x)"))
     return b.definition("log")
@@ -109,7 +102,7 @@ def _entry(b: Body, rows: str, row: Term, offset: int) -> Term:
 
 def log_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
     """Return log for all arguments, as a function of this name."""
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=".loop" in name)
     x, shift = made_normal(b, b.x)
     count, f, parts = _split(b, x, shift)
     b.ret(log_limits(b, _sum(b, count, f, *parts), b.x))
@@ -117,32 +110,20 @@ def log_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = 
 
 
 def log_of_base(base: int, format: Format, name: str) -> str:
-    """Return log2 or log10 for all arguments, within little more than half an ulp.
-
-    So it is exact where it can be. The logarithm of the fraction is kept as a sum of two numbers,
-    as the e_log10 of FreeBSD's msun has it; fma makes the products exact.
-    """
-    b = Body(1, format)
+    """Return log2 or log10 for all arguments: exact for powers of the base."""
+    b = Body.of_loop(format)
     x, shift = made_normal(b, b.x)
     count, f, (s, z, half_square, rest) = _split(b, x, shift)
-    high = f - half_square
-    # what half_square and high were rounded by, and the rest of the series
-    low = (f - high - half_square) - b.fma(f, f * 0.5, -half_square)
-    low = low + s * b.fma(z, rest, half_square)
-    unit, unit_low, step, step_low = UNITS[base, format]
-    product = high * unit
-    product_low = b.fma(high, unit, -product) + b.fma(high, unit_low, low * unit)
-    whole = count * step  # exact: a step has few bits
-    total = whole + product
-    lost = (whole - total) + product
-    lost = lost + b.fma(count, step_low, product_low)
-    b.ret(log_limits(b, total + lost, b.x))
+    inside = f - (half_square - s * b.fma(z, rest, half_square))
+    unit, step, step_low = UNITS[base, format]
+    part = b.fma(count, step_low, inside * unit) if step_low else inside * unit
+    b.ret(log_limits(b, b.fma(count, step, part), b.x))
     return b.definition(name)
 
 
 def log1p(lanes: int, name: str, format: Format = F64) -> str:
     """Return log1p for all arguments: log(u + low) where u + low = 1 + x exactly."""
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=".loop" in name)
     u, low = one_more(b, b.x)
     inner = log_of_sum(b, u, low)
     b.ret(b.select(abs(b.x) < format.epsilon, b.x, log_limits(b, inner, u)))
@@ -159,7 +140,7 @@ def one_more(b: Body, x: Term) -> tuple[Term, Term]:
 def log_limits(b: Body, inside: Term, x: Term) -> Term:
     """Return log x, which is `inside` where x is positive and finite."""
     at_end = b.select(x.equals(0.0), -float("inf"), b.select(x < 0.0, float("nan"), x))
-    return b.select((x > 0.0) & (x < float("inf")), inside, at_end)
+    return b.select(b.is_ordinary(x), inside, at_end)
 
 
 def log_of_sum(b: Body, u: Term, low: Term | None, shift: Term | float = 0.0) -> Term:
@@ -193,7 +174,7 @@ def _split(
         f = b.select(x < 2.0**60, b.fma(low, scale, f), f)
     s = f / (f + 2.0)
     z = s * s
-    return count, f, (s, z, f * (f * 0.5), estrin(b, z, z * z, LOG[b.format]))
+    return count, f, (s, z, f * (f * 0.5), polynomial(b, z, z * z, LOG[b.format]))
 
 
 def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
@@ -205,8 +186,8 @@ def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
     unit = format.bias << format.digits
     k = (x.word() - (format.bits(0.7071067811865476) - unit)) >> format.digits
     f = (x.word() - (k << format.digits) + unit).real() - 1.0
-    count = (k + format.magic_bits).real() - (format.magic + format.bias) + shift
-    return count, f, k
+    count = (k + format.magic_bits).real() - (format.magic + format.bias)
+    return count if shift == 0.0 else count + shift, f, k
 
 
 def _sum(b: Body, count: Term, f: Term, s: Term, z: Term, half_square: Term, rest: Term) -> Term:

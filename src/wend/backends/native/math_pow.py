@@ -1,16 +1,20 @@
-"""pow as LLVM IR, without branches: exp(y log|x|), and signs and limits by C's rules.
+"""pow as LLVM IR: exp(y log|x|), and signs and limits by C's rules.
 
-An error of the logarithm is multiplied by up to 745, so it is computed as a sum of two numbers
-(f64 alone: a power of f32 is one of f64, rounded). Its series is that of `math_log` with two terms
-more kept exact. Coefficients as in `math_exp`, to 2**-68 of the logarithm.
+Most powers are of positive numbers and neither overflow nor vanish: they need no rules. A function
+of a whole vector looks whether all of its numbers are such, else another one applies the rules.
+
+An error of the logarithm is multiplied by up to 745, so that of f64 is computed as a sum of two
+numbers; its series is that of `math_log` with two terms more kept exact. A power of f32 is one of
+f64, rounded, by polynomials that are as long as that takes. Coefficients as in `math_exp`, those of
+f64 to 2**-68 of the logarithm.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, estrin
-from wend.backends.native.math_exp import whole_exp
-from wend.backends.native.math_format import F64
-from wend.backends.native.math_log import fraction, log_of_sum, made_normal
+from wend.backends.native.math_body import Body, Term, polynomial
+from wend.backends.native.math_exp import exp_near, power_of_two, whole_exp
+from wend.backends.native.math_format import F64, Format
+from wend.backends.native.math_log import fraction, made_normal
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
 TAIL = (
@@ -25,29 +29,118 @@ TAIL = (
 )
 TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 LN2 = (0.6931471805598903, 5.497923018708371e-14)  # the first with room for 11 more bits
+# log2(1 + f) = f (c0 + c1 f + ...) from sqrt(1/2) to sqrt(2), within 2**-32
+SHORT_LOG2 = (
+    1.4426950409582318,
+    -0.7213475248947044,
+    0.4808983110818272,
+    -0.36067284532335,
+    0.2885414555469233,
+    -0.2405027993928874,
+    0.20607165221992219,
+    -0.1790512136742451,
+    0.15931297031624878,
+    -0.15722661623150724,
+    0.15345312450168455,
+    -0.08433535179351494,
+)
+# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2, within 2**-28
+SHORT_EXP2 = (
+    0.6931471880262288,
+    0.24022650760568126,
+    0.05550357114219078,
+    0.009618082557277852,
+    0.0013390863364671234,
+    0.0001545316294512069,
+)
+# How large y log|x| may be without the rules; for f32, whose logarithms are to the base 2, where
+# the power is beyond f32 and far from the limits of f64
+NEAR, SHORT_NEAR = 600.0, 1000.0
 
 
-def pow(name: str, *, short: bool) -> str:
-    """Return x to the power of y for all arguments; if short, for numbers that f32 holds."""
-    b = Body(1, F64)
+def pow(lanes: int, format: Format, name: str, far: str, attributes: str) -> str:
+    """Return x to the power of y; where a lane needs the rules, `far` is called."""
+    b = Body(lanes, format, is_loop=True)
+    if format == F64:
+        product, low = _times(b.y, *_precise_log(b, b.x, 0.0))
+    else:
+        product, low = _widened(b.y) * _short_log2(b, b.x, 0.0), None
+    limit = NEAR if format == F64 else SHORT_NEAR
+    near = b.is_ordinary(b.x, at_least=format.smallest_normal) & (abs(product) <= limit)
+    all_near = near.name
+    if lanes > 1:
+        all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({b.typed(near)})")
+    b.go_on_if(all_near, otherwise="far")
+    if low is not None:
+        b.ret(exp_near(b, product, low))
+    else:
+        k, root = _short_exp2(product)
+        b.ret(_narrowed(b, (root.word() + (k << F64.digits)).real()))
+    b.label("far")
+    called = f"call {b.type('real')} @wend.{far}({b.typed(b.x)}, {b.typed(b.y)})"
+    b.ret(b.emit("real", called))
+    return b.definition(name, arguments="xy", attributes=attributes)
+
+
+def far_pow(lanes: int, format: Format, name: str, attributes: str) -> str:
+    """Return x to the power of y for all arguments; the same bits where `pow` needs no rules."""
+    b = Body(lanes, format, is_loop=True)
     size = abs(b.x)
     x, shift = made_normal(b, size)
-    if short:
-        high, low = log_of_sum(b, x, None, shift), None
+    if format == F64:
+        high, rest = _precise_log(b, x, shift)
+        product, low = _times(b.y, _with_limits(high, size), rest)
+        low = b.select(abs(product) < 1000.0, low, 0.0)
+        power = whole_exp(b, product, low)
     else:
-        high, low = _precise_log(b, x, shift)
-    limit = b.select(size.equals(0.0), -float("inf"), size)
-    high = b.select((size > 0.0) & (size < float("inf")), high, limit)
-    product = b.y * high
-    lost: Term | None = None
-    if low is not None:
-        lost = b.fma(b.y, low, b.fma(b.y, high, -product))
-        lost = b.select(abs(product) < 1000.0, lost, 0.0)
-    b.ret(_with_rules(b, size, whole_exp(b, product, lost)))
-    return b.definition(name, arguments="xy")
+        high = _with_limits(_short_log2(b, x, shift), _widened(size))
+        product = _widened(b.y) * high
+        wide = product.body
+        k, root = _short_exp2(wide.at_least(wide.at_most(product, SHORT_NEAR), -SHORT_NEAR))
+        power = _narrowed(b, root * power_of_two(wide, k))
+    b.ret(_with_rules(b, size, power))
+    return b.definition(name, arguments="xy", attributes=attributes)
 
 
-def _precise_log(b: Body, x: Term, shift: Term) -> tuple[Term, Term]:
+def _widened(x: Term) -> Term:
+    """Return numbers as f64."""
+    wide = x.body.with_format(F64)
+    return wide.emit("real", f"fpext {x.body.typed(x)} to {wide.type('real')}")
+
+
+def _narrowed(b: Body, x: Term) -> Term:
+    return b.emit("real", f"fptrunc {x.body.typed(x)} to {b.type('real')}")
+
+
+def _times(y: Term, high: Term, low: Term) -> tuple[Term, Term]:
+    """Return y (high + low) as a sum of two numbers."""
+    b, product = y.body, y * high
+    return product, b.fma(y, low, b.fma(y, high, -product))
+
+
+def _with_limits(log: Term, size: Term) -> Term:
+    """Return the logarithm of what may be 0, infinite or NaN, given that of other numbers."""
+    b = log.body
+    at_end = b.select(size.equals(0.0), -float("inf"), size)
+    return b.select(b.is_ordinary(size), log, at_end)
+
+
+def _short_log2(b: Body, x: Term, shift: Term | float) -> Term:
+    """Return log2 x + shift in f64, to 2**-32, of normal x > 0 in f32."""
+    count, f, _ = fraction(b, x, shift)
+    count, f = _widened(count), _widened(f)
+    return f.body.fma(f, polynomial(f.body, f, f * f, SHORT_LOG2), count)
+
+
+def _short_exp2(x: Term) -> tuple[Term, Term]:
+    """Return k in low bits and 2^r, to the digits of f32, where x = k + r."""
+    b = x.body
+    near = x + b.format.magic
+    r = x - (near - b.format.magic)
+    return near.word(), b.fma(r, polynomial(b, r, r * r, SHORT_EXP2), 1.0)
+
+
+def _precise_log(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
     """Return log x + shift ln 2, for normal x > 0, as a sum of two numbers."""
     count, f, _ = fraction(b, x, shift)
     below = f + 2.0
@@ -65,7 +158,7 @@ def _precise_log(b: Body, x: Term, shift: Term) -> tuple[Term, Term]:
     first = s * 2.0
     inner = first + third
     rest = (third - (inner - first)) + b.fma(s_low, 2.0, third_low)
-    rest = b.fma(cube * z, estrin(b, z, z * z, TAIL), rest)
+    rest = b.fma(cube * z, polynomial(b, z, z * z, TAIL), rest)
     whole = count * LN2[0]  # exact
     rough = whole + inner
     rest = (whole - rough) + inner + b.fma(count, LN2[1], rest)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from wend.backends.native.math_body import COLD, MAGIC, Body, Term, estrin, literal
+from wend.backends.native.math_body import COLD, MAGIC, Body, Term, literal, polynomial
 from wend.backends.native.math_format import F32, F64, Format
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _reduced_waves(b: Body) -> tuple[Term, Term, Term]:
 
 def loop_wave(name: str, format: Format, symbol: str, attributes: str) -> str:
     """Return sin, cos or tan of one number, as `wide_wave` computes it of several."""
-    b = Body(1, format)
+    b = Body.of_loop(format)
     b.go_on_if((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
     b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
     b.label("far")
@@ -231,7 +231,7 @@ def wide_wave(
     If one of them is huge, `alone`, the function of one number, is called for each: so no result
     depends on its neighbours.
     """
-    b = Body(lanes, format)
+    b = Body(lanes, format, is_loop=True)
     near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[format])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
     b.go_on_if(all_near, otherwise="far")
@@ -273,9 +273,9 @@ def quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
     s = r * r
     s2 = s * s
-    rest = (r * s) * estrin(b, s, s2, QUARTER_SIN[b.format])
+    rest = (r * s) * polynomial(b, s, s2, QUARTER_SIN[b.format])
     sine = r + (rest if low is None else rest + low)
-    high = b.fma(s2, estrin(b, s, s2, QUARTER_COS[b.format]), b.fma(s, -0.5, 1.0))
+    high = b.fma(s2, polynomial(b, s, s2, QUARTER_COS[b.format]), b.fma(s, -0.5, 1.0))
     cosine = high if low is None else b.fma(-r, low, high)
     return sine, cosine
 

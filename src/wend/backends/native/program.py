@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, blas, canaries, interpreter, math, pool, products
+from wend.backends.native import (
+    arithmetic,
+    blas,
+    canaries,
+    interpreter,
+    math,
+    measuring,
+    pool,
+    products,
+)
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.elementwise import computes_elements
 from wend.backends.native.emit.host import (
@@ -26,6 +35,7 @@ from wend.backends.native.emit.host import (
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.given import is_list, load_list, share, where_size
 from wend.backends.native.lowering import Lowering
+from wend.backends.native.measuring import Measures
 from wend.backends.native.nests.grouping import with_nests
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.sinking import sink
@@ -113,6 +123,7 @@ class Program:
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
         may_take_long: whether it may run for long whatever it is given.
+        measures: what it measures itself with, if it does.
     """
 
     text: str
@@ -127,10 +138,11 @@ class Program:
     uses_pool: bool
     uses_python: bool
     may_take_long: bool
+    measures: Measures | None
 
 
-def write(graph: Graph) -> Program:
-    """Write a graph as a module.
+def write(graph: Graph, *, is_measured: bool = False) -> Program:
+    """Write a graph as a module; one that measures its parts, if that is wanted.
 
     Raises:
         UnsupportedError: it needs something that native code does not know.
@@ -140,6 +152,9 @@ def write(graph: Graph) -> Program:
     ownership = Ownership(places)
     ownership.find(graph, set())
     low = Lowering(EMITTERS, emit_host, places, ownership)
+    if is_measured:
+        table = measuring.new_table(graph)
+        low.measures = measuring.Measures(low.w, low.constant(table).pointer, table)
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(places.arenas))
 
@@ -184,6 +199,7 @@ def write(graph: Graph) -> Program:
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
     ]
+    kept = "global" if is_measured else "constant"  # a table of measures is written to
     text = "\n".join(
         [
             math.definitions(sorted(low.calls.math), with_cold=False),
@@ -193,11 +209,13 @@ def write(graph: Graph) -> Program:
             interpreter.INLINE if uses_python else "",
             *declarations,
             *(
-                f"declare i32 @{name}({types}) nounwind"
-                for name, types in low.calls.solvers.items()
+                f"declare {type} @{name}(ptr readonly, i64) {_READS}"
+                for name, type in low.calls.rows.items()
             ),
+            *(f"declare {text} nounwind" for text in low.calls.declared.values()),
+            f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
             *(products.declaration(name) for name in sorted(low.calls.products)),
-            *(f"@const{k} = external constant i8" for k in range(len(low.constants))),
+            *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
             *low.w.lines,
             "}",
@@ -218,7 +236,8 @@ def write(graph: Graph) -> Program:
         uses_python,
         low.pauses.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
-        or bool(low.calls.solvers),
+        or bool(low.calls.declared),
+        low.measures,
     )
 
 
@@ -237,6 +256,7 @@ def nested(graph: Graph) -> Graph:
     return with_nests(sink(graph, computes_elements), computes_elements)
 
 
+_READS = "nounwind willreturn memory(argmem: read)"
 # LLVM by itself takes half of what AVX-512 has: the other half is worth it for polynomials.
 WIDE = '"prefer-vector-width"="512" '
 

@@ -9,11 +9,14 @@ from functools import partial
 from wend.backends.native import (
     blas,
     blas_functions,
+    blocks,
+    extreme_rows,
     interpreter,
     math,
     pool,
     products,
     solvers,
+    sorts,
     sums,
 )
 
@@ -37,8 +40,17 @@ class Shared:
 
 # Each as small as it can be, so that a process compiles only what its modules call.
 SHARED: Sequence[Shared] = (
+    Shared(lambda: blocks.LIBRARY, blocks.NAMES),
     Shared(lambda: pool.LIBRARY, pool.NAMES),
     Shared(lambda: sums.LIBRARY, sums.NAMES),
+    *(
+        Shared(
+            partial(extreme_rows.library, how, dtype),
+            [extreme_rows.value_name(how, dtype), extreme_rows.position_name(how, dtype)],
+        )
+        for how in extreme_rows.WAYS
+        for dtype in extreme_rows.DTYPES
+    ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
@@ -68,6 +80,14 @@ SHARED: Sequence[Shared] = (
             partial(blas_functions.addresses, kind, ["potrf"]),
         )
         for kind in products.KINDS
+    ),
+    *(
+        Shared(partial(library, dtype), [function(dtype)])
+        for library, function in (
+            (sorts.sort_library, sorts.sort),
+            (sorts.argsort_library, sorts.argsort),
+        )
+        for dtype in sorts.DTYPES
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )

@@ -9,6 +9,8 @@ from typing import TypeAlias
 # The body of a fold: an index and the values so far, to the values after it
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
+IN_LOOP = "each"  # what labels of the insides of loops begin with
+
 
 @dataclass(eq=False, repr=False, slots=True)
 class Writer:
@@ -86,7 +88,7 @@ class Writer:
 
     def loop(self, count: str, body: Callable[[str], None]) -> None:
         """Run a body for each number under `count`, an i64."""
-        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
         self.start(head)
@@ -105,7 +107,7 @@ class Writer:
 
         `note`: what LLVM is told of the loop.
         """
-        head, inside, done = (self.new_label(hint) for hint in ("head", "each", "done"))
+        head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
         self.start(head)

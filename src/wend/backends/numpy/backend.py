@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from wend.backends.direct import Direct, Form
-from wend.backends.numpy.program import Program, write
-from wend.backends.protocol import Backend, Executable
+from wend.backends.numpy.program import Program, Watch, write
+from wend.backends.numpy.timing import Timed
+from wend.backends.protocol import Executable
+from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
@@ -53,7 +55,11 @@ class NumpyBackend:
     name = "numpy"
 
     def compile(self, graph: Graph) -> Executable:
-        program, function = write(graph)
+        return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
+
+    def watched(self, graph: Graph, watch: Watch | None) -> Executable:
+        """Compile a graph so that a watch is shown all that runs of it."""
+        program, function = write(graph, watch)
         text = "\n".join(program.lines)
         dump = dump_of(graph, graph.name)
         if dump is not None:
@@ -78,4 +84,4 @@ def _tell_where(error: Exception, program: Program, file: str) -> None:
         error.add_note(f"in {node.op.name}{at(node.source)}")
 
 
-BACKEND: Backend = NumpyBackend()
+BACKEND = NumpyBackend()

@@ -2,6 +2,8 @@
 
 A `While` becomes a Python `while`, a region a Python function. Values are dropped at their last
 use. The line of each node is known, so a failing kernel can be told with the user's line.
+
+A *watched* program calls a `Watch` after each line, and at each trip of a loop.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import creating, elementwise
@@ -30,10 +32,27 @@ _INFIX = {
 }
 
 
+class Watch(Protocol):
+    """Sees a graph run."""
+
+    def saw(self, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        """A node without regions has been run."""
+
+    def enter(self, loop: Node) -> None:
+        """A loop starts."""
+
+    def next_trip(self) -> None:
+        """The innermost loop makes a trip more."""
+
+    def leave(self) -> None:
+        """The innermost loop has ended."""
+
+
 @dataclass(slots=True)
 class Program:
     """The text of a program, the objects it names, and which node each line runs."""
 
+    is_watched: bool = False
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
@@ -51,9 +70,10 @@ class Program:
         return name
 
 
-def write(graph: Graph) -> tuple[Program, str]:
+def write(graph: Graph, watch: Watch | None = None) -> tuple[Program, str]:
     """Write a graph; return the program and the name of its function."""
-    program = Program()
+    program = Program(is_watched=watch is not None)
+    program.names["watch"] = watch
     return program, _function(program, graph)
 
 
@@ -116,6 +136,9 @@ class _Body:
             self.program.add(f"  {targets[0]} = {text}", node)
         else:
             self.program.add(f"  {''.join(f'{t}, ' for t in targets) or '_'} = {text}", node)
+        if self.program.is_watched and not node.regions:
+            seen, given = self.program.name_for("n", node), ", ".join(operands)
+            self.program.add(f"  watch.saw({seen}, [{given}], [{', '.join(targets)}])", node)
 
     def expression(self, node: Node, operands: Sequence[str]) -> str:
         if node.op in _INFIX:
@@ -148,10 +171,16 @@ class _Body:
         add = self.program.add
         for name, operand in zip(carry, operands, strict=False):
             add(f"  {name} = {operand}")
+        is_watched = self.program.is_watched
+        if is_watched:
+            add(f"  watch.enter({self.program.name_for('n', node)})")
         add("  while True:")
         add(f"    {', '.join([goes_on, *results])}, = {before}({given})", node)
         add(f"    if not {goes_on}: break")
         add(f"    {''.join(f'{name}, ' for name in carry) or '_'} = {after}({forwarded})", node)
+        if is_watched:
+            add("    watch.next_trip()")
+            add("  watch.leave()")
         if carry:
             add(f"  del {', '.join(carry)}")
 

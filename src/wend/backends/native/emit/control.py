@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wend.backends.native.emit.ahead import emit_ahead, find_ahead
+from wend.backends.native.emit.aligning import align
 from wend.backends.native.emit.trips import reserve
 from wend.backends.native.exits import BAD_INDEX
 from wend.backends.native.lowering import Emit, Lowering
@@ -37,7 +38,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
             low.memory.lend(param, value)
     starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
     types = [param.type for param in parts.before_carry]
-    rest = operands[count:]
+    rest, moved = align(low, parts, operands[count:])
     reserve(low, parts, _tape_arenas(low, node, parts), starts)
     head, body, done = (w.new_label(hint) for hint in ("before", "after", "done"))
     outside = w.block
@@ -74,6 +75,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     found = _region(low, parts.after, [*handed, *given], held)
     low.exits.node = node
     following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
+    if low.measures:
+        low.measures.count_trip()
     is_scalars = all(map(is_scalar, types))
     low.pauses.count_trip(low.pauses.new_counter(_FIRST_PAUSE if is_scalars else 1))
     for k, fill_in in closers:
@@ -84,6 +87,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     w.jump(head)
     w.start(done)
     _settle_tapes(low, node, parts, forwarded)
+    for pointer in moved:
+        low.arrays.release(pointer)
     return low.fit_all(node, forwarded, parts.forwarded, node.results)
 
 

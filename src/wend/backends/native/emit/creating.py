@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from wend.backends.native.array_memory import aligned
 from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.emit.shaping import emit_same
+from wend.backends.native.exits import FAILED
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, scalar_literal
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
@@ -22,7 +23,7 @@ def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Seque
     if is_scalar(result.type):
         return [(scalar_literal(value[()], value.dtype),)]
     low.memory.mark_foreign(result)
-    return [(low.constant(np.array(value, order="C")).pointer,)]
+    return [(low.constant(aligned(value)).pointer,)]
 
 
 def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -45,6 +46,24 @@ def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
+def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The integers themselves."""
+    value = node.operands[0].tensor
+    if value.dtype.kind != "i":
+        return emit_same(low, node, operands)
+
+    def check(number: str) -> None:
+        wide = write_cast(low.w, Kind(value.dtype), WORD, number)
+        low.exits.unless(low.w.define(f"icmp sge i64 {wide}, 0"), FAILED)
+
+    if is_scalar(value):
+        check(operands[0][0])
+        return operands
+    array = low.array(node, 0)
+    low.w.loop(low.arrays.count(array), lambda k: check(low.arrays.load(array, k)))
+    return emit_same(low, node, operands)
+
+
 def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """Numbers put side by side."""
     if node.results[0].tensor.dtype not in REGISTERS:
@@ -61,5 +80,6 @@ def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Slots]) -> 
 EMITTERS: Mapping[Op, Emit] = {
     creating.constant: emit_constant,
     creating.iota: emit_iota,
+    creating.nonnegative: emit_nonnegative,
     creating.from_elements: emit_from_elements,
 }

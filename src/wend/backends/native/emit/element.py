@@ -15,15 +15,23 @@ Write: TypeAlias = Callable[..., str]
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Element:
-    """How one element is computed, and for which kinds of dtype (`"fiub"`)."""
+    """How one element is computed.
+
+    Attributes:
+        write: writes it.
+        kinds: of which kinds of dtype (`"fiub"`).
+        suits: whether it computes what a node does, which is of such a kind.
+    """
 
     write: Write
     kinds: str
+    suits: Callable[[Node], bool] = lambda node: True
 
     def takes(self, node: Node) -> bool:
         """Whether it can compute what a node does."""
         dtypes = [value.tensor.dtype for value in (*node.operands, *node.results)]
-        return kind_of(node).dtype.kind in self.kinds and all(d in REGISTERS for d in dtypes)
+        fits = kind_of(node).dtype.kind in self.kinds and all(d in REGISTERS for d in dtypes)
+        return fits and self.suits(node)
 
 
 def kind_of(node: Node) -> Kind:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.emit.element import Element
 from wend.backends.native.emit.functions import FUNCTIONS
+from wend.backends.native.emit.numbers import NUMBERS
 from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
 from wend.ir.graph import Node
@@ -171,6 +172,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.minimum: extreme("olt", "smin", "and"),
     **{op: _intrinsic(op.name) for op in (ops.sqrt, ops.floor, ops.ceil, ops.trunc, ops.rint)},
     **FUNCTIONS,
+    **NUMBERS,
     ops.bit_and: template(None, "and {t} {x}, {y}", "and {t} {x}, {y}"),
     ops.bit_or: template(None, "or {t} {x}, {y}", "or {t} {x}, {y}"),
     ops.bit_xor: template(None, "xor {t} {x}, {y}", "xor {t} {x}, {y}"),

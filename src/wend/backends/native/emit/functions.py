@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from wend.backends.native import special_functions
 from wend.backends.native.emit.element import Element
 from wend.backends.native.kinds import FLOAT32, Kind
 from wend.backends.native.lowering import Lowering
@@ -105,10 +107,13 @@ def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     alone = _are_few(node, FEW)
-    if kind.dtype == FLOAT32:
-        return (_POWER if alone else _SHORT_POWER).write(low, node, kind, x, y)
-    power = low.calls.from_libm("pow", x, y) if alone else low.calls.in_loop("pow", kind, x, y)
-    if not is_one_number(node.operands[1]):
+    if not alone:
+        power = low.calls.in_loop("pow", kind, x, y)
+    elif kind.dtype == FLOAT64:
+        power = low.calls.from_libm("pow", x, y)
+    else:
+        return _POWER.write(low, node, kind, x, y)
+    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
         return power
     # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
     # disagrees: at −0.0 and −inf.
@@ -121,6 +126,39 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"select i1 {is_half}, double {root}, double {chosen}")
 
 
+def _from_scipy(stem: str) -> Element:
+    """A function of SciPy's, of one real, called for each element."""
+
+    def compute(low: Lowering, kind: Kind, given: Sequence[str]) -> str:
+        low.calls.declared[stem] = special_functions.declaration(stem)
+        return low.w.define(
+            f"call double @{special_functions.name(stem)}(double {given[0]}, i32 0)"
+        )
+
+    return replace(_in_double(compute), suits=lambda node: special_functions.is_there(stem))
+
+
+def _digamma() -> Element:
+    """The first of the polygamma functions; SciPy has no others of this kind."""
+    psi = _from_scipy("psi")
+    return replace(psi, suits=lambda node: node.attrs["order"] == 0 and psi.suits(node))
+
+
+def _times_logarithm(logarithm: Op) -> Element:
+    """The product x · log y, and 0 where x = 0 but for NaN in y."""
+
+    def write(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+        w, type = low.w, kind.text
+        found = FUNCTIONS[logarithm].write(low, node, kind, y)
+        product = w.define(f"fmul {type} {x}, {found}")
+        is_zero = w.define(f"fcmp oeq {type} {x}, {kind.literal(0)}")
+        is_number = w.define(f"fcmp ord {type} {y}, {y}")
+        none = w.define(f"and i1 {is_zero}, {is_number}")
+        return w.define(f"select i1 {none}, {type} {kind.literal(0)}, {type} {product}")
+
+    return Element(write, "f")
+
+
 def is_one_number(value: Value) -> bool:
     """Whether it is a scalar, or one broadcast."""
     if value.node is not None and value.node.op is shaping.broadcast_to:
@@ -129,12 +167,13 @@ def is_one_number(value: Value) -> bool:
 
 
 _POWER = _in_double(lambda low, kind, given: low.calls.from_libm("pow", *given))
-# f64 has the digits that the logarithm needs for a power of f32
-_SHORT_POWER = _in_double(lambda low, kind, given: low.calls.in_loop("pow.short", kind, *given))
-
 _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
+)
+_FROM_SCIPY = (
+    *(special.gamma, special.gammaln, special.erfinv, special.erfcinv, special.ndtri),
+    *(special.log_ndtr, special.i0, special.i1, special.j0, special.j1),
 )
 
 FUNCTIONS: Mapping[Op, Element] = {
@@ -144,4 +183,8 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
     **{op: looped(op.name) for op in (special.erf, special.erfc, special.expit)},
+    **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
+    special.polygamma: _digamma(),
+    special.xlogy: _times_logarithm(ops.log),
+    special.xlog1py: _times_logarithm(ops.log1p),
 }

@@ -29,7 +29,7 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     width = low.sizes.add(low.sizes.add(n, columns), "1")
     room = low.arrays.new(a.dtype, (n, width))
     function = solvers.solve(a.kind)
-    low.calls.solvers[function] = solvers.SOLVE_TYPES
+    low.calls.declared[function] = f"i32 @{function}({solvers.SOLVE_TYPES})"
 
     def each(k: str) -> str:
         places = ", ".join(f"ptr {_matrix(low, array, k)}" for array in (a, y, made))
@@ -48,7 +48,7 @@ def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     low.exits.unless(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
     made = low.new_result(node, a.dims)
     function = solvers.cholesky(a.kind)
-    low.calls.solvers[function] = solvers.CHOLESKY_TYPES
+    low.calls.declared[function] = f"i32 @{function}({solvers.CHOLESKY_TYPES})"
 
     def each(k: str) -> str:
         given = f"ptr {_matrix(low, a, k)}, ptr {_matrix(low, made, k)}, i64 {n}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.native import extreme_rows
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
@@ -74,6 +75,11 @@ def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
     return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {kind.literal(0)}")
 
 
+# What byte is looked for, and how what is found compares with a null pointer
+_SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}
+_EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
+
+
 def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """One loop where what is reduced lies side by side, else one over all elements in order."""
     axes, value = node.attrs["axes"], node.operands[0].tensor
@@ -103,6 +109,11 @@ def reduce_axes(
         row = Array(address, array.dtype, (count,))
         if node.op in (reducing.reduce_sum, shaping.sum_to) and kind.is_real:
             return sum_of_row(low, kind, address, count)
+        if node.op in _EXTREMES and kind.is_real:
+            name = extreme_rows.value_name(_EXTREMES[node.op], array.dtype)
+            return low.calls.of_row(name, kind.text, address, count)
+        if node.op in _SOUGHT and kind.is_bool:
+            return _has_byte(low, address, count, *_SOUGHT[node.op])
         (total,) = low.w.fold(
             count,
             [kind.text],
@@ -140,6 +151,13 @@ def reduce_axes(
     return [result]
 
 
+def _has_byte(low: Lowering, address: str, count: str, byte: int, how: str) -> str:
+    """Whether there is a byte, by the C library: it stops where the first one is."""
+    low.calls.finds_bytes = True
+    found = low.w.define(f"call ptr @memchr(ptr {address}, i32 {byte}, i64 {count})")
+    return low.w.define(f"icmp {how} ptr {found}, null")
+
+
 def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The sum over what was broadcast."""
     value, result = node.operands[0].tensor, node.results[0].tensor
@@ -160,68 +178,20 @@ def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return reduce_axes(low, node, array, axes, keepdims=not lead)
 
 
-def _extreme_position(how: str) -> Emit:
-    """Where the first extreme element is; the first NaN, if there is one."""
-
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-        value = node.operands[0].tensor
-        if value.dtype not in REGISTERS or is_scalar(value):
-            return NotImplemented
-        array, axis, w = low.array(node, 0), node.attrs["axis"], low.w
-        kind, size = array.kind, array.dims[axis]
-        expect_some(low, [size])
-        letter = "u" if kind.is_unsigned or kind.is_bool else "s"
-        compare = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}"
-        own = low.sizes.strides(array.dims)
-        step = own[axis]
-
-        def best(first: str) -> str:
-            def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                at = low.sizes.add(first, low.sizes.mul(k, step))
-                x = low.arrays.load(array, at)
-                better = w.define(f"{compare} {kind.text} {x}, {so_far[0]}")
-                if kind.is_real:
-                    nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
-                    number = w.define(f"fcmp ord {kind.text} {so_far[0]}, {so_far[0]}")
-                    either = w.define(f"or i1 {better}, {nan}")
-                    better = w.define(f"and i1 {either}, {number}")
-                return (
-                    w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {so_far[0]}"),
-                    w.define(f"select i1 {better}, i64 {k}, i64 {so_far[1]}"),
-                )
-
-            start = low.arrays.load(array, first)
-            return w.fold(size, [kind.text, "i64"], [start, "0"], body)[1]
-
-        if is_scalar(node.results[0].type):
-            return [(best("0"),)]
-        dims = [size for k, size in enumerate(array.dims) if k != axis]
-        strides = [stride for k, stride in enumerate(own) if k != axis]
-        shape = list(dims)
-        if node.attrs["keepdims"]:
-            shape.insert(axis, "1")
-        made = low.new_result(node, shape)
-        places = low.sizes.strides(dims)
-
-        def each(position: tuple[str, ...]) -> None:
-            found = best(low.arrays.offset(position, strides))
-            low.arrays.store(made, low.arrays.offset(position, places), found)
-
-        low.arrays.nest(dims, each)
-        return [low.give(node, made)]
-
-    return emit
+# What an element becomes: from those of the operands, what the one before has become, and whether
+# it is the first
+Step = Callable[[Lowering, Node, Kind, Sequence[str], str, str], str]
 
 
-def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], first: int) -> Emit:
-    """Each element from the one before it along an axis; `first`: the operand that starts it."""
+def _running(step: Step, neutral: float) -> Emit:
+    """Each element from the one before it along an axis, the first from `neutral`."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented
         arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
-        source, kind = arrays[first], arrays[first].kind
+        source, kind = arrays[0], arrays[0].kind
         for other in arrays:
             for mine, theirs in zip(source.dims, other.dims, strict=True):
                 low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
@@ -234,16 +204,16 @@ def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], fi
             start = low.arrays.offset(position, [own[k] for k in others])
 
             def body(k: str, before: tuple[str, ...]) -> Sequence[str]:
+                is_first = low.w.define(f"icmp eq i64 {k}, 0")
                 if is_reverse:
                     k = low.sizes.sub(low.sizes.sub(size, "1"), k)
                 at = low.sizes.add(start, low.sizes.mul(k, own[axis]))
                 given = [low.arrays.load(array, at) for array in arrays]
-                found = step(low, node, kind, given, before[0])
+                found = step(low, node, kind, given, before[0], is_first)
                 low.arrays.store(made, at, found)
                 return [found]
 
-            one = 1 if node.op is scanning.cumprod else 0
-            low.w.fold(size, [kind.text], [kind.literal(one)], body)
+            low.w.fold(size, [kind.text], [kind.literal(neutral)], body)
 
         low.arrays.nest([source.dims[k] for k in others], line)
         return [low.give(node, made)]
@@ -251,21 +221,25 @@ def _running(step: Callable[[Lowering, Node, Kind, Sequence[str], str], str], fi
     return emit
 
 
-def _add_before(low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str) -> str:
-    return _combined(elementwise.add)(low, node, kind, before, given[0])
+def _with_before(op: Op) -> Step:
+    combine = _combined(op)
+    return lambda low, node, kind, given, before, _: combine(low, node, kind, before, given[0])
 
 
-def _multiply_before(
-    low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str
+def _add_multiple(
+    low: Lowering, node: Node, kind: Kind, given: Sequence[str], before: str, is_first: str
 ) -> str:
-    return _combined(elementwise.mul)(low, node, kind, before, given[0])
+    """Where there is none before, its factor does not count, be it infinite."""
+    factor, x = given
+    product = _combined(elementwise.mul)(low, node, kind, factor, before)
+    total = _combined(elementwise.add)(low, node, kind, x, product)
+    return low.w.define(f"select i1 {is_first}, {kind.text} {x}, {kind.text} {total}")
 
 
 EMITTERS: Mapping[Op, Emit] = {
     **dict.fromkeys(WAYS, emit_reduction),
     shaping.sum_to: emit_sum_to,
-    reducing.argmax: _extreme_position("gt"),
-    reducing.argmin: _extreme_position("lt"),
-    reducing.cumsum: _running(_add_before, 0),
-    scanning.cumprod: _running(_multiply_before, 0),
+    reducing.cumsum: _running(_with_before(elementwise.add), -0.0),
+    scanning.cumprod: _running(_with_before(elementwise.mul), 1),
+    scanning.linear_recurrence: _running(_add_multiple, 0),
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.writing import repeated
-from wend.backends.native.exits import BAD_SHAPE
+from wend.backends.native.exits import BAD_SHAPE, FAILED
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar, references
@@ -19,11 +20,22 @@ from wend.ops import elementwise, shaping
 
 def emit_same(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The operand itself, its sizes under other names."""
-    (value,), (result,) = node.operands, node.results
+    value, (result,) = node.operands[0], node.results
     slots = low.fit(node, operands[0], value.type, result.type)
     if isinstance(value.type, (TensorType, MaybeType)):
         share(low, node, slots)
     return [slots]
+
+
+def emit_keep_shape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The operand itself, if its sizes are those of a vector."""
+    given = low.array(node, 1)
+    for k, size in enumerate(low.array(node, 0).dims):
+        wanted = low.arrays.load(given, str(k))
+        is_any = low.w.define(f"icmp slt i64 {wanted}, 0")
+        same = low.w.define(f"icmp eq i64 {wanted}, {size}")
+        low.exits.unless(low.w.define(f"or i1 {is_any}, {same}"), FAILED)
+    return emit_same(low, node, operands)
 
 
 def share(low: Lowering, node: Node, slots: Slots) -> None:
@@ -58,7 +70,7 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 
 
 def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
-    """Sizes with what is left of a number of elements in place of a −1, or of a `?`."""
+    """Sizes with what is left of a number of elements in place of a negative one, or of a `?`."""
     sizes, flags, rest = low.sizes, {}, "1"
     for k, size in enumerate(dims):
         if size == "?":
@@ -66,10 +78,13 @@ def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
         elif known(size):
             rest = sizes.mul(rest, size)
         else:
-            flags[k] = low.w.define(f"icmp eq i64 {size}, -1")
+            flags[k] = low.w.define(f"icmp slt i64 {size}, 0")
             rest = sizes.mul(rest, low.w.define(f"select i1 {flags[k]}, i64 1, i64 {size}"))
     if not flags:
         return tuple(dims)
+    for flag, other in combinations(flags.values(), 2):
+        both = sizes.both(flag, other)
+        low.exits.unless(low.w.define(f"xor i1 {both}, true"), BAD_SHAPE)
     # At least 1, for no number is divided by 0: the product shows then that it does not fit.
     left = sizes.div(count, sizes.most(rest, "1"))
     return tuple(
@@ -167,10 +182,41 @@ def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
+def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The sizes over which arrays of two shapes are spread."""
+    ranks = [operand.tensor.dims[0] for operand in node.operands]
+    if any(isinstance(rank, Symbol) for rank in ranks):
+        return NotImplemented
+    rank = max(map(int, map(str, ranks)))
+    made = low.new_result(node, [str(rank)])
+    shapes = [low.array(node, k) for k in range(2)]
+    for k in range(rank):
+        sizes = [
+            low.arrays.load(shape, str(k - rank + own))
+            for shape, own in zip(shapes, map(int, map(str, ranks)), strict=True)
+            if k - rank + own >= 0
+        ]
+        low.arrays.store(made, str(k), _common_size(low, *sizes))
+    return [low.give(node, made)]
+
+
+def _common_size(low: Lowering, size: str, other: str | None = None) -> str:
+    if other is None:
+        return size
+    is_one = low.w.define(f"icmp eq i64 {size}, 1")
+    found = low.w.define(f"select i1 {is_one}, i64 {other}, i64 {size}")
+    fits = low.w.define(f"icmp eq i64 {found}, {other}")
+    is_other_one = low.w.define(f"icmp eq i64 {other}, 1")
+    low.exits.unless(low.w.define(f"or i1 {fits}, {is_other_one}"), BAD_SHAPE)
+    return found
+
+
 EMITTERS: Mapping[Op, Emit] = {
     shaping.broadcast_to: emit_broadcast_to,
     shaping.reshape: emit_reshape,
     shaping.refine: emit_same,
+    shaping.keep_shape: emit_keep_shape,
+    shaping.broadcast_shapes: emit_broadcast_shapes,
     shaping.transpose: emit_transpose,
     shaping.dim_of: emit_dim_of,
     shaping.shape_of: emit_shape_of,

@@ -9,7 +9,7 @@ from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
-from wend.ops import creating, elementwise, indexing, reducing, shaping, updating
+from wend.ops import creating, elementwise, indexing, reducing, searching, shaping, updating
 
 _LAYOUT = {
     *(shaping.broadcast_to, shaping.transpose, shaping.reshape),
@@ -23,8 +23,8 @@ SUMS = {reducing.reduce_sum, shaping.sum_to}
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 WRITERS = {
-    *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add),
-    *(updating.set_slice, updating.scatter_set),
+    *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add, indexing.add_along),
+    *(updating.set_slice, updating.scatter_set, searching.set_along),
 }
 
 # What one operation costs that is computed again, beside a number that is written and read again

@@ -1,0 +1,106 @@
+"""Orders along an axis, and places in sorted vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from wend.backends.native import sorts
+from wend.backends.native.arrays import Array
+from wend.backends.native.kinds import Kind
+from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.slots import Slots, is_scalar
+from wend.backends.native.writer import Writer
+from wend.ir.graph import Node
+from wend.ir.op import Op
+from wend.ops import searching, sorting
+
+
+def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The rows along an axis in order, or their positions."""
+    dtype, axis = node.operands[0].tensor.dtype, node.attrs["axis"]
+    if dtype not in sorts.DTYPES or is_scalar(node.operands[0].type):
+        return NotImplemented
+    array = low.array(node, 0)
+    size, own = array.dims[axis], low.sizes.strides(array.dims)
+    is_sort = node.op is sorting.sort
+    function = (sorts.sort if is_sort else sorts.argsort)(dtype)
+    low.calls.declared[function] = f"void @{function}({sorts.TYPES})"
+    made = low.new_result(node, array.dims)
+    record = dtype.itemsize if is_sort else sorts.POSITION_BYTES
+    room = low.arrays.take(low.sizes.bounded((size, str(2 * record))))
+    others = [k for k in range(len(own)) if k != axis]
+
+    def line(position: tuple[str, ...]) -> None:
+        first = low.arrays.offset(position, [own[k] for k in others])
+        source, target = low.arrays.address(array, first), low.arrays.address(made, first)
+        given = f"ptr {source}, ptr {target}, i64 {own[axis]}, ptr {room}, i64 {size}"
+        low.w.do(f"call void @{function}({given})")
+
+    low.arrays.nest([array.dims[k] for k in others], line)
+    low.arrays.release(room)
+    return [low.give(node, made)]
+
+
+def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """Where each value belongs, by halves."""
+    sorted, values = node.operands[0].tensor, node.operands[1]
+    if sorted.dtype not in sorts.DTYPES or is_scalar(sorted):
+        return NotImplemented
+    keys, array = sorts.Keys(sorted.dtype), low.array(node, 0)
+    goes_on = "ult" if node.attrs["side"] == "left" else "ule"
+
+    def key(array: Array, k: str) -> str:
+        place = low.w.define(f"load {keys.type}, ptr {low.arrays.address(array, k)}")
+        return keys.of(low.w, place)
+
+    def place(wanted: str) -> str:
+        compare = f"icmp {goes_on} {keys.type}"
+        return _first_not(
+            low.w, array.dims[0], lambda k: low.w.define(f"{compare} {key(array, k)}, {wanted}")
+        )
+
+    if is_scalar(values.type):
+        bits = _bits(low, Kind(sorted.dtype), keys, operands[1][0])
+        return [(place(keys.of(low.w, bits)),)]
+    given = low.array(node, 1)
+    if is_scalar(node.results[0].type):  # of a dtype that lives in memory
+        return [(place(key(given, "0")),)]
+    made = low.new_result(node, given.dims)
+    low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, place(key(given, k))))
+    return [low.give(node, made)]
+
+
+def _first_not(w: Writer, size: str, holds: Callable[[str], str]) -> str:
+    """The first number under `size` of which something does not hold; it holds of those before."""
+    head, look, done, before = *map(w.new_label, ("head", "look", "done")), w.block
+    w.jump(head)
+    w.start(head)
+    first, close_first = w.open_phi("i64", "0", before)
+    count, close_count = w.open_phi("i64", size, before)
+    w.branch(w.define(f"icmp sgt i64 {count}, 0"), look, done)
+    w.start(look)
+    half = w.define(f"lshr i64 {count}, 1")
+    middle = w.define(f"add i64 {first}, {half}")
+    flag = holds(middle)
+    after = w.define(f"add i64 {middle}, 1")
+    rest = w.define(f"sub i64 {w.define(f'sub i64 {count}, {half}')}, 1")
+    close_first(w.define(f"select i1 {flag}, i64 {after}, i64 {first}"))
+    close_count(w.define(f"select i1 {flag}, i64 {rest}, i64 {half}"))
+    w.jump(head)
+    w.start(done)
+    return first
+
+
+def _bits(low: Lowering, kind: Kind, keys: sorts.Keys, x: str) -> str:
+    """What a number in a register is in memory."""
+    if kind.is_bool:
+        return low.w.define(f"zext i1 {x} to i8")
+    return low.w.define(f"bitcast {kind.text} {x} to {keys.type}") if kind.is_real else x
+
+
+EMITTERS: Mapping[Op, Emit] = {
+    sorting.sort: emit_order,
+    sorting.argsort: emit_order,
+    searching.searchsorted: emit_searchsorted,
+}

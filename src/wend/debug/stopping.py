@@ -1,0 +1,81 @@
+"""Stops a function where it stands, with its numbers: Python's debugger in compiled code."""
+
+from __future__ import annotations
+
+from types import CodeType, FrameType
+from typing import Any
+
+from wend.base import trees
+from wend.base.source import user_frame
+from wend.capture.names import PREFIX
+from wend.function.py_function import py_function
+from wend.trace.tensor_list import is_list
+
+
+def breakpoint() -> None:
+    """Stop here when the function runs, each time that it comes here, and start the debugger.
+
+    The debugger is Python's: `sys.breakpointhook`, so that `PYTHONBREAKPOINT` chooses another one,
+    or none. It stands at the line of the call, and finds the local variables there with their
+    values of that moment: arrays, where the trace has tracers. They are copies, and may be changed.
+    Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
+
+    Example:
+        >>> import sys, wend
+        >>> def show():  # in the place of a debugger
+        ...     print(sys._getframe(1).f_locals["x"])
+        >>> @wend.function
+        ... def halved(x):
+        ...     while x > 1.0:
+        ...         x = x / 2.0
+        ...         wend.debug.breakpoint()
+        ...     return x
+        >>> hook, sys.breakpointhook = sys.breakpointhook, show
+        >>> halved(4.0)
+        2.0
+        1.0
+        np.float64(1.0)
+        >>> sys.breakpointhook = hook
+    """
+    frame = user_frame()
+    assert frame is not None, "called by nobody"
+    stop = _Stop(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+    py_function(stop, None, _locals(frame))
+
+
+def _locals(frame: FrameType) -> dict[str, Any]:
+    """What Python would show there: bodies of loops are functions inside the user's."""
+    found, inner = dict(frame.f_locals), frame.f_code
+    outer = frame.f_back
+    while outer is not None:
+        around = outer.f_code
+        if inner in around.co_consts and inner.co_qualname == around.co_qualname:
+            found, inner = outer.f_locals | found, around
+        outer = outer.f_back
+    return {
+        name: x
+        for name, x in found.items()
+        if name.isidentifier()
+        and not name.startswith(PREFIX)
+        and not any(map(is_list, trees.flatten(x)[0]))
+    }
+
+
+# `breakpoint` may be this module's in the user's scope.
+_TEXT = "__import__('sys').breakpointhook()"
+
+
+class _Stop:
+    """What starts the debugger at a line of a file.
+
+    It runs a line of its own there, in a frame that has the file's name and the values.
+    """
+
+    __name__ = "breakpoint"
+
+    def __init__(self, file: str, line: int, scope: dict[str, Any]) -> None:
+        self._code: CodeType = compile("\n" * (line - 1) + _TEXT, file, "exec")
+        self._scope = scope
+
+    def __call__(self, values: dict[str, Any]) -> None:
+        exec(self._code, self._scope, values)

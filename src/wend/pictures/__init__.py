@@ -1,0 +1,1 @@
+"""Pictures of graphs: as SVG, and as pages that need nothing else."""

@@ -1,0 +1,53 @@
+"""Random graphs and their gradients in native code and by the interpreter; those that once failed.
+
+`python -m tests.fuzz 50000` searches longer, and keeps what it finds in tests/regressions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import wend
+from tests.fuzz.agree import check
+from tests.fuzz.example import REGRESSIONS, Example, read
+from tests.fuzz.making import examples
+from tests.fuzz.quick import quickly
+
+KEPT = sorted(REGRESSIONS.glob("*.txt"))
+
+
+def times(number: int) -> settings:
+    """So many for each of Hypothesis' usual examples."""
+    return settings(
+        max_examples=number * settings().max_examples,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+
+
+@times(120)
+@given(examples())
+def test_as_written(example: Example) -> None:
+    with quickly(), wend.config(verify=False):
+        check(example)
+
+
+@times(14)
+@given(examples())
+def test_optimized(example: Example) -> None:
+    with wend.config(verify=False):
+        check(example)
+
+
+@times(2)
+@given(examples())
+def test_texts_are_read_back(example: Example) -> None:
+    assert read(example.to_text()).to_text() == example.to_text()
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_what_once_failed(path: Path) -> None:
+    check(read(path.read_text(encoding="utf-8")))

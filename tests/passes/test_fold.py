@@ -1,0 +1,35 @@
+"""Constants that cannot be computed with are left to the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wend.backends.numpy.backend import BACKEND
+from wend.ir.types import TensorType
+from wend.ops.build import Build
+from wend.passes.pipeline import OPTIMIZE, run_passes
+
+
+def test_an_error_of_constants_is_raised_where_the_run_gets_there() -> None:
+    b, taken, other = Build("f"), Build("taken"), Build("other")
+    flag = b.param(TensorType(np.dtype("?"), ()))
+    wrong = taken.gather(taken.constant(np.zeros(0)), taken.integer(0))
+    node = b.if_(flag, [], [other.finish([other.constant(2.0)]), taken.finish([wrong])])
+    run = BACKEND.compile(run_passes(b.finish(node.results), OPTIMIZE))
+    arms = {flag: _outcome(run, flag) for flag in (False, True)}
+    assert sorted(map(str, arms.values())) == ["2.0", "IndexError"]
+
+
+def _outcome(run: object, flag: bool) -> object:
+    try:
+        return run([np.bool_(flag)])[0]  # type: ignore[operator]
+    except IndexError:
+        return "IndexError"
+
+
+def test_other_constants_are_computed() -> None:
+    b = Build("f")
+    b_sum = b.add(b.constant(1.0), b.constant(2.0))
+    (node,) = run_passes(b.finish([b_sum]), OPTIMIZE).nodes
+    assert node.attrs["value"] == pytest.approx(3.0)
