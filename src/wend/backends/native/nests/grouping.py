@@ -8,7 +8,7 @@ unless something needs it in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.liveness import LastUses
 from wend.backends.native.nests.added import takes_product
@@ -18,11 +18,11 @@ from wend.backends.native.nests.roles import (
     WRITERS,
     Reduction,
     is_constant,
-    is_element,
     is_layout,
     reduction_of,
 )
 from wend.backends.native.slots import is_array
+from wend.backends.native.small import is_small
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
@@ -33,22 +33,26 @@ from wend.ops import creating, shaping
 _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
 
 
-def with_nests(graph: Graph) -> Graph:
+def with_nests(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     """Do in one go what is done on arrays of the same sizes.
 
     A graph that does nothing on arrays is returned as it is.
+
+    Args:
+        graph: what is to be written.
+        computes: whether a node computes arrays element by element.
     """
     values = (v for node in graph.walk() for v in (*node.operands, *node.results))
     if not any(is_array(value.type) for value in values):
         return graph
-    return _Grouping(graph).run()
+    return _Grouping(graph, computes).run()
 
 
 class _Grouping:
     """Goes through one graph or region."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+        self._graph, self._computes = graph, computes
         self._nodes: list[Node] = []
         self._now: dict[Value, Value] = {param: param for param in graph.params}
         self._open: dict[Shape, Group] = {}
@@ -74,7 +78,7 @@ class _Grouping:
         reduction = reduction_of(node)
         if reduction is not None:
             return self._join_reduction(node, reduction)
-        if not is_element(node) or takes_product(self._uses, node):
+        if not self._computes(node) or takes_product(self._uses, node):
             return False
         shape = node.results[0].tensor.dims
         group = self._rows_of(node, shape)
@@ -103,6 +107,8 @@ class _Grouping:
         rows = reduction.rows(len(dims))
         if rows is None and len(dims) - 1 in reduction.axes:
             return False
+        if rows is not None and value.tensor.dtype.kind == "f" and is_small(value.type):
+            return False  # in the order that `scalars/` has where it takes arrays apart
         group = self._open.get(dims)
         if group is not None and not group.fits(reduction):
             self._close(group)
@@ -164,6 +170,9 @@ class _Grouping:
         if group.is_plain_sum:
             self._put(group.members[0])
             return
+        self._put_nest(group, wanted)
+
+    def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
         self._nodes.append(made)
         self._now.update(zip(wanted, made.results, strict=True))
@@ -213,7 +222,9 @@ class _Grouping:
 
     def _put(self, node: Node) -> None:
         operands = [self._placed(value) for value in node.operands]
-        copy = copy_node(node, operands, [with_nests(region) for region in node.regions])
+        copy = copy_node(
+            node, operands, [with_nests(region, self._computes) for region in node.regions]
+        )
         self._nodes.append(copy)
         self._now.update(zip(node.results, copy.results, strict=True))
 
@@ -223,7 +234,12 @@ class _Grouping:
             self._close(self._owner[value])
         if value not in self._now:
             node = self._makers[value]
-            self._put(node)
+            if node.op is shaping.transpose:
+                alone = Group(value.tensor.dims)
+                alone.add(node)
+                self._put_nest(alone, [value])
+            else:
+                self._put(node)
             if node.op not in _AGAIN:
                 del self._makers[value]  # it is in memory now
         return self._now[value]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
@@ -94,15 +93,6 @@ def without_ones(dims: Sequence[Dim]) -> list[Dim]:
 def is_constant(node: Node) -> bool:
     """Whether it is a number that is known."""
     return node.op is creating.constant and is_scalar(node.results[0].type)
-
-
-def is_element(node: Node) -> bool:
-    """Whether it computes arrays element by element."""
-    if node.op not in ELEMENTS or not all(map(_fits, node.results)):
-        return False
-    if any(value.tensor.shape is None for value in node.operands):
-        return False
-    return ELEMENTS[node.op].takes(node)
 
 
 def reduction_of(node: Node) -> Reduction | None:
