@@ -1,6 +1,6 @@
 """Kernels of NPBench, typed in `tests/programs/npbench/` as they are written for NumPy.
 
-Some change their arguments, so every call is given copies, which NumPy makes.
+Some change their arguments, so every call is given copies of these, which NumPy makes.
 """
 
 from __future__ import annotations
@@ -112,36 +112,44 @@ KERNELS: tuple[tuple[Any, Any, Any], ...] = (
 )
 
 
-def copies(arguments: Sequence[Any]) -> list[Any]:
-    return [value.copy() if isinstance(value, np.ndarray) else value for value in arguments]
+def changed(kernel: Program, arguments: Sequence[Any]) -> tuple[int, ...]:
+    """Return which arguments a kernel changes."""
+    arrays = {k: value for k, value in enumerate(arguments) if isinstance(value, np.ndarray)}
+    given = [arrays[k].copy() if k in arrays else value for k, value in enumerate(arguments)]
+    kernel(*given)
+    return tuple(k for k, array in arrays.items() if not np.array_equal(array, given[k]))
 
 
-def run(kernel: Program, *arguments: Any) -> tuple[Any, ...]:
-    """Return what a kernel returns, and its arguments as it leaves them."""
-    given = copies(arguments)
+def run(kernel: Program, places: Sequence[int], *arguments: Any) -> tuple[Any, ...]:
+    """Return what a kernel returns, and the arguments at some places as it leaves them."""
+    given = list(arguments)
+    for k in places:
+        given[k] = given[k].copy()
     found = kernel(*given)
     results = found if isinstance(found, tuple) else (found,)
-    return (*(result for result in results if result is not None), *given)
+    return (*(result for result in results if result is not None), *(given[k] for k in places))
 
 
-def on(peer: Peer, measure: str, kernel: Program) -> Program:
+def on(peer: Peer, measure: str, kernel: Program, places: Sequence[int]) -> Program:
     """Return the kernel as a peer runs it."""
-    return partial(run, peer.compiled(kernel))  # type: ignore[attr-defined]
+    return partial(run, peer.compiled(kernel), places)  # type: ignore[attr-defined]
 
 
-def answer(kernel: Program) -> Callable[..., list[float]]:
-    return lambda *arguments: digest.numbers(run(kernel, *arguments))
+def answer(kernel: Program, places: Sequence[int]) -> Callable[..., list[float]]:
+    return lambda *arguments: digest.numbers(run(kernel, places, *arguments))
 
 
 def workload(kernel: Program, full: Any, small: Any) -> Workload:
+    given = small(np.random.default_rng(54))
+    places = changed(kernel, given)
     return Workload(
         name=f"npbench-{kernel.__name__}",
         title="a kernel of NPBench",
         arguments=full(np.random.default_rng(54)),
-        small=small(np.random.default_rng(54)),
+        small=given,
         measures=(VALUE,),
-        own=dict.fromkeys(("wend", "python", "numba"), partial(on, kernel=kernel)),
-        answer=answer(kernel),
+        own=dict.fromkeys(("wend", "python", "numba"), partial(on, kernel=kernel, places=places)),
+        answer=answer(kernel, places),
         tolerance=1e-8,
     )
 

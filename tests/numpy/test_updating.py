@@ -193,3 +193,12 @@ def test_what_a_column_costs_does_not_depend_on_the_matrix():
     assert large == {(50, 60), (3000,)}  # the matrix itself, and flat
     made = [node.op.name for node in graph.nodes if node.results[0].type.dims in large]
     assert set(made) == {"reshape", "scatter_set"}
+
+
+def test_a_part_of_a_row_is_cut_from_the_row():
+    def first(x, i, n):
+        return x[i, 1:-1], x[i, :n]
+
+    graph = wend.function(first).get_concrete_function(np.ones((50, 60)), 2, 3).graph
+    sizes = [v.type.dims for node in graph.nodes for v in node.results]
+    assert all(len(dims) < 2 for dims in sizes)

@@ -97,7 +97,7 @@ def _is_part_across(known: TensorType, entries: Sequence[Any] | None) -> bool:
 
 
 def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Take what leading numbers name before slices with staged bounds copy what is around it."""
+    """Take what leading numbers name before slices copy what is around it."""
     count = 0
     while count < len(entries) and isinstance(entries[count], Staged):
         if tensor_type(entries[count]).shape != ():
@@ -106,7 +106,7 @@ def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     rest = entries[count:]
     if not count or not all(isinstance(entry, slice) for entry in rest):
         return x, entries
-    if not any(map(has_staged_bounds, rest)):
+    if all(entry.start is entry.stop is entry.step is None for entry in rest):
         return x, entries
     return _advanced(x, [*entries[:count], *[_WHOLE] * len(rest)]), rest
 
