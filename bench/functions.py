@@ -153,8 +153,8 @@ ROWS: Mapping[str, Row] = dict(
         _plain("cumprod", between(0.999, 1.001)),
         # what moves numbers
         *(_plain(name, WIDE, dtypes=BOTH) for name in ("copy", "sort")),
-        ("flip", Row(lambda xp, x: xp.copy(xp.flip(x)), (WIDE,), BOTH)),
         _plain("argsort", WIDE),
+        ("flip", Row(lambda xp, x: xp.copy(xp.flip(x)), (WIDE,), BOTH)),
         ("transpose", Row(lambda xp, x: xp.copy(x.T), (square(WIDE),))),
         ("concatenate", Row(lambda xp, x, y: xp.concatenate([x, y]), (WIDE, WIDE))),
         ("stack", Row(lambda xp, x, y: xp.stack([x, y]), (WIDE, WIDE))),

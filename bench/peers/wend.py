@@ -20,6 +20,7 @@ class Wend(Peer):
         import wend
 
         self.wend = wend
+        wend.config(cache_dir="")  # what was compiled by an earlier process is not found
         return wend.__version__
 
     def program(

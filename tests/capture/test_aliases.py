@@ -605,3 +605,61 @@ def test_one_array_as_two_arguments_is_taken_where_it_would_not_show(fun) -> Non
     if expected is not None:
         np.testing.assert_array_equal(found, expected)
     wend.function(read_after_a_change)(np.arange(6.0)[::2], np.arange(6.0)[1::2])
+
+
+# Arrays that operators make of arrays of outside, in branches and loops
+LINE = np.arange(4.0)
+
+
+def made_in_a_branch(x, n):
+    y = x
+    if x > 0:
+        t = LINE * 2
+        t[0] = 5
+        y = x + t[0] + t[1]
+    return y
+
+
+def filled_in_a_branch(x, n):
+    y = x
+    if x > 0:
+        t = LINE * 2
+        t[0] = x
+        t[1] += x
+        y = x + t[0] + t[1]
+    return y
+
+
+def made_in_a_loop(x, n):
+    for i in range(n):
+        t = LINE * 2
+        t[1] = i
+        if x > 30:
+            u = LINE + 1
+            u[0] = x
+            x = x - u[0]
+        x = x + t.sum()
+    return x
+
+
+def held_twice(x, n):
+    y = x
+    if x > 0:
+        t = LINE * 2
+        u = t
+        t[0] = x
+        y = x + u[0]
+    return y
+
+
+@pytest.mark.parametrize("fun", [made_in_a_branch, filled_in_a_branch, made_in_a_loop])
+def test_arrays_made_of_arrays_of_outside(fun):
+    captured = wend.function(fun)
+    for args in ((1.5, 4), (-2.0, 0), (40.0, 3)):
+        assert captured(*args) == fun(*args)
+    np.testing.assert_array_equal(LINE, np.arange(4.0))
+
+
+def test_one_that_is_held_twice_is_refused():
+    with pytest.raises(wend.WendError, match="it is held elsewhere"):
+        wend.function(held_twice)(1.5, 4)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wend.capture import passing
-from wend.capture.places import touch_attribute, touch_contents
+from wend.capture.places import references_of_logs, touch_attribute, touch_contents
 from wend.eager.dispatch import any_staged
 from wend.numpy import indexing
 from wend.trace.known_array import as_known, made_elsewhere
@@ -49,7 +49,7 @@ def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
     depends = any_staged(met) or any(map(indexing.is_staged_key, met))
     if not (depends or recording.is_region):
         return array
-    if array.base is not None or sys.getrefcount(array) > _SOLE:
+    if array.base is not None or sys.getrefcount(array) > _SOLE + references_of_logs(array):
         raise made_elsewhere(array)
     return as_known(array)
 

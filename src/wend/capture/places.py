@@ -267,6 +267,12 @@ def touch_arrays(value: Any, label: str) -> None:
                 touch(Elements(label, array))
 
 
+def references_of_logs(array: np.ndarray) -> int:
+    """How often logs refer to an array, to take back what changes in it."""
+    key = ("elements", id(array))
+    return len({id(log[key][0]) for log in _logs.get() if key in log})
+
+
 def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Say that the container is about to change whose method is called."""
     if not _logs.get() and not choices.are_there():

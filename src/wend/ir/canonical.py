@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ def equal(a: Graph, b: Graph) -> bool:
 
 def digest(graph: Graph) -> str:
     """A hash of a graph: equal for equal graphs, good within this process."""
+    import hashlib  # 3 ms: not at `import wend`
+
     text, table = _canonical(graph)
     found = hashlib.sha256(text.encode())
     for entry in table:

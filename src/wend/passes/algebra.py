@@ -74,7 +74,7 @@ def _simpler(b: Build, node: Node) -> Value | None:
         return found
     again = _simpler(b, b.nodes.pop())
     if again is None:
-        b.nodes += new
+        b.nodes.append(new[-1])
     return found if again is None else again
 
 

@@ -138,7 +138,10 @@ def disk_cache() -> DiskCache | None:
     chosen = settings().cache_dir
     if not chosen:
         return None
-    return DiskCache(_users_folder() if chosen == "auto" else Path(chosen))
+    try:
+        return DiskCache(_users_folder() if chosen == "auto" else Path(chosen))
+    except RuntimeError:  # the user has no home
+        return None
 
 
 def _users_folder() -> Path:

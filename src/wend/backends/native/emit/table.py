@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from wend.backends.native.emit import (
     broadcasting,
+    complexes,
     contracting,
     control,
     convolving,
@@ -33,6 +34,7 @@ from wend.ir.op import Op
 EMITTERS: Mapping[Op, Emit] = {
     **creating.EMITTERS,
     **elementwise.EMITTERS,
+    **complexes.EMITTERS,  # after those of reals, which they call
     **shaping.EMITTERS,
     **broadcasting.EMITTERS,
     **slicing.EMITTERS,
