@@ -14,6 +14,7 @@ def like_numpy(np: Any, **others: Any) -> dict[str, Any]:
         "helper": lambda function: function,
         "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
         "rows": lambda x: x.shape[0],
+        "range": range,
         "take": lambda x, rows: x[rows],
         "solve": np.linalg.solve,
         "numbers": lambda x: x.astype(np.float64),

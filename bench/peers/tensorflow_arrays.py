@@ -31,6 +31,7 @@ def functions(tf: Any) -> dict[str, Any]:
         "helper": lambda function: function,
         "sigmoid": tf.sigmoid,
         "rows": lambda x: x.shape[0],
+        "range": tf.range,
         "take": tf.gather,
         "solve": lambda a, b: tf.linalg.solve(a, b[:, None])[:, 0],
         "numbers": lambda x: tf.cast(x, tf.float64),

@@ -34,6 +34,7 @@ def functions(torch: Any) -> dict[str, Any]:
         "helper": lambda function: function,
         "sigmoid": torch.sigmoid,
         "rows": len,
+        "range": range,
         "take": lambda x, rows: x[rows],
         "solve": torch.linalg.solve,
         "numbers": lambda x: x.to(torch.float64),

@@ -44,12 +44,12 @@ def loss(lib: Library) -> Program:
 
 
 def plain(lib: Library) -> Program:
-    step, of, rows = cell(lib), loss(lib), lib.rows
+    step, of, rows, steps = cell(lib), loss(lib), lib.rows, lib.range
 
     def program(weights: Any, biases: Any, extra: Any, hidden: Any, cells: Any, text: Any) -> Any:
         h, k, c, d = hidden[0], hidden[1], cells[0], cells[1]
-        total = 0.0
-        for t in range(rows(text) - 1):
+        total = 0.0 * h[0]
+        for t in steps(rows(text) - 1):
             h, c = step(text[t] * extra[0], h, c, weights[0], biases[0])
             k, d = step(h, k, d, weights[1], biases[1])
             total = total + of(k, extra, text[t + 1])
