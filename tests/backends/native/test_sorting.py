@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wend.backends.native import sorts
 from wend.backends.native.backend import BACKEND as NATIVE
+from wend.backends.native.library import sorts
 from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType
 from wend.ops import searching, sorting

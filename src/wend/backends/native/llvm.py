@@ -16,16 +16,10 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import (
-    array_memory,
-    canaries,
-    entry_code,
-    interpreter,
-    optimizing,
-    special_functions,
-)
+from wend.backends.native import array_memory, canaries, entry_code, interpreter, optimizing
+from wend.backends.native.library import special_functions
+from wend.backends.native.library.shared import Shared, shared_with
 from wend.backends.native.optimizing import optimize
-from wend.backends.native.shared import Shared, shared_with
 from wend.runtime.disk_cache import disk_cache
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,

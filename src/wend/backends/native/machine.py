@@ -6,8 +6,8 @@ import llvmlite
 import llvmlite.binding as binding
 import numpy as np
 
-from wend.backends.native import blas_functions
 from wend.backends.native.kinds import Kind
+from wend.backends.native.library import blas_functions
 
 # Those that code for loops over arrays gains by
 _VECTORS = ("avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "sve")

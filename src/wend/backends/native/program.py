@@ -12,16 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import (
-    arithmetic,
-    blas,
-    canaries,
-    interpreter,
-    math,
-    measuring,
-    pool,
-    products,
-)
+from wend.backends.native import arithmetic, canaries, interpreter, measuring, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.elementwise import computes_elements
 from wend.backends.native.emit.host import (
@@ -34,7 +25,9 @@ from wend.backends.native.emit.host import (
 )
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.given import is_list, load_list, share, where_size
+from wend.backends.native.library import blas, products
 from wend.backends.native.lowering import Lowering
+from wend.backends.native.math import library as math
 from wend.backends.native.measuring import Measures
 from wend.backends.native.nests.grouping import with_nests
 from wend.backends.native.nests.nest import nest

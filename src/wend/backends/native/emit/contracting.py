@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import blas, blas_functions, products
 from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
+from wend.backends.native.library import blas, blas_functions, products
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.added import sum_of
 from wend.backends.native.sizes import known

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from wend.backends.native import extreme_rows
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.reducing import expect_some
 from wend.backends.native.kinds import REGISTERS, Kind
+from wend.backends.native.library import extreme_rows
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node

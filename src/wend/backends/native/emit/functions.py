@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from wend.backends.native import special_functions
 from wend.backends.native.emit.element import Element
 from wend.backends.native.kinds import FLOAT32, Kind
+from wend.backends.native.library import special_functions
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.slots import is_scalar
 from wend.ir.dtypes import FLOAT64

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wend.backends.native import blas_functions, products, solvers
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.host import run_on_host
 from wend.backends.native.exits import BAD_SHAPE
+from wend.backends.native.library import blas_functions, products, solvers
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, registers
 from wend.ir.graph import Node

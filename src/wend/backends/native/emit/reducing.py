@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native import extreme_rows
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
+from wend.backends.native.library import extreme_rows
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wend.backends.native import sorts
 from wend.backends.native.arrays import Array
 from wend.backends.native.kinds import Kind
+from wend.backends.native.library import sorts
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.backends.native.writer import Writer

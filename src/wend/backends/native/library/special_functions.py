@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from wend.backends.native.blas_functions import capsule_address
+from wend.backends.native.library.blas_functions import capsule_address
 
 _MODULE = "scipy.special.cython_special"
 _TYPE = "double (double, int __pyx_skip_dispatch)"

@@ -11,7 +11,7 @@ written for throughput and without branches, so that LLVM's vectorizer makes vec
 scalar `sin` or `exp` has tables and branches, for the one who waits for it.
 
 No function calls libm. All are within 4 ulp everywhere, and correct for signed zeros, subnormals,
-infinities and NaN: the `math_…` files say how. llvm.fma is assumed to be an
+infinities and NaN: the files beside it say how. llvm.fma is assumed to be an
 instruction; without one LLVM calls the C library's fma: slow, and still correct.
 """
 
@@ -23,20 +23,9 @@ from functools import cache, partial
 
 from llvmlite import binding
 
-from wend.backends.native import (
-    math_area,
-    math_cbrt,
-    math_erf,
-    math_exp,
-    math_far,
-    math_hyperbolic,
-    math_inverse,
-    math_log,
-    math_pow,
-    math_trig,
-)
-from wend.backends.native.math_body import PURE
-from wend.backends.native.math_format import F32, F64, Format
+from wend.backends.native.math import area, cbrt, erf, exp, far, hyperbolic, inverse, log, pow, trig
+from wend.backends.native.math.body import PURE
+from wend.backends.native.math.format import F32, F64, Format
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
@@ -135,33 +124,33 @@ def _text(name: str) -> str:
 def _writers() -> dict[str, Callable[[], str]]:
     """List who writes each symbol, helpers and tables included."""
     writers: dict[str, Callable[[], str]] = {
-        name: partial(math_trig.scalar_wave, name) for name in ("sin", "cos", "sincos")
+        name: partial(trig.scalar_wave, name) for name in ("sin", "cos", "sincos")
     }
     writers |= {
-        "sin.table": math_trig.table,
-        "sincos.far": math_far.scalar,
-        **{f"{name}.far": partial(math_trig.far_wave, name) for name in WAVES},
-        "sincos.far.table": math_far.table,
-        "exp": math_exp.exp_common,
-        "exp.edge": partial(math_exp.exp_everywhere, 1, "exp.edge", cold=True),
-        "log.table": math_log.table,
-        "log": math_log.log_common,
-        "log.edge": partial(math_log.log_everywhere, 1, "log.edge", cold=True),
-        "expm1": partial(math_exp.expm1, 1, "expm1"),
-        "log1p": partial(math_log.log1p, 1, "log1p"),
-        "tanh": partial(math_exp.tanh, 1, "tanh"),
+        "sin.table": trig.table,
+        "sincos.far": far.scalar,
+        **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
+        "sincos.far.table": far.table,
+        "exp": exp.exp_common,
+        "exp.edge": partial(exp.exp_everywhere, 1, "exp.edge", cold=True),
+        "log.table": log.table,
+        "log": log.log_common,
+        "log.edge": partial(log.log_everywhere, 1, "log.edge", cold=True),
+        "expm1": partial(exp.expm1, 1, "expm1"),
+        "log1p": partial(log.log1p, 1, "log1p"),
+        "tanh": partial(exp.tanh, 1, "tanh"),
     }
     for n in LANES:
         writers |= {
-            f"sin.v{n}": partial(math_trig.vector_wave, "sin", n),
-            f"cos.v{n}": partial(math_trig.vector_wave, "cos", n),
-            f"sincos.v{n}": partial(math_trig.vector_sincos, n),
-            f"sincos.far.v{n}": partial(math_far.vector, n),
-            f"exp.v{n}": partial(math_exp.exp_everywhere, n, f"exp.v{n}"),
-            f"expm1.v{n}": partial(math_exp.expm1, n, f"expm1.v{n}"),
-            f"log.v{n}": partial(math_log.log_everywhere, n, f"log.v{n}"),
-            f"log1p.v{n}": partial(math_log.log1p, n, f"log1p.v{n}"),
-            f"tanh.v{n}": partial(math_exp.tanh, n, f"tanh.v{n}"),
+            f"sin.v{n}": partial(trig.vector_wave, "sin", n),
+            f"cos.v{n}": partial(trig.vector_wave, "cos", n),
+            f"sincos.v{n}": partial(trig.vector_sincos, n),
+            f"sincos.far.v{n}": partial(far.vector, n),
+            f"exp.v{n}": partial(exp.exp_everywhere, n, f"exp.v{n}"),
+            f"expm1.v{n}": partial(exp.expm1, n, f"expm1.v{n}"),
+            f"log.v{n}": partial(log.log_everywhere, n, f"log.v{n}"),
+            f"log1p.v{n}": partial(log.log1p, n, f"log1p.v{n}"),
+            f"tanh.v{n}": partial(exp.tanh, n, f"tanh.v{n}"),
         }
     for suffix, format in _FORMATS.items():
         writers |= _loops(format, suffix)
@@ -177,23 +166,23 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
             writers[form] = partial(_wide_wave, name, format, form)
     writers |= _powers(format, suffix)
     for name, write in (
-        ("exp", math_exp.exp_everywhere),
-        ("expm1", math_exp.expm1),
-        ("tanh", math_exp.tanh),
-        ("log", math_log.log_everywhere),
-        ("log1p", math_log.log1p),
+        ("exp", exp.exp_everywhere),
+        ("expm1", exp.expm1),
+        ("tanh", exp.tanh),
+        ("log", log.log_everywhere),
+        ("log1p", log.log1p),
     ):
         writers[name + suffix] = partial(write, 1, name + suffix, format)
     for base in (2, 10):
         symbol = f"log{base}{suffix}"
-        writers[symbol] = partial(math_log.log_of_base, base, format, symbol)
+        writers[symbol] = partial(log.log_of_base, base, format, symbol)
     for module, names in (
-        (math_exp, ("exp2", "expit")),
-        (math_hyperbolic, ("sinh", "cosh")),
-        (math_inverse, ("asin", "acos", "atan", "atan2")),
-        (math_area, ("asinh", "acosh", "atanh")),
-        (math_cbrt, ("cbrt",)),
-        (math_erf, ("erf", "erfc")),
+        (exp, ("exp2", "expit")),
+        (hyperbolic, ("sinh", "cosh")),
+        (inverse, ("asin", "acos", "atan", "atan2")),
+        (area, ("asinh", "acosh", "atanh")),
+        (cbrt, ("cbrt",)),
+        (erf, ("erf", "erfc")),
     ):
         for name in names:
             writers[name + suffix] = partial(getattr(module, name), format, name + suffix)
@@ -201,12 +190,12 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
 
 
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
-    return math_trig.loop_wave(name, format, symbol, _of_one(name, symbol))
+    return trig.loop_wave(name, format, symbol, _of_one(name, symbol))
 
 
 def _wide_wave(name: str, format: Format, symbol: str) -> str:
     alone, _, lanes = symbol.rpartition(".v")
-    return math_trig.wide_wave(name, format, int(lanes), symbol, alone, _of_many(format, lanes))
+    return trig.wide_wave(name, format, int(lanes), symbol, alone, _of_many(format, lanes))
 
 
 def _of_one(name: str, symbol: str) -> str:
@@ -230,8 +219,8 @@ def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
         attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
         far = symbol.replace(".loop", ".far")
         cold = f"cold noinline {_of_many(format, lanes) if lanes else PURE}"
-        writers[symbol] = partial(math_pow.pow, int(lanes or 1), format, symbol, far, attributes)
-        writers[far] = partial(math_pow.far_pow, int(lanes or 1), format, far, cold)
+        writers[symbol] = partial(pow.pow, int(lanes or 1), format, symbol, far, attributes)
+        writers[far] = partial(pow.far_pow, int(lanes or 1), format, far, cold)
     return writers
 
 

@@ -4,17 +4,17 @@ Most powers are of positive numbers and neither overflow nor vanish: they need n
 of a whole vector looks whether all of its numbers are such, else another one applies the rules.
 
 An error of the logarithm is multiplied by up to 745, so that of f64 is computed as a sum of two
-numbers; its series is that of `math_log` with two terms more kept exact. A power of f32 is one of
-f64, rounded, by polynomials that are as long as that takes. Coefficients as in `math_exp`, those of
+numbers; its series is that of `log.py` with two terms more kept exact. A power of f32 is one of
+f64, rounded, by polynomials that are as long as that takes. Coefficients as in `exp.py`, those of
 f64 to 2**-68 of the logarithm.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, polynomial
-from wend.backends.native.math_exp import exp_near, power_of_two, whole_exp
-from wend.backends.native.math_format import F64, Format
-from wend.backends.native.math_log import fraction, made_normal
+from wend.backends.native.math.body import Body, Term, polynomial
+from wend.backends.native.math.exp import exp_near, power_of_two, whole_exp
+from wend.backends.native.math.format import F64, Format
+from wend.backends.native.math.log import fraction, made_normal
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
 TAIL = (

@@ -1,13 +1,13 @@
 """arcsinh, arccosh and arctanh as LLVM IR: logarithms of sums of two numbers.
 
-The first of them is a polynomial where the logarithm would cancel. Coefficients as in `math_exp`.
+The first of them is a polynomial where the logarithm would cancel. Coefficients as in `exp.py`.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, polynomial
-from wend.backends.native.math_format import F32, F64, Format
-from wend.backends.native.math_log import log_limits, log_of_sum, one_more
+from wend.backends.native.math.body import Body, polynomial
+from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.log import log_limits, log_of_sum, one_more
 
 # asinh x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= NEAR
 ASINH = {

@@ -1,4 +1,4 @@
-"""sin, cos and sincos as LLVM IR; `math_far` has the path for huge arguments.
+"""sin, cos and sincos as LLVM IR; `far.py` has the path for huge arguments.
 
 Scalar (made for loops that wait for the result of one call before they can make the next):
 x = n*h + d with h = pi/32 and |d| <= h/2. The reduction subtracts n*h in two pieces (Cody & Waite);
@@ -22,8 +22,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from wend.backends.native.math_body import COLD, MAGIC, Body, Term, literal, polynomial
-from wend.backends.native.math_format import F32, F64, Format
+from wend.backends.native.math.body import COLD, MAGIC, Body, Term, literal, polynomial
+from wend.backends.native.math.format import F32, F64, Format
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 STEP_SIN = (-0.16666666666665955, 0.008333333315449302, -0.00019839991916850396)
 STEP_COS = (-0.49999999999993594, 0.0416666665056658, -0.0013887738603131211)
 # sin r = r + r s (c0 + ...), cos r = 1 - s/2 + s^2 (c0 + ...), with s = r^2 and |r| <= pi/4;
-# those of f32 as in `math_exp`
+# those of f32 as in `exp.py`
 QUARTER_SIN = {
     F64: (
         -0.1666666666666663,

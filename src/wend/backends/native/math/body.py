@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from wend.backends.native.math_format import F64, Format
+from wend.backends.native.math.format import F64, Format
 
 Kind = Literal["real", "word", "flag"]
 Operand: TypeAlias = "Term | float | int"

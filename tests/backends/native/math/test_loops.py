@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from wend.backends.native.backend import BACKEND
-from wend.backends.native.math import LOOPS, definitions
+from wend.backends.native.math.library import LOOPS, definitions
 from wend.ir.builder import new_symbol
 from wend.ir.types import TensorType
 from wend.ops import elementwise

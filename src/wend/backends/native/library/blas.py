@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wend.backends.native import blas_functions, products
 from wend.backends.native.kinds import Kind
+from wend.backends.native.library import blas_functions, products
 from wend.backends.native.sizes import known
 from wend.backends.native.writer import Writer
 

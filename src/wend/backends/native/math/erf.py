@@ -2,14 +2,14 @@
 
 erfc x = exp(-x^2) / (1 + 2x) P(t) for all x >= 0, t = (x - 4) / (x + 4) (Shepherd & Laframboise,
 "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981); for x <= 1 erf is a polynomial.
-Coefficients as in `math_exp`.
+Coefficients as in `exp.py`.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, polynomial
-from wend.backends.native.math_exp import whole_exp
-from wend.backends.native.math_format import F32, F64, Format
+from wend.backends.native.math.body import Body, Term, polynomial
+from wend.backends.native.math.exp import whole_exp
+from wend.backends.native.math.format import F32, F64, Format
 
 # erf x = x + x (c0 + c1 z + ...) with z = x^2, |x| <= 1
 ERF = {

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.math_body import COLD, INLINE, Body, Term, literal, polynomial
-from wend.backends.native.math_exp import LN2
-from wend.backends.native.math_format import F32, F64, Format, bits_of, double_of
+from wend.backends.native.math.body import COLD, INLINE, Body, Term, literal, polynomial
+from wend.backends.native.math.exp import LN2
+from wend.backends.native.math.format import F32, F64, Format, bits_of, double_of
 
 # log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
 LOG = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wend.backends.native import blas_functions
 from wend.backends.native.kinds import Kind
+from wend.backends.native.library import blas_functions
 from wend.backends.native.writer import Writer
 
 _LARGEST = 2**31 - 1

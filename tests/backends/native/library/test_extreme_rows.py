@@ -12,9 +12,9 @@ from tests.backends.native.test_sorting import SEEDS, compiled, numbers, sizes
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.extreme_rows import DTYPES
 from wend.backends.native.kinds import REGISTERS
-from wend.backends.native.shared import shared_with
+from wend.backends.native.library.extreme_rows import DTYPES
+from wend.backends.native.library.shared import shared_with
 from wend.ops import reducing
 
 NAMES = ("max", "min", "argmax", "argmin")

@@ -6,19 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wend.backends.native import (
+from wend.backends.native import blocks, interpreter, pool
+from wend.backends.native.library import (
     blas,
     blas_functions,
-    blocks,
     extreme_rows,
-    interpreter,
-    math,
-    pool,
     products,
     solvers,
     sorts,
     sums,
 )
+from wend.backends.native.math import library as math
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

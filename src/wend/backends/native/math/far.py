@@ -1,4 +1,4 @@
-"""sincos of any argument as LLVM IR: the cold path of `math_trig`.
+"""sincos of any argument as LLVM IR: the cold path of `trig.py`.
 
 Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi modulo 4 needs only
 192 of the bits of 2/pi, in a window that x's exponent places.
@@ -6,8 +6,8 @@ Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi mod
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import COLD, SIGN_BIT, Body, Term
-from wend.backends.native.math_trig import pi, pieces, quarter, rotate
+from wend.backends.native.math.body import COLD, SIGN_BIT, Body, Term
+from wend.backends.native.math.trig import pi, pieces, quarter, rotate
 
 # The window has 2 bits of quadrant and 190 of fraction, and stands at byte
 # FIRST_BYTE - exponent/8 of the little-endian integer 2/pi * 2**(190 + 8*FIRST_BYTE).

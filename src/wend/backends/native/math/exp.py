@@ -10,8 +10,8 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import COLD, INLINE, Body, Term, polynomial
-from wend.backends.native.math_format import F32, F64, Format
+from wend.backends.native.math.body import COLD, INLINE, Body, Term, polynomial
+from wend.backends.native.math.format import F32, F64, Format
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
 EXPM1 = {

@@ -2,14 +2,14 @@
 
 x = k ln 2 + r, and by the theorems of addition sinh x = sinh r cosh(k ln 2) + cosh r sinh(k ln 2),
 cosh x likewise: the second factors are sums of two powers of two, the first ones short polynomials
-in r^2. Coefficients as in `math_exp`.
+in r^2. Coefficients as in `exp.py`.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math_body import Body, Term, polynomial
-from wend.backends.native.math_exp import LOG2_E, power_of_two, reduced
-from wend.backends.native.math_format import F32, F64, Format
+from wend.backends.native.math.body import Body, Term, polynomial
+from wend.backends.native.math.exp import LOG2_E, power_of_two, reduced
+from wend.backends.native.math.format import F32, F64, Format
 
 # sinh r = r + r z (c0 + c1 z + ...) with z = r^2
 SINH = {

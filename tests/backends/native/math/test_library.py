@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wend.backends.native.math import (
+from wend.backends.native.math.library import (
     COLD_NAMES,
     FUNCTIONS,
     LANES,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wend.backends.native import blas, products
+from wend.backends.native.library import blas, products
 from wend.backends.native.llvm import engine
 
 FUNCTIONS = [

@@ -8,7 +8,7 @@ import scipy.special
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native import special_functions
+from wend.backends.native.library import special_functions
 
 NAMES = ["gamma", "gammaln", "digamma", "erfinv", "erfcinv", "ndtri", "log_ndtr"]
 NAMES += ["i0", "i1", "j0", "j1"]

@@ -10,8 +10,8 @@ import pytest
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native import blas_functions, products
-from wend.backends.native.blas_functions import TYPES, _takes
+from wend.backends.native.library import blas_functions, products
+from wend.backends.native.library.blas_functions import TYPES, _takes
 
 
 def run(code: str) -> None:

@@ -1,0 +1,1 @@
+"""Elementary functions as LLVM IR, for numbers and for loops over arrays."""
