@@ -24,7 +24,7 @@ from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section, is_copy
 from wend.backends.native.nests.extents import Extent, extent
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import SUMS, is_constant
+from wend.backends.native.nests.roles import EXTREMES, SUMS, is_constant
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -103,10 +103,7 @@ class _Nest:
         needed += self.body.reductions
         needed += [n for nodes in self.body.row_nodes for n in nodes]
         for node in dict.fromkeys(needed):
-            if node in self.body.reductions and node.op in (
-                reducing.reduce_max,
-                reducing.reduce_min,
-            ):
+            if node in self.body.reductions and node.op in EXTREMES:
                 dims = self.accesses.dims[node.operands[0]]
                 expect_some(self.low, [dims[k] for k in self.body.reductions[node].axes])
             for k, operand in enumerate(node.operands):

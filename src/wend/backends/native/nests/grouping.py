@@ -167,7 +167,7 @@ class _Grouping:
         wanted = [v for n in group.members for v in n.results if self._is_wanted(v, members)]
         if not wanted:
             return
-        if group.is_plain_sum:
+        if group.is_of_memory(self._makers):
             self._put(group.members[0])
             return
         self._put_nest(group, wanted)

@@ -20,6 +20,8 @@ _REDUCTIONS = {
     *(reducing.reduce_any, reducing.reduce_all, shaping.sum_to),
 }
 SUMS = {reducing.reduce_sum, shaping.sum_to}
+EXTREMES = {reducing.reduce_max, reducing.reduce_min}
+SEARCHES = {reducing.reduce_any, reducing.reduce_all}
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 WRITERS = {
