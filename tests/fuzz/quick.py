@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
-
-from llvmlite import binding
 
 from wend.backends.native import backend
 from wend.backends.native.llvm import Engine
@@ -16,16 +13,8 @@ from wend.backends.native.llvm import Engine
 class QuickEngine(Engine):
     """A compiler without optimizations."""
 
-    def _machine(self) -> Any:
-        return binding.Target.from_default_triple().create_target_machine(
-            opt=0,
-            cpu=binding.get_host_cpu_name(),
-            features=binding.get_host_cpu_features().flatten(),
-            jit=True,
-        )
-
-    def optimized(self, text: str, level: int | None = None) -> Any:
-        return super().optimized(text, 0)
+    effort = 0
+    level = 0
 
 
 quick_engine = cache(QuickEngine)

@@ -111,6 +111,11 @@ def test_code_is_that_of_its_text_level_and_machine(
     monkeypatch.setattr(llvm, "_features", lambda: "")
     Engine()._code(ADD, None)
     assert len([*folder.iterdir()]) == 4
+    monkeypatch.setattr(Engine, "effort", 0)
+    Engine()._code(ADD, None)
+    monkeypatch.setattr(Engine, "level", 0)
+    Engine()._code(ADD, None)
+    assert len([*folder.iterdir()]) == 6
 
 
 def test_code_that_is_found_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,15 @@ def _features() -> str:
 
 
 class Engine:
-    """The compiler for this machine."""
+    """The compiler for this machine.
+
+    Attributes:
+        effort: how much LLVM does to choose instructions, from 0 to 3.
+        level: of its passes before that, for every module; None: as each needs it.
+    """
+
+    effort = 3
+    level: int | None = None
 
     def __init__(self) -> None:
         binding.initialize_native_target()
@@ -106,7 +114,7 @@ class Engine:
 
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
-            opt=3,
+            opt=self.effort,
             cpu=_cpu(),
             features=_features(),
             jit=True,
@@ -178,7 +186,7 @@ class Engine:
     def optimized(self, text: str, level: int | None = None) -> Any:
         """The module after LLVM's passes, of a level that goes by its size if none is given."""
         with _LOCK:
-            return optimize(text, self.machine, level)
+            return optimize(text, self.machine, level if self.level is None else self.level)
 
     def assembly(self, text: str) -> str:
         """The machine code as text, to look at."""
@@ -225,7 +233,8 @@ class Engine:
         """What makes code of a text: where one of these is another, so is the code."""
         version = ".".join(map(str, binding.llvm_version_info))
         passes = hashlib.blake2b(Path(optimizing.__file__).read_bytes()).hexdigest()
-        about = self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes
+        about = [self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes]
+        about += [str(self.effort), str(self.level)]
         return "\n".join(about)
 
     def _checked_pool(self) -> dict[str, int]:

@@ -19,6 +19,7 @@ from wend.backends.native.program import nested, prepared
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Node, Symbol, TensorType, parse, to_text, verify
 from wend.ops.build import Build
+from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
 def check(graph: Graph, args: Sequence[Any]) -> None:
@@ -289,3 +290,24 @@ def test_dumps_show_nests(tmp_path: Any) -> None:
         wend.function(softmax)(X)
     (file,) = tmp_path.glob("*/*-nests.wir")
     assert "= nest(" in file.read_text(encoding="utf-8")
+
+
+def test_products_are_added_in_place_beside_nests_that_read_the_same() -> None:
+    """The gradient of a matrix in a loop; what comes from a trip is summed up for a bias, too."""
+
+    def fun(w: Any, b: Any, xs: Any) -> Any:
+        total = 0.0
+        for x in xs:
+            total = total + wnp.tanh(x @ w + b).sum()
+        return total
+
+    rng = np.random.default_rng(3)
+    given = [rng.normal(size=shape) for shape in ((20, 30), (30,), (6, 2, 20))]
+    grad = wend.grad(fun, argnums=(0, 1))
+    graph = run_passes(grad.get_concrete_function(*given).graph, OPTIMIZE)
+    assert "call void @wend.add_small_product.f64" in NATIVE.text(graph)
+    with wend.config(backend="numpy"):
+        expected = grad(*given)
+    with wend.config(backend="native"):
+        for found, right in zip(grad(*given), expected, strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-12)

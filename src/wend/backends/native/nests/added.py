@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wend.backends.native.liveness import LastUses
+from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.roles import WRITERS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
@@ -38,5 +39,9 @@ def sum_of(uses: LastUses, product: Node) -> Value | None:
 
 
 def _may_change(uses: LastUses, value: Value) -> bool:
-    """Whether what is read later on would have to be copied, since it is changed meanwhile."""
-    return any(taker.op in WRITERS or taker.regions for taker in uses.takers(value))
+    """Whether what is read later on would have to be copied, since it is changed meanwhile.
+
+    A nest does so only to what nobody else holds.
+    """
+    takers = [taker for taker in uses.takers(value) if taker.op is not nest]
+    return any(taker.op in WRITERS or taker.regions for taker in takers)
