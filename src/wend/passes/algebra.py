@@ -278,7 +278,7 @@ def _of_turned_product(b: Build, product: Value, perm: tuple[int, ...]) -> Value
     well there would be two.
     """
     operands = _operands_of(product, contracting.dot_general)
-    if operands is None:
+    if operands is None or not perm:
         return None
     contract, batch = _attr_of(product, "contract"), _attr_of(product, "batch")
     shared, rank = len(batch[0]), len(perm)

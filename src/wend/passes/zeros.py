@@ -22,7 +22,17 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import copy_graph, copy_node, rename_dims
-from wend.ir.types import Dim, MaybeType, Symbol, Type, accepts, substitute, symbols, without_maybe
+from wend.ir.types import (
+    Dim,
+    ListType,
+    MaybeType,
+    Symbol,
+    Type,
+    accepts,
+    substitute,
+    symbols,
+    without_maybe,
+)
 from wend.ops import creating, elementwise, indexing, lists, maybe, shaping
 from wend.ops.build import Build
 from wend.ops.control import (
@@ -147,6 +157,7 @@ class Specialiser:
         """Append what is left of a graph's nodes on these params; return what its results are."""
         env: dict[Value, State] = dict(zip(graph.params, params, strict=True))
         dims: dict[Symbol, Dim] = {}
+        known = {symbol for param in graph.params for symbol in symbols(param.type)}
         for node in graph.nodes:
             b.source = node.source
             found = self.node(b, node, [env[operand] for operand in node.operands], dims)
@@ -154,9 +165,22 @@ class Specialiser:
                 env[old] = new
                 if isinstance(new, Value) and new.type is not old.type:
                     mine, theirs = [*symbols(old.type)], [*symbols(new.type)]
-                    if mine != theirs and len(mine) == len(theirs):
+                    if mine == theirs or len(mine) != len(theirs):
+                        continue
+                    if mine and known.issuperset(mine) and not _is_list(old.type):
+                        # Others have these sizes too; what is left of a node tells less of them.
+                        env[old] = self.refined(b, new, substitute(old.type, dims))
+                    else:
                         rename_dims(dims, [old], [new])
+            known.update(symbol for old in node.results for symbol in symbols(old.type))
         return [env[result] for result in graph.results]
+
+    def refined(self, b: Build, x: Value, type: Type) -> Value:
+        """A value of which more is known; of one that is there, no maybe."""
+        result = b.refine(x, without_maybe(type) if _is_there(x) else type)
+        if x in self.zeros:
+            self.zeros.add(result)
+        return result
 
     def node(
         self, b: Build, node: Node, states: Sequence[State], dims: Mapping[Symbol, Dim]
@@ -187,6 +211,10 @@ class Specialiser:
 
     def _is_zero(self, state: State) -> bool:
         return isinstance(state, Zero) or state in self.zeros
+
+
+def _is_list(type: Type) -> bool:
+    return isinstance(without_maybe(type), ListType)
 
 
 def _type(state: State) -> Type | None:
@@ -336,10 +364,7 @@ def _refine(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Se
     if isinstance(x, Zero):
         return [ZERO]
     type = node.attrs["type"]
-    result = b.refine(x, without_maybe(type) if _is_there(x) else type)
-    if x in s.zeros:
-        s.zeros.add(result)
-    return [result]
+    return [s.refined(b, x, type)]
 
 
 def _call(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
