@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 
 import wend
 import wend.numpy as wnp
 from tests.helpers.random_programs import (
+    Block,
+    Cond,
+    Expr,
     Program,
     Staged,
     complex_step,
@@ -100,8 +103,29 @@ def test_scalars(program):
     check_second_order(program)
 
 
+# One branch gives the vector, the other one of known size.
+EITHER_VECTOR = Program(
+    block=Block(
+        statements=(
+            Cond(
+                left=1,
+                right=1,
+                branches=(
+                    Block(statements=(), results=(1, 3)),
+                    Block(statements=(), results=(1, 2)),
+                ),
+            ),
+            Expr(op="sin", args=(5,), number=0.0),
+            Expr(op="sin", args=(4,), number=0.0),
+        ),
+        results=(7, 6),
+    )
+)
+
+
 @examples(2 * settings().max_examples)
 @given(programs(depth=2))
+@example(EITHER_VECTOR)
 def test_unknown_size(program):
     """The vector's size is not known: one trace, whose sizes are symbols."""
     spec = wend.TensorSpec
