@@ -60,17 +60,26 @@ class _Grouping:
         self._makers: dict[Value, Node] = {}
         self._uses = LastUses(graph)
         self._done: set[Node] = set()
+        self._readers: dict[Value, list[Value]] = {}  # what only moves elements of a value
 
     def run(self) -> Graph:
         for node in self._graph.nodes:
             if is_constant(node) or is_layout(node):
-                self._makers[node.results[0]] = node
+                self._make_anywhere(node)
             elif not self._join(node):
                 self._place(node)
             self._done.add(node)
         results = tuple(map(self._placed, self._graph.results))
         graph = self._graph
         return Graph(graph.name, graph.params, tuple(self._nodes), results, graph.captures)
+
+    def _make_anywhere(self, node: Node) -> None:
+        """Note a node that has no place of its own."""
+        value = node.results[0]
+        sources = (v for x in node.operands for v, _ in through(x, self._makers, None))
+        for source in dict.fromkeys(sources):
+            self._readers.setdefault(source, []).append(value)
+        self._makers[value] = node
 
     # Groups
     def _join(self, node: Node) -> bool:
@@ -203,11 +212,11 @@ class _Grouping:
         for group in [*self._open.values()]:
             if not changed.isdisjoint(group.reads):
                 self._close(group)
-        for value, node in [*self._makers.items()]:
-            if value in self._now or is_constant(node) or not self._has_use_after(value, writer):
-                continue
-            if any(v in changed for v, _ in through(value, self._makers, None)):
-                self._placed(value)
+        for operand in dict.fromkeys(writer.operands):
+            for value in self._readers.pop(operand, ()):
+                is_nowhere = value in self._makers and value not in self._now
+                if is_nowhere and self._has_use_after(value, writer):
+                    self._placed(value)
 
     def _has_use_after(self, value: Value, writer: Node) -> bool:
         """Whether something that is not yet placed reads what only moves elements."""
