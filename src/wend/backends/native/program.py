@@ -19,6 +19,7 @@ from wend.backends.native import (
     interpreter,
     math,
     measuring,
+    parallel,
     pool,
     products,
 )
@@ -123,6 +124,7 @@ class Program:
         uses_python: whether it calls the interpreter.
         may_take_long: whether it may run for long whatever it is given.
         measures: what it measures itself with, if it does.
+        is_split: whether it has loops that several threads may run.
     """
 
     text: str
@@ -138,10 +140,16 @@ class Program:
     uses_python: bool
     may_take_long: bool
     measures: Measures | None
+    is_split: bool
 
 
-def write(graph: Graph, *, is_measured: bool = False) -> Program:
-    """Write a graph as a module; one that measures its parts, if that is wanted.
+def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Program:
+    """Write a graph as a module.
+
+    Args:
+        graph: what is written.
+        is_measured: whether it is to measure its parts.
+        threads: how many threads may run one of its loops.
 
     Raises:
         UnsupportedError: it needs something that native code does not know.
@@ -150,7 +158,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_host, places, ownership)
+    low = Lowering(EMITTERS, emit_host, places, ownership, threads=threads)
     if is_measured:
         table = measuring.new_table(graph)
         low.measures = measuring.Measures(low.w, low.constant(table).pointer, table)
@@ -206,6 +214,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             GROW,
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
+            parallel.DECLARATION if low.parts else "",
             *declarations,
             *(
                 f"declare {type} @{name}(ptr readonly, i64) {_READS}"
@@ -218,6 +227,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
             *low.w.lines,
             "}",
+            *(line for params, lines in low.parts for line in _part(low, params, lines)),
             *low.notes.lines(),
         ]
     )
@@ -237,6 +247,16 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
         or not low.calls.products.isdisjoint(blas.NAMES)
         or bool(low.calls.declared),
         low.measures,
+        bool(low.parts),
+    )
+
+
+def _part(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
+    """A function that runs parts of a loop."""
+    return (
+        f"define internal void {head} nounwind {WIDE if low.calls.has_loops else ''}{{",
+        *lines,
+        "}",
     )
 
 

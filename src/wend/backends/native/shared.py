@@ -13,6 +13,7 @@ from wend.backends.native import (
     extreme_rows,
     interpreter,
     math,
+    parallel,
     pool,
     products,
     solvers,
@@ -52,6 +53,7 @@ SHARED: Sequence[Shared] = (
         for dtype in extreme_rows.DTYPES
     ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
+    Shared(lambda: parallel.LIBRARY, parallel.NAMES),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
         for kind, adds in products.VARIANTS
