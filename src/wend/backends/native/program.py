@@ -24,6 +24,7 @@ from wend.backends.native import (
     products,
 )
 from wend.backends.native.arenas import ARENA_BYTES, GROW
+from wend.backends.native.emit.elementwise import computes_elements
 from wend.backends.native.emit.host import (
     emit_host,
     frame_size,
@@ -267,7 +268,12 @@ def prepared(graph: Graph) -> Graph:
         UnsupportedError: it needs something that native code does not know.
     """
     check(graph)
-    return with_nests(sink(in_registers(graph)))
+    return nested(in_registers(graph))
+
+
+def nested(graph: Graph) -> Graph:
+    """Do what is done on arrays in loop nests."""
+    return with_nests(sink(graph, computes_elements), computes_elements)
 
 
 _READS = "nounwind willreturn memory(argmem: read)"

@@ -53,7 +53,7 @@ SHARED: Sequence[Shared] = (
         for dtype in extreme_rows.DTYPES
     ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
-    Shared(lambda: parallel.LIBRARY, parallel.NAMES),
+    Shared(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
         for kind, adds in products.VARIANTS

@@ -20,8 +20,8 @@ import wend
 import wend.numpy as wnp
 from wend.backends.native import program as native_program
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.scalars.small import is_small
 from wend.backends.native.scalars.split import in_registers, split_arrays
+from wend.backends.native.small import is_small
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Value, parse, to_text, verify
 from wend.ir.op import Effect, NoGradient

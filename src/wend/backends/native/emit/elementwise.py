@@ -56,4 +56,13 @@ def _add_product(low: Lowering, node: Node) -> Slots:
     return low.give(node, target)
 
 
+def computes_elements(node: Node) -> bool:
+    """Whether a node computes arrays of known rank element by element, and native code can."""
+    if node.op not in ELEMENTS or is_scalar(node.results[0].type):
+        return False
+    if any(value.tensor.shape is None for value in (*node.operands, *node.results)):
+        return False
+    return ELEMENTS[node.op].takes(node)
+
+
 EMITTERS: Mapping[Op, Emit] = {op: emitter(element) for op, element in ELEMENTS.items()}

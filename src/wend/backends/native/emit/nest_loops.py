@@ -17,6 +17,8 @@ from wend.backends.native.sizes import known
 BLOCK = 512
 # From so many elements on it pays to go on with several vectors at once.
 _LONG = 128
+# The sides of squares in which arrays are gone through that lie along different axes
+TILE = 64
 
 Offsets: TypeAlias = Mapping[Access, str]
 Inside: TypeAlias = Callable[[Offsets, Sequence[str]], Sequence[str]]
@@ -135,12 +137,48 @@ class _Fold:
     def along(self, axes: Sequence[Axis], offsets: Offsets, state: Sequence[str]) -> list[str]:
         if len(axes) <= 1:
             return self._fast(axes[0] if axes else None, offsets, state)
+        if len(axes) == 2 and _cross(*axes):
+            return self._tiles(axes[0], axes[1], offsets, state)
         first, *rest = axes
 
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.along(rest, further(self.low, first, offsets, number), so_far)
 
         return [*self.low.w.fold(first.count, self._types(), state, each)]
+
+    def _tiles(self, slow: Axis, fast: Axis, offsets: Offsets, state: Sequence[str]) -> list[str]:
+        """Two axes by squares, of which all lines that are read stay in the cache meanwhile."""
+
+        def rows(height: Axis, at: Offsets, so_far: Sequence[str]) -> list[str]:
+            return self._by_parts(
+                fast, at, so_far, lambda width, at, so_far: square(height, width, at, so_far)
+            )
+
+        def square(height: Axis, width: Axis, at: Offsets, so_far: Sequence[str]) -> list[str]:
+            def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
+                return self._fast(width, further(self.low, height, at, number), so_far)
+
+            return [*self.low.w.fold(height.count, self._types(), so_far, each)]
+
+        return self._by_parts(slow, offsets, state, rows)
+
+    def _by_parts(
+        self,
+        axis: Axis,
+        offsets: Offsets,
+        state: Sequence[str],
+        body: Callable[[Axis, Offsets, Sequence[str]], list[str]],
+    ) -> list[str]:
+        """Run a body for each part of an axis, `TILE` long but for the last."""
+        sizes = self.low.sizes
+        count = sizes.div(sizes.add(axis.count, str(TILE - 1)), str(TILE))
+
+        def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
+            first = sizes.mul(number, str(TILE))
+            part = Axis(sizes.least(str(TILE), sizes.sub(axis.count, first)), axis.steps)
+            return body(part, further(self.low, axis, offsets, first), so_far)
+
+        return [*self.low.w.fold(count, self._types(), state, each)]
 
     def _fast(self, axis: Axis | None, offsets: Offsets, state: Sequence[str]) -> list[str]:
         if axis is None:
@@ -215,6 +253,16 @@ class _Fold:
                 so_far = w.define(f"select i1 {is_number}, {type} {whole}, {type} {so_far}")
             found.append(so_far)
         return found
+
+
+def _cross(slow: Axis, fast: Axis) -> bool:
+    """Whether one array lies side by side along one axis, and another along the other."""
+    is_long = all(not known(x.count) or int(x.count) > 2 * TILE for x in (slow, fast))
+    along_fast = any(step == "1" for step in fast.steps.values())
+    along_slow = any(
+        step == "1" and fast.steps.get(access, "1") != "1" for access, step in slow.steps.items()
+    )
+    return is_long and along_fast and along_slow
 
 
 def further(low: Lowering, axis: Axis, offsets: Offsets, number: str) -> Offsets:

@@ -22,10 +22,10 @@ from wend.backends.native.emit.splitting import Split
 from wend.backends.native.emit.writing import overwritable
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
 from wend.backends.native.lowering import Emit, Lowering
-from wend.backends.native.nests.body import Body, Section
+from wend.backends.native.nests.body import Body, Section, is_copy
 from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import SUMS, cost, is_constant
+from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -58,6 +58,7 @@ class _Nest:
     targets: dict[Value, Access] = field(default_factory=dict)
     made: dict[Value, Array] = field(default_factory=dict)
     row: dict[Value, str] = field(default_factory=dict)
+    copies: dict[Value, Access] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     split: Split = field(init=False)
     apart: dict[Access, str] = field(default_factory=dict)
@@ -112,10 +113,7 @@ class _Nest:
         needed += self.body.reductions
         needed += [n for nodes in self.body.row_nodes for n in nodes]
         for node in dict.fromkeys(needed):
-            if node in self.body.reductions and node.op in (
-                reducing.reduce_max,
-                reducing.reduce_min,
-            ):
+            if node in self.body.reductions and node.op in EXTREMES:
                 dims = self.accesses.dims[node.operands[0]]
                 expect_some(self.low, [dims[k] for k in self.body.reductions[node].axes])
             for k, operand in enumerate(node.operands):
@@ -123,6 +121,11 @@ class _Nest:
                     self.reads[node, k] = self._read(operand, self._lines(node, operand))
                 else:
                     self.reads[node, k] = operand, None
+
+        for value in self.parts.body.results:
+            if is_copy(value):
+                lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
+                self.copies[value] = self.accesses.read(*self.accesses.source(value, lines))
 
     def _read(self, operand: Value, lines: Lines) -> Read:
         value, at = self.accesses.source(operand, lines)
@@ -200,7 +203,7 @@ class _Nest:
     # Loops
     def _rows(self) -> None:
         accesses = dict.fromkeys(access for _, access in self.reads.values() if access)
-        accesses |= dict.fromkeys(self.targets.values())
+        accesses |= dict.fromkeys((*self.targets.values(), *self.copies.values()))
         outer = axes_of(self.low, self.sizes, range(self.parts.rows), [*accesses])
         inner = [self._axes_of(section) for section in self.body.sections]
         start = {access: access.start for access in accesses}
@@ -234,6 +237,8 @@ class _Nest:
                     used[access] = None
         for value in (*section.stored, *section.loaded, *self._ends(section)):
             used[self.targets[value]] = None
+            if value in self.copies:
+                used[self.copies[value]] = None
         return [*used]
 
     def _ends(self, section: Section) -> list[Value]:
@@ -280,6 +285,9 @@ class _Nest:
                 given = [self._number(node, k, at, values) for k in range(len(node.operands))]
                 found = ELEMENTS[node.op].write(self.low, node, kind_of(node), *given)
                 values[node.results[0]] = found
+            for value in section.stored:
+                if value in self.copies:
+                    values[value] = self._load(self.copies[value], at[self.copies[value]])
             for node in section.ends:
                 target, x = self.targets[node.results[0]], self._number(node, 0, at, values)
                 old = self._load(target, at[target])

@@ -13,7 +13,9 @@ from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.lowering import Emit, Lowering
+from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
+from wend.backends.native.writer import Writer
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import elementwise, reducing, scanning, shaping
@@ -70,10 +72,48 @@ def expect_some(low: Lowering, sizes: Sequence[str]) -> None:
 
 def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
     """The sum of floats side by side, as NumPy adds them."""
+    if known(count) and int(count) <= _FEW:
+        return _sum_of_few(low, kind, address, int(count))
     low.arrays.used = True  # the function is part of that library
     text = f"call {kind.text} @wend.sum.{kind.suffix}(ptr {address}, i64 {count})"
     return low.w.define(f"fadd {kind.text} {low.w.define(text)}, {kind.literal(0)}")
 
+
+def _sum_of_few(low: Lowering, kind: Kind, address: str, count: int) -> str:
+    """The same sum in place: eight partial sums in a vector, halved to one, then what is left."""
+    w, total, first = low.w, kind.literal(0), 0
+
+    def load(number: int, kind: Kind) -> str:
+        at = w.define(f"getelementptr {kind.element}, ptr {address}, i64 {number}")
+        return w.define(f"load {kind.text}, ptr {at}, align {kind.dtype.itemsize}")
+
+    if count >= _PARTS:
+        first = count - count % _PARTS
+        parts = Kind(kind.dtype, _PARTS)
+        sums = load(0, parts)
+        for number in range(_PARTS, first, _PARTS):
+            sums = w.define(f"fadd {parts.text} {sums}, {load(number, parts)}")
+        while parts.lanes > 1:
+            half = Kind(kind.dtype, parts.lanes // 2)
+            both = (_every_second(w, parts, sums, start) for start in (0, 1))
+            sums, parts = w.define(f"fadd {half.text} {next(both)}, {next(both)}"), half
+        total = w.define(f"fadd {kind.text} {sums}, {total}")
+    for number in range(first, count):
+        total = w.define(f"fadd {kind.text} {total}, {load(number, kind)}")
+    return total
+
+
+def _every_second(w: Writer, kind: Kind, vector: str, start: int) -> str:
+    """Half of a vector's numbers; of two, one by itself."""
+    if kind.lanes == 2:
+        return w.define(f"extractelement {kind.text} {vector}, i64 {start}")
+    numbers = ", ".join(f"i32 {k}" for k in range(start, kind.lanes, 2))
+    mask = f"<{kind.lanes // 2} x i32> <{numbers}>"
+    return w.define(f"shufflevector {kind.text} {vector}, {kind.text} poison, {mask}")
+
+
+# So many numbers NumPy adds at once, and so many without halving them first.
+_PARTS, _FEW = 8, 128
 
 # What byte is looked for, and how what is found compares with a null pointer
 _SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}

@@ -65,9 +65,12 @@ class Body:
         for node in nodes:
             self._sort(node)
         work = [node for node in nodes if not is_free(node)]
-        last = max(map(self._end_of, work), default=0)
+        copies = [v for v in dict.fromkeys(self.parts.body.results) if is_copy(v)]
+        last = max(map(self._end_of, work), default=int(bool(copies)))
         self.sections = [Section() for _ in range(last)]
         self.row_nodes = [[] for _ in range(last + 1)]
+        for value in copies:
+            self.sections[0].stored.append(value)
         in_memory = set(self.parts.body.results)
         for node in work:
             self._put(node, in_memory)
@@ -192,6 +195,11 @@ class Body:
             parts = sum(map(self._cost_again, dict.fromkeys(node.operands)))
             self._again[value] = cost(node) + parts
         return self._again[value]
+
+
+def is_copy(value: Value) -> bool:
+    """Whether a result is but elements of a param in another order."""
+    return value.node is not None and is_layout(value.node)
 
 
 def is_free(node: Node) -> bool:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wend.backends.native.nests.nest import nest
-from wend.backends.native.nests.roles import SUMS, Reduction, is_constant, is_layout
+from wend.backends.native.nests.roles import (
+    EXTREMES,
+    SEARCHES,
+    SUMS,
+    Reduction,
+    is_constant,
+    is_layout,
+)
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
@@ -15,6 +23,8 @@ from wend.ops import shaping
 
 # A nest of more operations, or of more arrays, would ask too much of registers and caches.
 _MOST_NODES, _MOST_ARRAYS = 96, 24
+# Of so many elements it pays to call a function.
+_LONG_ROW = 128
 
 Axes = Sequence[int | None]  # for each axis of a value the one of the space; None: one element
 
@@ -129,11 +139,17 @@ class Group:
                     needed.update(source for source, _ in through(value, makers, None))
         return found[::-1]
 
-    @property
-    def is_plain_sum(self) -> bool:
-        """Whether it is but the sum of rows in memory, which is NumPy's by itself."""
+    def is_of_memory(self, makers: Mapping[Value, Node]) -> bool:
+        """Whether it is but a reduction of rows in memory, for which there are functions."""
         (first, *rest) = self.members
-        return not rest and first.op in SUMS and first.results[0] in self.row_values
+        if rest or first.results[0] not in self.row_values or first.operands[0] in makers:
+            return False
+        if first.op in SUMS:
+            return first.operands[0].tensor.dtype.kind == "f"
+        # A call for each row costs more than a short row.
+        sizes = [dim for dim in self.space[self.rows or 0 :] if isinstance(dim, int)]
+        is_long = self.rows == 0 or math.prod(sizes) >= _LONG_ROW
+        return is_long and first.op in {*EXTREMES, *SEARCHES}
 
 
 class _Body:

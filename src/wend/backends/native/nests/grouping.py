@@ -8,7 +8,7 @@ unless something needs it in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.liveness import LastUses
 from wend.backends.native.nests.added import takes_product
@@ -18,11 +18,11 @@ from wend.backends.native.nests.roles import (
     WRITERS,
     Reduction,
     is_constant,
-    is_element,
     is_layout,
     reduction_of,
 )
 from wend.backends.native.slots import is_array
+from wend.backends.native.small import is_small
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
@@ -33,22 +33,26 @@ from wend.ops import creating, shaping
 _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
 
 
-def with_nests(graph: Graph) -> Graph:
+def with_nests(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     """Do in one go what is done on arrays of the same sizes.
 
     A graph that does nothing on arrays is returned as it is.
+
+    Args:
+        graph: what is to be written.
+        computes: whether a node computes arrays element by element.
     """
     values = (v for node in graph.walk() for v in (*node.operands, *node.results))
     if not any(is_array(value.type) for value in values):
         return graph
-    return _Grouping(graph).run()
+    return _Grouping(graph, computes).run()
 
 
 class _Grouping:
     """Goes through one graph or region."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, computes: Callable[[Node], bool]) -> None:
+        self._graph, self._computes = graph, computes
         self._nodes: list[Node] = []
         self._now: dict[Value, Value] = {param: param for param in graph.params}
         self._open: dict[Shape, Group] = {}
@@ -56,11 +60,12 @@ class _Grouping:
         self._makers: dict[Value, Node] = {}
         self._uses = LastUses(graph)
         self._done: set[Node] = set()
+        self._readers: dict[Value, list[Value]] = {}  # what only moves elements of a value
 
     def run(self) -> Graph:
         for node in self._graph.nodes:
             if is_constant(node) or is_layout(node):
-                self._makers[node.results[0]] = node
+                self._make_anywhere(node)
             elif not self._join(node):
                 self._place(node)
             self._done.add(node)
@@ -68,13 +73,21 @@ class _Grouping:
         graph = self._graph
         return Graph(graph.name, graph.params, tuple(self._nodes), results, graph.captures)
 
+    def _make_anywhere(self, node: Node) -> None:
+        """Note a node that has no place of its own."""
+        value = node.results[0]
+        sources = (v for x in node.operands for v, _ in through(x, self._makers, None))
+        for source in dict.fromkeys(sources):
+            self._readers.setdefault(source, []).append(value)
+        self._makers[value] = node
+
     # Groups
     def _join(self, node: Node) -> bool:
         """Let a node be a member of a group, if it can be."""
         reduction = reduction_of(node)
         if reduction is not None:
             return self._join_reduction(node, reduction)
-        if not is_element(node) or takes_product(self._uses, node):
+        if not self._computes(node) or takes_product(self._uses, node):
             return False
         shape = node.results[0].tensor.dims
         group = self._rows_of(node, shape)
@@ -103,6 +116,8 @@ class _Grouping:
         rows = reduction.rows(len(dims))
         if rows is None and len(dims) - 1 in reduction.axes:
             return False
+        if rows is not None and value.tensor.dtype.kind == "f" and is_small(value.type):
+            return False  # in the order that `scalars/` has where it takes arrays apart
         group = self._open.get(dims)
         if group is not None and not group.fits(reduction):
             self._close(group)
@@ -161,9 +176,12 @@ class _Grouping:
         wanted = [v for n in group.members for v in n.results if self._is_wanted(v, members)]
         if not wanted:
             return
-        if group.is_plain_sum:
+        if group.is_of_memory(self._makers):
             self._put(group.members[0])
             return
+        self._put_nest(group, wanted)
+
+    def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
         self._nodes.append(made)
         self._now.update(zip(wanted, made.results, strict=True))
@@ -194,11 +212,11 @@ class _Grouping:
         for group in [*self._open.values()]:
             if not changed.isdisjoint(group.reads):
                 self._close(group)
-        for value, node in [*self._makers.items()]:
-            if value in self._now or is_constant(node) or not self._has_use_after(value, writer):
-                continue
-            if any(v in changed for v, _ in through(value, self._makers, None)):
-                self._placed(value)
+        for operand in dict.fromkeys(writer.operands):
+            for value in self._readers.pop(operand, ()):
+                is_nowhere = value in self._makers and value not in self._now
+                if is_nowhere and self._has_use_after(value, writer):
+                    self._placed(value)
 
     def _has_use_after(self, value: Value, writer: Node) -> bool:
         """Whether something that is not yet placed reads what only moves elements."""
@@ -213,7 +231,9 @@ class _Grouping:
 
     def _put(self, node: Node) -> None:
         operands = [self._placed(value) for value in node.operands]
-        copy = copy_node(node, operands, [with_nests(region) for region in node.regions])
+        copy = copy_node(
+            node, operands, [with_nests(region, self._computes) for region in node.regions]
+        )
         self._nodes.append(copy)
         self._now.update(zip(node.results, copy.results, strict=True))
 
@@ -223,7 +243,12 @@ class _Grouping:
             self._close(self._owner[value])
         if value not in self._now:
             node = self._makers[value]
-            self._put(node)
+            if node.op is shaping.transpose:
+                alone = Group(value.tensor.dims)
+                alone.add(node)
+                self._put_nest(alone, [value])
+            else:
+                self._put(node)
             if node.op not in _AGAIN:
                 del self._makers[value]  # it is in memory now
         return self._now[value]

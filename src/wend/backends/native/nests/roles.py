@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
@@ -21,6 +20,8 @@ _REDUCTIONS = {
     *(reducing.reduce_any, reducing.reduce_all, shaping.sum_to),
 }
 SUMS = {reducing.reduce_sum, shaping.sum_to}
+EXTREMES = {reducing.reduce_max, reducing.reduce_min}
+SEARCHES = {reducing.reduce_any, reducing.reduce_all}
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 WRITERS = {
@@ -94,15 +95,6 @@ def without_ones(dims: Sequence[Dim]) -> list[Dim]:
 def is_constant(node: Node) -> bool:
     """Whether it is a number that is known."""
     return node.op is creating.constant and is_scalar(node.results[0].type)
-
-
-def is_element(node: Node) -> bool:
-    """Whether it computes arrays element by element."""
-    if node.op not in ELEMENTS or not all(map(_fits, node.results)):
-        return False
-    if any(value.tensor.shape is None for value in node.operands):
-        return False
-    return ELEMENTS[node.op].takes(node)
 
 
 def reduction_of(node: Node) -> Reduction | None:

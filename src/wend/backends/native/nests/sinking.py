@@ -5,32 +5,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
-from wend.backends.native.nests.roles import is_element
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, copy_nodes, with_nodes
 from wend.ops import shaping
 from wend.ops.control import WhileParts, while_
 
+Computes: TypeAlias = Callable[[Node], bool]
 
-def sink(graph: Graph) -> Graph:
-    """Broadcast in loops what only nests in them read."""
-    if not any(node.op is while_ for node in graph.walk()):
+
+def sink(graph: Graph, computes: Computes) -> Graph:
+    """Broadcast in loops what only nests in them read.
+
+    Args:
+        graph: what is to be written.
+        computes: whether a node computes arrays element by element.
+    """
+    if not any(_is_given_spread(node) for node in graph.walk()):
         return graph
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = copy_node(node, operands)
         if node.op is while_:
-            copy = _with_spread_inside(copy)
-        copy = copy_node(copy, copy.operands, [sink(region) for region in copy.regions])
+            copy = _with_spread_inside(copy, computes)
+        copy = copy_node(copy, copy.operands, [sink(region, computes) for region in copy.regions])
         nodes.append(copy)
         return copy.results
 
     return with_nodes(graph, put)
 
 
-def _with_spread_inside(loop: Node) -> Node:
+def _is_given_spread(node: Node) -> bool:
+    """Whether something is broadcast to be given to a loop."""
+    makers = (value.node for value in node.operands) if node.op is while_ else ()
+    return any(maker is not None and maker.op is shaping.broadcast_to for maker in makers)
+
+
+def _with_spread_inside(loop: Node, computes: Computes) -> Node:
     w = WhileParts.of(loop)
     params = list(zip(w.before_invariants, w.after_invariants, strict=True))
     makers: dict[Value, Node] = {}
@@ -39,7 +52,7 @@ def _with_spread_inside(loop: Node) -> Node:
         maker = value.node
         if maker is None or maker.op is not shaping.broadcast_to or len(maker.operands) > 1:
             continue
-        if _only_nests_read(w.before, before) and _only_nests_read(w.after, after):
+        if all(_only_nests_read(r, p, computes) for r, p in ((w.before, before), (w.after, after))):
             operands[len(w.carry) + k] = maker.operands[0]
             makers[before] = makers[after] = maker
     if not makers:
@@ -70,12 +83,12 @@ def _spreading(region: Graph, makers: Mapping[Value, Node]) -> Graph:
     return Graph(region.name, tuple(params), tuple(nodes), results)
 
 
-def _only_nests_read(region: Graph, param: Value) -> bool:
+def _only_nests_read(region: Graph, param: Value, computes: Computes) -> bool:
     """Whether all that a region does with a param is to compute elements of it."""
     if param in region.results:
         return False
     for node in region.nodes:
-        if param not in node.operands or is_element(node):
+        if param not in node.operands or computes(node):
             continue
         if node.op is not while_:
             return False
@@ -84,8 +97,7 @@ def _only_nests_read(region: Graph, param: Value) -> bool:
             return False
         inner = zip(w.invariants, w.before_invariants, w.after_invariants, strict=True)
         for value, before, after in inner:
-            if value is param and not (
-                _only_nests_read(w.before, before) and _only_nests_read(w.after, after)
-            ):
+            pairs = ((w.before, before), (w.after, after))
+            if value is param and not all(_only_nests_read(*pair, computes) for pair in pairs):
                 return False
     return True

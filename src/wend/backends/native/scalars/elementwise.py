@@ -9,7 +9,7 @@ from wend.backends.native.emit.functions import is_one_number
 from wend.backends.native.kinds import FLOAT32
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.backends.native.scalars.small import size
+from wend.backends.native.small import size
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import elementwise

@@ -15,7 +15,7 @@ import numpy as np
 from wend.backends.native.scalars import moving
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.backends.native.scalars.small import constant_of, is_small, size
+from wend.backends.native.small import constant_of, is_small, size
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating

@@ -12,7 +12,7 @@ import numpy as np
 
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.backends.native.scalars.small import innermost, is_small, size
+from wend.backends.native.small import innermost, is_small, size
 from wend.backends.native.uses import is_new_list
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op

@@ -13,8 +13,8 @@ from collections.abc import Container, Iterator
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.scalars.lists import RULES as LIST_RULES
 from wend.backends.native.scalars.lists import Lists, list_of
-from wend.backends.native.scalars.small import constant_of, is_small
 from wend.backends.native.scalars.table import RULES
+from wend.backends.native.small import constant_of, is_small
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.ops import indexing, shaping

@@ -8,7 +8,7 @@ import numpy as np
 
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.backends.native.scalars.small import size
+from wend.backends.native.small import size
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import elementwise, reducing, shaping

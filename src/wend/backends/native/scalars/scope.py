@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from wend.backends.native.scalars.small import constant_of, element_type, innermost, is_small, size
 from wend.backends.native.slots import is_scalar
+from wend.backends.native.small import constant_of, element_type, innermost, is_small, size
 from wend.backends.native.uses import is_new_list
 from wend.ir.graph import Node, Value
 from wend.ops.build import Build

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from wend.backends.native.scalars.plan import Plan
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.backends.native.scalars.small import (
+from wend.backends.native.scalars.table import RULES
+from wend.backends.native.small import (
     MOST,
     constant_of,
     element_type,
@@ -14,7 +15,6 @@ from wend.backends.native.scalars.small import (
     is_small,
     size,
 )
-from wend.backends.native.scalars.table import RULES
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import Type
