@@ -58,12 +58,13 @@ class Helpers:
                     target=_serve, args=(number,), name=f"wend-{number}", daemon=True
                 )
                 _call("wend.join", number)
+                self.threads.append(thread)  # first: an interrupt may come while it starts
                 try:
                     thread.start()
                 except RuntimeError:  # there are too many, or the interpreter is about to end
+                    self.threads.pop()
                     _call("wend.join", number - 1)
                     return
-                self.threads.append(thread)
 
     def _forget(self) -> None:
         """In a fork, whose only thread is the one that made it."""
@@ -77,7 +78,8 @@ class Helpers:
             self._is_over = True
             _call("wend.join", 0)
             for thread in self.threads:
-                thread.join()
+                if thread.ident is not None:
+                    thread.join()
             self.threads.clear()
 
 
