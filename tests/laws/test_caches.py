@@ -17,6 +17,7 @@ KNOWN = {
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/llvm.py:_dropped": "emptied when the next library is compiled",
     "backends/native/llvm.py:_engine": "one; keeps the last libraries",
+    "backends/native/threads.py:_helpers": "one; has as many threads as were asked for",
     "backends/native/measured.py:seconds_a_tick": "one number",
     "backends/native/library/blas_functions.py:_address": "one for each of its functions in use",
     "backends/native/library/special_functions.py:_address": "one for each of its functions in use",

@@ -50,7 +50,7 @@ def executable(
 def kind(backend: str) -> Hashable:
     """What kind of executables is wanted here: those of one graph are kept by that."""
     wanted = settings()
-    return backend, wanted.nans, wanted.compare, wanted.profile
+    return backend, wanted.nans, wanted.compare, wanted.profile, wanted.threads
 
 
 class Storing(Around):

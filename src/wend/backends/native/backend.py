@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wend.backends.native import threads
 from wend.backends.native.checked import Checked
 from wend.backends.native.executable import NativeExecutable
 from wend.backends.native.llvm import engine
@@ -22,10 +23,12 @@ class NativeBackend:
 
     def compile(self, graph: Graph) -> Executable:
         with step("native", graph.name) as tell:
-            program = write(graph, is_measured=settings().profile)
+            program = write(graph, is_measured=settings().profile, threads=threads.wanted())
             checked = settings().verify_memory
             constants = program.constants
             library = engine().compile(program.text, [ENTRY], constants, checked=checked)
+            if program.is_split:
+                threads.start(threads.wanted())
             tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")
         self._dump(graph, program.text)
         execute: Executable = NativeExecutable(graph.name, program, library)
@@ -45,11 +48,11 @@ class NativeBackend:
 
     def text(self, graph: Graph) -> str:
         """The graph as LLVM IR, before LLVM's passes."""
-        return write(graph).text
+        return write(graph, threads=threads.wanted()).text
 
     def assembly(self, graph: Graph) -> str:
         """The graph as this machine's assembly."""
-        return engine().assembly(write(graph).text)
+        return engine().assembly(write(graph, threads=threads.wanted()).text)
 
 
 BACKEND: Backend = NativeBackend()

@@ -62,6 +62,9 @@ class Lowering:
         host_nodes: the nodes that Python may have to run, by number, and whether for results.
         slow_nodes: those of them that have no code.
         measures: what measures nodes, if that is wanted.
+        threads: how many may run parts of one loop.
+        parts: functions that are such parts: what they take, and their lines.
+        trips: how many loops of the program there are around what is being written.
     """
 
     emitters: Mapping[Op, Emit]
@@ -88,6 +91,9 @@ class Lowering:
     host_nodes: list[tuple[Node, bool]] = field(default_factory=list)
     slow_nodes: list[Node] = field(default_factory=list)
     measures: Measures | None = None
+    threads: int = 1
+    parts: list[tuple[str, Sequence[str]]] = field(default_factory=list)
+    trips: int = 0
 
     def __post_init__(self) -> None:
         self.calls = Calls(self.w)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native import arithmetic, canaries, interpreter, measuring, pool
+from wend.backends.native import arithmetic, canaries, interpreter, measuring, parallel, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.elementwise import computes_elements
 from wend.backends.native.emit.host import (
@@ -117,6 +117,7 @@ class Program:
         uses_python: whether it calls the interpreter.
         may_take_long: whether it may run for long whatever it is given.
         measures: what it measures itself with, if it does.
+        is_split: whether it has loops that several threads may run.
     """
 
     text: str
@@ -132,10 +133,16 @@ class Program:
     uses_python: bool
     may_take_long: bool
     measures: Measures | None
+    is_split: bool
 
 
-def write(graph: Graph, *, is_measured: bool = False) -> Program:
-    """Write a graph as a module; one that measures its parts, if that is wanted.
+def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Program:
+    """Write a graph as a module.
+
+    Args:
+        graph: what is written.
+        is_measured: whether it is to measure its parts.
+        threads: how many threads may run one of its loops.
 
     Raises:
         UnsupportedError: it needs something that native code does not know.
@@ -144,7 +151,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
     places = Places(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_host, places, ownership)
+    low = Lowering(EMITTERS, emit_host, places, ownership, threads=threads)
     if is_measured:
         table = measuring.new_table(graph)
         low.measures = measuring.Measures(low.w, low.constant(table).pointer, table)
@@ -200,6 +207,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             GROW,
             pool.INLINE if uses_pool else "",
             interpreter.INLINE if uses_python else "",
+            parallel.DECLARATION if low.parts else "",
             *declarations,
             *(
                 f"declare {type} @{name}(ptr readonly, i64) {_READS}"
@@ -212,6 +220,7 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
             *low.w.lines,
             "}",
+            *(line for params, lines in low.parts for line in _part(low, params, lines)),
             *low.notes.lines(),
         ]
     )
@@ -231,6 +240,16 @@ def write(graph: Graph, *, is_measured: bool = False) -> Program:
         or not low.calls.products.isdisjoint(blas.NAMES)
         or bool(low.calls.declared),
         low.measures,
+        bool(low.parts),
+    )
+
+
+def _part(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
+    """A function that runs parts of a loop."""
+    return (
+        f"define internal void {head} nounwind {WIDE if low.calls.has_loops else ''}{{",
+        *lines,
+        "}",
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -10,6 +11,13 @@ from typing import TypeAlias
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
 IN_LOOP = "each"  # what labels of the insides of loops begin with
+
+
+_NAME = re.compile(r"%[\w.]+")
+_DEFINED = re.compile(r"^  (%[\w.]+) = ", re.M)
+_LABEL = re.compile(r"^([\w.]+):$", re.M)
+_DEFINITION = re.compile(r"  (%[\w.]+) = (.*)$")
+_TYPE = re.compile(r"\b(ptr|double|float|half|i\d+)\b")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -20,6 +28,7 @@ class Writer:
     block: str = "entry"
     count: int = 0
     _entry: int = 0
+    _phis: dict[str, str] = field(default_factory=dict)
 
     def define(self, instruction: str) -> str:
         """Append an instruction and return the name of its result."""
@@ -79,12 +88,42 @@ class Writer:
         """A phi at the head of a loop, and what fills in the value of the next round."""
         name = self.define("")
         place = len(self.lines) - 1
+        self._phis[name] = type
 
         def close(value: str) -> None:
             text = f"phi {type} [ {start}, %{label} ], [ {value}, %{self.block} ]"
             self.lines[place] = f"  {name} = {text}"
 
         return name, close
+
+    def cut(self, start: int, block: str) -> list[str]:
+        """Take back the lines from a number on; the block is what was then."""
+        lines, self.lines[start:] = self.lines[start:], []
+        self.block = block
+        return lines
+
+    def captured(self, lines: Sequence[str], given: Collection[str]) -> dict[str, str] | None:
+        """What lines that were cut use of those before, but for what is given, with types.
+
+        They can be a function of their own then. None where a type is not plain to see, and where
+        they leave the function, or use its own names or its room on the stack.
+        """
+        text = "\n".join(lines)
+        inside = {*_DEFINED.findall(text), *given}
+        inside.update(f"%{label}" for label in _LABEL.findall(text))
+        wanted = dict.fromkeys(name for name in _NAME.findall(text) if name not in inside)
+        types = {name: self._phis[name] for name in wanted if name in self._phis}
+        left = wanted.keys() - types.keys()
+        for line in reversed(self.lines):
+            if not left:
+                break
+            found = _DEFINITION.match(line)
+            if found and found[1] in left:
+                left.remove(found[1])
+                type = _type_of(found[2])
+                if type is not None:
+                    types[found[1]] = type
+        return types if types.keys() == wanted.keys() else None
 
     def loop(self, count: str, body: Callable[[str], None]) -> None:
         """Run a body for each number under `count`, an i64."""
@@ -131,3 +170,20 @@ class Writer:
             self.phi(type, *((values[k], label) for values, label in sources))
             for k, type in enumerate(types)
         )
+
+
+def _type_of(instruction: str) -> str | None:
+    """The type of what an instruction gives, if it is plain to see."""
+    word = instruction.split(" ", 1)[0]
+    if word in ("icmp", "fcmp"):
+        return "i1"
+    if word == "getelementptr":
+        return "ptr"
+    if word in ("alloca", "extractvalue") or "{" in instruction or "<" in instruction:
+        return None
+    if " to " in instruction:
+        return instruction.rsplit(" ", 1)[1]
+    if word == "select":
+        instruction = instruction.split(", ", 1)[1]
+    found = _TYPE.search(instruction)
+    return found and found[1]

@@ -132,7 +132,9 @@ def _region(
     """A region of a loop; lists that do not outlive one run of it give their records back."""
     local = _local_arenas(low, region)
     fills = [low.arenas.fill(arena) for arena in local]
+    low.trips += 1
     results = low.graph(region, given, held)
+    low.trips -= 1
     for arena, fill in zip(local, fills, strict=True):
         low.arenas.truncate(arena, fill)
     return results

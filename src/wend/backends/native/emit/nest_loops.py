@@ -94,7 +94,7 @@ def over(low: Lowering, axes: Sequence[Axis], offsets: Offsets, body: Inside) ->
     first, *rest = axes
 
     def each(number: str) -> None:
-        over(low, rest, _at(low, first, offsets, number), body)
+        over(low, rest, further(low, first, offsets, number), body)
 
     low.w.loop(first.count, each)
 
@@ -142,7 +142,7 @@ class _Fold:
         first, *rest = axes
 
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
-            return self.along(rest, _at(self.low, first, offsets, number), so_far)
+            return self.along(rest, further(self.low, first, offsets, number), so_far)
 
         return [*self.low.w.fold(first.count, self._types(), state, each)]
 
@@ -156,7 +156,7 @@ class _Fold:
 
         def square(height: Axis, width: Axis, at: Offsets, so_far: Sequence[str]) -> list[str]:
             def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                return self._fast(width, _at(self.low, height, at, number), so_far)
+                return self._fast(width, further(self.low, height, at, number), so_far)
 
             return [*self.low.w.fold(height.count, self._types(), so_far, each)]
 
@@ -176,7 +176,7 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             first = sizes.mul(number, str(TILE))
             part = Axis(sizes.least(str(TILE), sizes.sub(axis.count, first)), axis.steps)
-            return body(part, _at(self.low, axis, offsets, first), so_far)
+            return body(part, further(self.low, axis, offsets, first), so_far)
 
         return [*self.low.w.fold(count, self._types(), state, each)]
 
@@ -191,7 +191,7 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             first = low.sizes.mul(number, str(BLOCK))
             size = low.sizes.least(str(BLOCK), low.sizes.sub(count, first))
-            at = _at(low, axis, offsets, first)
+            at = further(low, axis, offsets, first)
             return self._joined(so_far, self._run(axis, size, at, self._fresh(so_far)))
 
         return [*low.w.fold(blocks, self._types(), state, each)]
@@ -202,7 +202,7 @@ class _Fold:
         types = [total.kind.text for total in self.totals]
 
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
-            return self.body(_at(self.low, axis, offsets, number), so_far)
+            return self.body(further(self.low, axis, offsets, number), so_far)
 
         waits = bool(types) and not (known(count) and int(count) < _LONG)
         note = self.low.notes.any_order(waits=waits)
@@ -265,7 +265,7 @@ def _cross(slow: Axis, fast: Axis) -> bool:
     return is_long and along_fast and along_slow
 
 
-def _at(low: Lowering, axis: Axis, offsets: Offsets, number: str) -> Offsets:
+def further(low: Lowering, axis: Axis, offsets: Offsets, number: str) -> Offsets:
     """Where elements lie, so many steps along an axis."""
     steps: dict[tuple[str, str], str] = {}
     found = dict(offsets)

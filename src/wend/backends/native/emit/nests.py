@@ -18,13 +18,14 @@ from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.nest_accesses import Access, Accesses, Line, Lines
 from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, fold, over
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
+from wend.backends.native.emit.splitting import Split
 from wend.backends.native.emit.writing import overwritable
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section, is_copy
-from wend.backends.native.nests.extents import Extent, extent
+from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import EXTREMES, SUMS, is_constant
+from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -59,6 +60,8 @@ class _Nest:
     row: dict[Value, str] = field(default_factory=dict)
     copies: dict[Value, Access] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
+    split: Split = field(init=False)
+    apart: dict[Access, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.parts = NestParts.of(self.node)
@@ -69,6 +72,7 @@ class _Nest:
         self.accesses.measure(self.parts.body)
         self._find_reads()
         self.sizes = self._space()
+        self.split = Split(self.low, self._work(), self.sizes)
         for value in dict.fromkeys(self.parts.body.results):
             self._make(value)
         for value in self.body.kept:
@@ -84,6 +88,12 @@ class _Nest:
         ]
 
     # Before the loops
+    def _work(self) -> int:
+        """What an element costs."""
+        sections = self.body.sections
+        nodes = [node for section in sections for node in section.nodes]
+        return 1 + len(self.body.reductions) + sum(map(cost, nodes))
+
     def _space(self) -> list[Extent]:
         """The sizes of the space, by whatever has them."""
         for values in (self.parts.body.params, *(n.results for n in self.parts.body.nodes)):
@@ -179,9 +189,15 @@ class _Nest:
         """Room for a row of values that a later section reads again."""
         rows = self.parts.rows
         dims = self.accesses.dims[value][rows:]
-        array = self.low.arrays.new(value.tensor.dtype, dims)
         lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))[rows:]
-        self.targets[value] = self.accesses.of(array, lines)
+        if rows and self.split.is_wanted:
+            room, apart = self.split.room(value.tensor.dtype, dims)
+            array = Array(room.pointer, room.dtype, dims)
+            self.targets[value] = self.accesses.of(array, lines)
+            self.apart[self.targets[value]] = apart
+        else:
+            array = self.low.arrays.new(value.tensor.dtype, dims)
+            self.targets[value] = self.accesses.of(array, lines)
         self.left.append(array.pointer)
 
     # Loops
@@ -200,7 +216,17 @@ class _Nest:
                     self._section(self.body.sections[number], inner[number], offsets)
             return ()
 
-        over(self.low, outer, start, each)
+        if self.body.ends or not outer:
+            over(self.low, outer, start, each)
+            return
+        inside = [written(self.low.sizes, size) for size in self.sizes[self.parts.rows :]]
+        self.split.write(
+            outer,
+            start,
+            inside,
+            self.apart,
+            lambda axes, offsets: over(self.low, axes, offsets, each),
+        )
 
     def _used(self, section: Section) -> list[Access]:
         used: dict[Access, None] = {}
@@ -275,6 +301,11 @@ class _Nest:
                 self._store(self.targets[value], at[self.targets[value]], values[value])
             return following
 
+        if not (totals or section.ends or self.parts.rows):
+            self.split.write(
+                axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body)
+            )
+            return
         found = fold(self.low, axes, offsets, totals, body)
         for node, total in zip(section.reductions, found, strict=True):
             (result,) = node.results

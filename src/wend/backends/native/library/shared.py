@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wend.backends.native import blocks, interpreter, pool
+from wend.backends.native import blocks, interpreter, parallel, pool
 from wend.backends.native.library import (
     blas,
     blas_functions,
@@ -50,6 +50,7 @@ SHARED: Sequence[Shared] = (
         for dtype in extreme_rows.DTYPES
     ),
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
+    Shared(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
     *(
         Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
         for kind, adds in products.VARIANTS

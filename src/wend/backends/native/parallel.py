@@ -1,0 +1,225 @@
+"""Loops in parts that several threads run: what they and the caller share.
+
+    void wend.parallel(function, context, count, cost, most)
+                               call function(context, from, size, thread) for parts of a loop
+    void wend.serve(thread)    help whoever calls `parallel`, until told to stop
+    void wend.join(count)      so many threads are to serve, or do; 0: they are to stop
+    void wend.forget()         there are none: those of a process are not in its fork
+
+The caller takes parts like the others, and waits only for those that have been begun: so a thread
+that wakes up late costs nothing. One loop at a time has helpers. Who finds them busy with that of
+another runs its loop alone, as does who has little to do, so nobody waits for a lock.
+
+Helpers look for work for some more microseconds when a loop is over, giving way to others; then
+they sleep.
+"""
+
+from __future__ import annotations
+
+NAMES = ("wend.parallel", "wend.serve", "wend.join", "wend.forget")
+
+# What a loop has to cost to be worth waking up others, in `cost` of its steps: about 0.1 ms
+WORTH = 1 << 20
+# What a part costs at least, and how many there are for each thread at most
+_PART, _EACH = 1 << 17, 4
+_LOOKS = 40  # how often a helper looks for work before it sleeps
+_OPEN = 1 << 32  # of `inside`: there are parts; the rest is how many helpers are there
+
+DECLARATION = "declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind"
+
+# Room for what pthread_mutex_t and pthread_cond_t are anywhere
+LIBRARY = f"""
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @sched_yield()
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+
+@mutex = internal global [128 x i8] zeroinitializer, align 64
+@bell = internal global [128 x i8] zeroinitializer, align 64
+; How many threads serve; whether they help somebody; how many sleep; which loop it is
+@serving = internal global i64 0, align 64
+@busy = internal global i32 0, align 64
+@asleep = internal global i64 0, align 64
+@ticket = internal global i64 0, align 64
+@inside = internal global i64 0, align 64
+@next = internal global i64 0, align 64
+; The loop: function, context, how many steps, how many a part has, how many threads
+@loop = internal global {{ ptr, ptr, i64, i64, i64 }} zeroinitializer, align 64
+
+define void @wend.parallel(ptr %function, ptr %context, i64 %count, i64 %cost, i64 %most) {{
+  %total = mul i64 %count, %cost
+  %little = icmp slt i64 %total, {WORTH}
+  br i1 %little, label %alone, label %ask
+alone:
+  call void %function(ptr %context, i64 0, i64 %count, i64 0)
+  ret void
+ask:
+  %serving = load atomic i64, ptr @serving monotonic, align 8
+  %none = icmp eq i64 %serving, 0
+  %single = icmp slt i64 %count, 2
+  %not = or i1 %none, %single
+  br i1 %not, label %alone, label %try
+try:
+  %was = atomicrmw xchg ptr @busy, i32 1 acquire
+  %mine = icmp eq i32 %was, 0
+  br i1 %mine, label %post, label %alone
+post:
+  %threads0 = add i64 %serving, 1
+  %threads = call i64 @llvm.umin.i64(i64 %threads0, i64 %most)
+  %many = mul i64 %threads, {_EACH}
+  %worth = udiv i64 %total, {_PART}
+  %parts0 = call i64 @llvm.umin.i64(i64 %many, i64 %worth)
+  %parts = call i64 @llvm.umax.i64(i64 %parts0, i64 1)
+  %up0 = add i64 %count, %parts
+  %up = sub i64 %up0, 1
+  %size0 = udiv i64 %up, %parts
+  ; Vectors of whole parts have nothing left over
+  %long = icmp uge i64 %size0, 256
+  %size1 = add i64 %size0, 63
+  %size2 = and i64 %size1, -64
+  %size = select i1 %long, i64 %size2, i64 %size0
+  %f.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 0
+  %c.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 1
+  %n.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 2
+  %s.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 3
+  %m.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 4
+  store ptr %function, ptr %f.at
+  store ptr %context, ptr %c.at
+  store i64 %count, ptr %n.at
+  store i64 %size, ptr %s.at
+  store i64 %most, ptr %m.at
+  store atomic i64 0, ptr @next monotonic, align 8
+  %opened = atomicrmw or ptr @inside, i64 {_OPEN} seq_cst
+  %rung = atomicrmw add ptr @ticket, i64 1 seq_cst
+  %asleep = load atomic i64, ptr @asleep seq_cst, align 8
+  %all.awake = icmp eq i64 %asleep, 0
+  br i1 %all.awake, label %work, label %wake
+wake:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %rings = call i32 @pthread_cond_broadcast(ptr @bell)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %work
+work:
+  call void @wend.parts(i64 0)
+  %closed = atomicrmw and ptr @inside, i64 {_OPEN - 1} seq_cst
+  br label %wait
+wait:
+  %left = load atomic i64, ptr @inside acquire, align 8
+  %over = icmp eq i64 %left, 0
+  br i1 %over, label %done, label %yield
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %wait
+done:
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+}}
+
+; Run parts as long as there are any
+define internal void @wend.parts(i64 %thread) {{
+  %f.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 0
+  %c.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 1
+  %n.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 2
+  %s.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 3
+  %function = load ptr, ptr %f.at
+  %context = load ptr, ptr %c.at
+  %count = load i64, ptr %n.at
+  %size = load i64, ptr %s.at
+  br label %take
+take:
+  %from = atomicrmw add ptr @next, i64 %size monotonic
+  %some = icmp slt i64 %from, %count
+  br i1 %some, label %run, label %done
+run:
+  %rest = sub i64 %count, %from
+  %mine = call i64 @llvm.umin.i64(i64 %size, i64 %rest)
+  call void %function(ptr %context, i64 %from, i64 %mine, i64 %thread)
+  br label %take
+done:
+  ret void
+}}
+
+define void @wend.serve(i64 %thread) {{
+  %at.first = load atomic i64, ptr @ticket acquire, align 8
+  br label %look
+look:
+  %seen = phi i64 [ %at.first, %0 ], [ %new, %left ], [ %seen, %again ]
+  %looks = phi i64 [ 0, %0 ], [ 0, %left ], [ %looks.next, %again ]
+  %new = load atomic i64, ptr @ticket seq_cst, align 8
+  %same = icmp eq i64 %new, %seen
+  br i1 %same, label %rest, label %enter
+rest:
+  %serving = load atomic i64, ptr @serving acquire, align 8
+  %stop = icmp ult i64 %serving, %thread
+  br i1 %stop, label %done, label %tired
+tired:
+  %looks1 = add i64 %looks, 1
+  %long = icmp ugt i64 %looks, {_LOOKS}
+  br i1 %long, label %lie, label %yield
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %again
+again:
+  %looks.next = phi i64 [ %looks1, %yield ], [ 0, %awake ]
+  br label %look
+lie:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %more = atomicrmw add ptr @asleep, i64 1 seq_cst
+  br label %sleep
+sleep:
+  %now = load atomic i64, ptr @ticket seq_cst, align 8
+  %nothing = icmp eq i64 %now, %seen
+  %serving2 = load atomic i64, ptr @serving seq_cst, align 8
+  %stay = icmp uge i64 %serving2, %thread
+  %sleeps = and i1 %nothing, %stay
+  br i1 %sleeps, label %sleeping, label %awake
+sleeping:
+  %slept = call i32 @pthread_cond_wait(ptr @bell, ptr @mutex)
+  br label %sleep
+awake:
+  %fewer = atomicrmw sub ptr @asleep, i64 1 seq_cst
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %again
+enter:
+  %before = atomicrmw add ptr @inside, i64 1 seq_cst
+  %open = and i64 %before, {_OPEN}
+  %is.open = icmp ne i64 %open, 0
+  br i1 %is.open, label %may, label %left
+may:
+  %m.at = getelementptr {{ ptr, ptr, i64, i64, i64 }}, ptr @loop, i32 0, i32 4
+  %most = load i64, ptr %m.at
+  %wanted = icmp ult i64 %thread, %most
+  br i1 %wanted, label %help, label %left
+help:
+  call void @wend.parts(i64 %thread)
+  br label %left
+left:
+  %out = atomicrmw sub ptr @inside, i64 1 seq_cst
+  br label %look
+done:
+  ret void
+}}
+
+define void @wend.join(i64 %count) {{
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  store atomic i64 %count, ptr @serving seq_cst, align 8
+  %rings = call i32 @pthread_cond_broadcast(ptr @bell)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  ret void
+}}
+
+define void @wend.forget() {{
+  %mutex = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
+  %bell = call i32 @pthread_cond_init(ptr @bell, ptr null)
+  store atomic i64 0, ptr @serving seq_cst, align 8
+  store atomic i64 0, ptr @asleep seq_cst, align 8
+  store atomic i64 0, ptr @inside seq_cst, align 8
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  ret void
+}}
+"""
