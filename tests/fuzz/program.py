@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count, dropwhile
 from typing import Any
 
 import numpy as np
 
 import wend
 
-_numbers = itertools.count()
+_numbers = count()
 
 
 class PlainVariable:
@@ -76,7 +76,8 @@ def read(text: str) -> Program:
     """The program of a text. Comments at its beginning are for readers."""
     names: dict[str, Any] = {"np": np, "Variable": PlainVariable}
     exec(text, names)
-    body = text.partition("\nCALLS = ")[0].rstrip() + "\n"
+    lines = text.partition("\nCALLS = ")[0].rstrip().splitlines()
+    body = "\n".join(dropwhile(lambda line: line.startswith("#"), lines)) + "\n"
     return Program(body, tuple(names["CALLS"]), names["ROUNDED"])
 
 

@@ -1,23 +1,16 @@
-"""Random programs and their gradients, four ways; those that once failed.
-
-`python -m tests.fuzz --minutes 60` searches longer, and keeps what it finds in tests/regressions.
-"""
+"""Random programs and their gradients, four ways."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import wend
-from tests.fuzz.example import REGRESSIONS
 from tests.fuzz.program import Program, read
 from tests.fuzz.quick import quickly
 from tests.fuzz.ways import check_program
 from tests.fuzz.writing import programs
 
-KEPT = sorted(REGRESSIONS.glob("*.py"))
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -30,7 +23,7 @@ def times(number: float) -> settings:
     )
 
 
-@times(2)
+@times(4)
 @given(programs())
 def test_programs(program: Program) -> None:
     with quickly(), wend.config(verify=False):
@@ -41,8 +34,3 @@ def test_programs(program: Program) -> None:
 @given(programs())
 def test_texts_are_read_back(program: Program) -> None:
     assert read(program.to_text()).to_text() == program.to_text()
-
-
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_what_once_failed(path: Path) -> None:
-    check_program(read(path.read_text(encoding="utf-8")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from wend.base import trees
 TOL, SINGLE_TOL = 1e-9, 1e-3
 GRADIENT_TOL, SINGLE_GRADIENT_TOL = 1e-7, 1e-2
 SLOPE_TOL, STEP = 1e-4, 1e-6
+NATIVE = {"backend": "native", "verify_memory": True}
 MOST = 1e8  # nothing is compared beyond: what is chaotic is no fault
 BUILT_IN = (
     IndexError,
@@ -67,7 +69,7 @@ def check_values(program: Program, seen: Counter) -> bool:
     ways = {
         "eager": ({"eager": True}, program.staged()),
         "interpreter": ({"backend": "numpy"}, program.staged()),
-        "native": ({}, program.staged()),
+        "native": (NATIVE, program.staged()),
     }
     functions = {way: wend.function(f) for way, (_, (f, _)) in ways.items()}
     for count, args in enumerate(program.calls):
@@ -86,6 +88,11 @@ def check_values(program: Program, seen: Counter) -> bool:
         if isinstance(expected, Exception) and passed:
             alike(found["eager"], expected, 0, f"call {count}, eager")
             seen["raises in plain Python alone"] += 1
+            return False
+        if not args[0].size and raised_when_traced(found["native"]):
+            # What has no items, and is known when traced, raises even where it does not run.
+            assert raised_when_traced(found["interpreter"])
+            seen["raises when traced"] += 1
             return False
         refused = [way for way, x in found.items() if isinstance(x, wend.WendError)]
         if refused:
@@ -114,6 +121,14 @@ def outcome(f: Callable[..., Any], variables: Sequence[Any], args: Sequence[Any]
     return [*leaves, *given, *(np.asarray(v.value) for v in variables)]
 
 
+def raised_when_traced(found: Any) -> bool:
+    """Whether it is an error that the Python of a program raised."""
+    if not isinstance(found, Exception):
+        return False
+    frames = traceback.walk_tb(found.__traceback__)
+    return any(frame.f_code.co_filename.startswith("<program") for frame, _ in frames)
+
+
 def check_gradients(program: Program, wrt: Sequence[int], second: bool, seen: Counter) -> None:
     """First and second derivatives of the results' sines, at the last of the calls."""
     args = program.calls[-1]
@@ -137,7 +152,7 @@ def check_gradients(program: Program, wrt: Sequence[int], second: bool, seen: Co
             return outcome(transform(f), variables, args)
 
     expected = run(gradient, backend="numpy")
-    native, eager = run(gradient), run(gradient, eager=True)
+    native, eager = run(gradient, **NATIVE), run(gradient, eager=True)
     if isinstance(expected, wend.WendError):
         assert isinstance(native, wend.WendError), f"{native!r} is not {expected!r}"
         seen[f"gradient refused: {type(expected).__name__}"] += 1
@@ -157,7 +172,7 @@ def check_gradients(program: Program, wrt: Sequence[int], second: bool, seen: Co
     seen["gradients"] += 1
     if not second:
         return
-    expected, native = run(slope, backend="numpy"), run(slope)
+    expected, native = run(slope, backend="numpy"), run(slope, **NATIVE)
     if isinstance(expected, wend.WendError):
         assert isinstance(native, wend.WendError), f"{native!r} is not {expected!r}"
         seen[f"second gradient refused: {type(expected).__name__}"] += 1
