@@ -181,6 +181,9 @@ class Writer:
 
     def binary(self, kind: Kind, depth: int) -> str:
         a, b = self.expr(kind, depth), self.expr(self.narrower(kind), depth)
+        if kind.is_whole and self.number(2) == 0:
+            op = self.choose(["//", "%"])
+            return f"({a} {op} {self.choose([2, 3, -3])})"
         if self.number(3) == 0:
             b = self.choose(["0.5", "2.0", "-1.5"] if kind.rounded else ["2", "1", "-1", "3"])
         if self.number(3) == 0:
@@ -189,9 +192,6 @@ class Writer:
             a, b = b, a
         if not (kind.rounded or self.number(2)):
             return f"np.{self.choose(['minimum', 'maximum'])}({a}, {b})"
-        if kind.is_whole and self.number(2) == 0:
-            op = self.choose(["//", "%"])
-            return f"({a} {op} {self.choose([2, 3, -3])})"
         text = f"({a} {self.choose(['+', '-', '*'])} {b})"
         return text if kind.rounded else self.small(kind, text)
 
