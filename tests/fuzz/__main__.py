@@ -1,6 +1,7 @@
-"""`python -m tests.fuzz 50000`: a long search; what it finds is kept in tests/regressions.
+"""`python -m tests.fuzz --minutes 60`: a long search; what it finds is kept in tests/regressions.
 
-A failure is made as small as it can be, and its text is written there, where the tests run it.
+Graphs and whole programs take turns. A failure is made as small as it can be, and its text is
+written there, where the tests run it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ import argparse
 import hashlib
 import sys
 import time
-from collections.abc import Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -20,13 +25,39 @@ from tests.fuzz.agree import check
 from tests.fuzz.example import REGRESSIONS, Example
 from tests.fuzz.making import examples
 from tests.fuzz.quick import quickly
+from tests.fuzz.ways import check_program
+from tests.fuzz.writing import programs
 from wend.passes.dce import dce
 
-BATCH = 250  # examples of one seed: a failure ends them
+
+@dataclass(frozen=True)
+class Searched:
+    """What is made at random.
+
+    Attributes:
+        made: the strategy that makes it.
+        check: what raises if it fails.
+        batch: how many have one seed; a failure ends them.
+        suffix: of the files that keep what fails.
+    """
+
+    made: Any
+    check: Callable[[Any], None]
+    batch: int
+    suffix: str
 
 
-def search(count: int, number: int) -> tuple[int, Example | None, BaseException | None]:
-    """Try some examples; return how many there were, and the smallest that fails, with why."""
+SEEN: Counter[str] = Counter()  # what became of the programs
+SEARCHED = {
+    "graphs": Searched(examples(), check, 250, ".txt"),
+    "programs": Searched(programs(), partial(check_program, seen=SEEN), 40, ".py"),
+}
+
+
+def search(
+    searched: Searched, count: int, number: int, until: float
+) -> tuple[int, Any, BaseException | None]:
+    """Try some; return how many there were, and the smallest that fails, with why."""
     tried, failing = 0, None
 
     @seed(number)
@@ -40,12 +71,14 @@ def search(count: int, number: int) -> tuple[int, Example | None, BaseException 
         report_multiple_bugs=False,
         print_blob=False,
     )
-    @given(examples())
-    def run(example: Example) -> None:
+    @given(searched.made)
+    def run(example: Any) -> None:
         nonlocal tried, failing
-        tried += 1
+        if failing is None and time.perf_counter() > until:
+            return
+        tried += failing is None
         try:
-            check(example)
+            searched.check(example)
         except BaseException:
             failing = example  # the last one that Hypothesis tries is the smallest
             raise
@@ -69,36 +102,62 @@ def without_dead_code(example: Example) -> Example:
     return example
 
 
-def keep(example: Example, error: BaseException) -> str:
+def keep(example: Any, suffix: str, error: BaseException) -> str:
     """Write an example to where the tests find it; return the name of the file."""
-    text = without_dead_code(example).to_text()
-    name = f"{hashlib.sha256(text.encode()).hexdigest()[:10]}.txt"
+    smallest = without_dead_code(example) if isinstance(example, Example) else example
+    text = smallest.to_text()
+    name = f"{hashlib.sha256(text.encode()).hexdigest()[:10]}{suffix}"
     says = str(error).strip().partition("\n")[0][:90]
     REGRESSIONS.mkdir(exist_ok=True)
     (REGRESSIONS / name).write_text(f"# {type(error).__name__}: {says}\n{text}", encoding="utf-8")
     return name
 
 
+def turns(kinds: Sequence[str], first: int) -> Iterator[tuple[str, int]]:
+    """Kinds and seeds without end."""
+    number = first
+    while True:
+        for kind in kinds:
+            yield kind, number
+        number += 1
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Search as long as the command line says; return 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("count", type=int, help="how many examples")
-    parser.add_argument("--seed", type=int, default=0, help="the first of the seeds")
+    parser.add_argument("count", type=int, nargs="?", help="how many examples, at most")
+    parser.add_argument("--minutes", type=float, help="for how long, at most")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the first of the seeds")
+    parser.add_argument("--only", choices=list(SEARCHED), help="instead of both")
     options = parser.parse_args(given)
+    if options.count is None and options.minutes is None:
+        parser.error("say how many, or for how many minutes")
+    most = options.count or sys.maxsize
     wend.config(verify=False, cache_dir="")
-    done, found, start, number = 0, 0, time.perf_counter(), options.seed
-    while done < options.count:
+    warnings.simplefilter("ignore")
+    done: Counter[str] = Counter()
+    found, start = 0, time.perf_counter()
+    until = start + 60 * options.minutes if options.minutes is not None else float("inf")
+    for kind, number in turns([options.only] if options.only else list(SEARCHED), options.seed):
+        count = min(SEARCHED[kind].batch, most - done.total())
+        if not count or time.perf_counter() > until:
+            break
         # LLVM's own passes take most of the time: one batch in eight has them.
         with nullcontext() if number % 8 == 7 else quickly():
-            tried, example, error = search(min(BATCH, options.count - done), number)
-        done, number = done + tried, number + 1
+            tried, example, error = search(SEARCHED[kind], count, number, until)
+        done[kind] += tried
         if error is not None:
             found += 1
             says = str(error).strip().partition("\n")[0][:160]
-            kept = keep(example, error) if example is not None else "none was made"
+            kept = "none was made"
+            if example is not None:
+                kept = keep(example, SEARCHED[kind].suffix, error)
             print(f"{kept}: {type(error).__name__}: {says}", flush=True)
-        rate = done / (time.perf_counter() - start)
-        print(f"{done} of {options.count}, {found} failing, {rate:.0f}/s", flush=True)
+        rate = done.total() / (time.perf_counter() - start)
+        tally = ", ".join(f"{n} {what}" for what, n in done.items())
+        print(f"seed {number}: {tally}, {found} failing, {rate:.1f}/s", flush=True)
+    for what, count in SEEN.most_common():
+        print(f"{count:7} {what}")
     return 1 if found else 0
 
 

@@ -1,22 +1,14 @@
-"""Random graphs and their gradients in native code and by the interpreter; those that once failed.
-
-`python -m tests.fuzz 50000` searches longer, and keeps what it finds in tests/regressions.
-"""
+"""Random graphs and their gradients in native code and by the interpreter."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 import wend
 from tests.fuzz.agree import check
-from tests.fuzz.example import REGRESSIONS, Example, read
+from tests.fuzz.example import Example, read
 from tests.fuzz.making import examples
 from tests.fuzz.quick import quickly
-
-KEPT = sorted(REGRESSIONS.glob("*.txt"))
 
 
 def times(number: int) -> settings:
@@ -46,8 +38,3 @@ def test_optimized(example: Example) -> None:
 @given(examples())
 def test_texts_are_read_back(example: Example) -> None:
     assert read(example.to_text()).to_text() == example.to_text()
-
-
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_what_once_failed(path: Path) -> None:
-    check(read(path.read_text(encoding="utf-8")))

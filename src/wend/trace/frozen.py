@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass(slots=True)
 class _Hold:
-    """An array that was writeable, and how many recorded values hold it."""
+    """An array that was writeable, how many recorded values hold it, and views released before."""
 
     array: np.ndarray
     count: int
+    views: list[np.ndarray] = field(default_factory=list)
 
 
 _holds: dict[int, _Hold] = {}
@@ -48,6 +49,12 @@ def release(array: np.ndarray) -> None:
             if held is None:
                 continue
             held.count -= 1
-            if not held.count:
-                del _holds[id(one)]
-                one.flags.writeable = True
+            if held.count:
+                continue
+            del _holds[id(one)]
+            base = _holds.get(id(one.base))
+            if base is not None:
+                base.views += [one, *held.views]
+                continue
+            for array in (one, *held.views):
+                array.flags.writeable = True
