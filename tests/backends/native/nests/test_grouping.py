@@ -311,3 +311,17 @@ def test_products_are_added_in_place_beside_nests_that_read_the_same() -> None:
     with wend.config(backend="native"):
         for found, right in zip(grad(*given), expected, strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_number_that_is_turned(backend: str) -> None:
+    """What is moved about is one number, of which the sizes are not known."""
+
+    def fun(x: Any) -> Any:
+        b = wnp.broadcast_to(wnp.asarray(2.0), (x.shape[0], 3))
+        return b.T, wnp.zeros((x.shape[0], 4)).T[::-1]
+
+    spec = wend.TensorSpec([None], float)
+    turned, zeros = wend.function(fun, input_signature=[spec], backend=backend)(np.ones(40))
+    np.testing.assert_array_equal(turned, np.full((3, 40), 2.0))
+    np.testing.assert_array_equal(zeros, np.zeros((4, 40)))

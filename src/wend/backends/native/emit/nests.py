@@ -58,7 +58,7 @@ class _Nest:
     targets: dict[Value, Access] = field(default_factory=dict)
     made: dict[Value, Array] = field(default_factory=dict)
     row: dict[Value, str] = field(default_factory=dict)
-    copies: dict[Value, Access] = field(default_factory=dict)
+    copies: dict[Value, Read] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     split: Split = field(init=False)
     apart: dict[Access, str] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class _Nest:
         for value in self.parts.body.results:
             if is_copy(value):
                 lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
-                self.copies[value] = self.accesses.read(*self.accesses.source(value, lines))
+                self.copies[value] = self._read(value, lines)
 
     def _read(self, operand: Value, lines: Lines) -> Read:
         value, at = self.accesses.source(operand, lines)
@@ -202,8 +202,9 @@ class _Nest:
 
     # Loops
     def _rows(self) -> None:
-        accesses = dict.fromkeys(access for _, access in self.reads.values() if access)
-        accesses |= dict.fromkeys((*self.targets.values(), *self.copies.values()))
+        reads = (*self.reads.values(), *self.copies.values())
+        accesses = dict.fromkeys(access for _, access in reads if access)
+        accesses |= dict.fromkeys(self.targets.values())
         outer = axes_of(self.low, self.sizes, range(self.parts.rows), [*accesses])
         inner = [self._axes_of(section) for section in self.body.sections]
         start = {access: access.start for access in accesses}
@@ -237,8 +238,9 @@ class _Nest:
                     used[access] = None
         for value in (*section.stored, *section.loaded, *self._ends(section)):
             used[self.targets[value]] = None
-            if value in self.copies:
-                used[self.copies[value]] = None
+            access = self.copies[value][1] if value in self.copies else None
+            if access is not None:
+                used[access] = None
         return [*used]
 
     def _ends(self, section: Section) -> list[Value]:
@@ -287,7 +289,7 @@ class _Nest:
                 values[node.results[0]] = found
             for value in section.stored:
                 if value in self.copies:
-                    values[value] = self._load(self.copies[value], at[self.copies[value]])
+                    values[value] = self._copied(value, at)
             for node in section.ends:
                 target, x = self.targets[node.results[0]], self._number(node, 0, at, values)
                 old = self._load(target, at[target])
@@ -339,6 +341,12 @@ class _Nest:
         if is_scalar(value.type) and value not in self.row:
             return self.low.values[value][0]
         return values[value] if value in values else self.row[value]
+
+    def _copied(self, value: Value, offsets: Offsets) -> str:
+        source, access = self.copies[value]
+        if access is None:
+            return self.low.values[source][0]
+        return self._load(access, offsets[access])
 
     def _load(self, access: Access, offset: str) -> str:
         kind = access.kind
