@@ -121,8 +121,9 @@ def test_memory_goes_round() -> None:
     fun = native(lambda x: x + 1.0)
     repeated(fun, X)
     # What other tests have left may be used first.
-    places = [fun(X).ctypes.data for _ in range(4 * KEPT)]
-    assert set(places[2 * KEPT :]) <= set(places[: 2 * KEPT])
+    many = 2 * blocks.SLOTS
+    places = [fun(X).ctypes.data for _ in range(2 * many)]
+    assert set(places[many:]) <= set(places[:many])
     z = fun(X)
     other = fun(z)
     assert other.ctypes.data != z.ctypes.data

@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -316,11 +317,12 @@ def test_many_calls_take_no_memory() -> None:
     tracemalloc.start()
     try:
         found = []
-        for times in (100, 1000):
+        for times in (100, 1000, 1000, 1000):
             use(times)
             gc.collect()
             found.append(tracemalloc.get_traced_memory()[0])
-        assert found[1] - found[0] < 20_000
+        # A leak shows each time; what else a process keeps does not.
+        assert min(after - before for before, after in pairwise(found)) < 20_000
     finally:
         tracemalloc.stop()
     assert (len(idle[0].pool), idle[0].arena_bytes()) == room
