@@ -55,6 +55,10 @@ def mentioned_without(code: CodeType, left_out: Set[Place]) -> tuple[Path, ...]:
 def _paths(code: CodeType, scope: Mapping[str, Kind], left_out: Set[Place]) -> Iterator[Path]:
     root: tuple[Kind, str] | None = None
     attributes: list[str] = []
+    # What is loaded of these as if it were no cell is the cell itself, for a function inside: from
+    # Python 3.13 on that is no instruction of its own.
+    cells = {*code.co_cellvars, *code.co_freevars}
+    own = {name: kind for name, kind in scope.items() if name not in cells}
     for step in dis.get_instructions(code):
         if step.opname == "EXTENDED_ARG":
             continue
@@ -63,21 +67,28 @@ def _paths(code: CodeType, scope: Mapping[str, Kind], left_out: Set[Place]) -> I
             continue
         if root is not None:
             yield Path(*root, tuple(attributes))
-        root, attributes = _root(step, scope), []
+        if step.opname.startswith("LOAD_FAST") and isinstance(step.argval, tuple):
+            # Two at once, from Python 3.13 on: an attribute is the second's.
+            *others, _ = step.argval
+            yield from (Path(own[name], name, ()) for name in others if name in own)
+        root, attributes = _root(step, scope, own), []
     for inner in code.co_consts:
         if isinstance(inner, CodeType) and place(inner) not in left_out:
             free = {name: scope[name] for name in inner.co_freevars if name in scope}
             yield from _paths(inner, free, left_out)
 
 
-def _root(step: dis.Instruction, scope: Mapping[str, Kind]) -> tuple[Kind, str] | None:
-    """What an instruction loads of what is outside."""
+def _root(
+    step: dis.Instruction, scope: Mapping[str, Kind], own: Mapping[str, Kind]
+) -> tuple[Kind, str] | None:
+    """What an instruction loads of what is outside; `own`: what is in no cell."""
     if step.opname in _GLOBAL:
         return "global", step.argval
-    if step.opname in _CELL or step.opname.startswith("LOAD_FAST"):
-        # Two at once, from Python 3.13 on: an attribute is the second's.
+    if step.opname in _CELL:
+        return (scope[step.argval], step.argval) if step.argval in scope else None
+    if step.opname.startswith("LOAD_FAST"):
         name = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
-        return (scope[name], name) if name in scope else None
+        return (own[name], name) if name in own else None
     return None
 
 
