@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import code
 import doctest
+import linecache
 import subprocess
 import sys
 import textwrap
@@ -229,7 +230,8 @@ def test_interactive_console():
     console.push("y = wend.function(lambda x: x * x)(3.0)")
     assert (console.locals["y"], console.shown) == (9.0, "")
     console.push("y = wend.grad(root)(2.0)")
-    if FORGETS:
+    # Whether it keeps the text of what is typed differs between the releases of 3.13, too.
+    if not linecache.getlines(console.locals["root"].__code__.co_filename):
         assert REFUSAL in console.shown
         assert CURE in console.shown
     else:

@@ -226,6 +226,7 @@ def test_methods_as_in_numpy():
         agree(fun, X)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape")  # by NumPy, from 2.5 on
 def test_methods_that_change_an_array():
     def fun(x):
         x, y, z = x.copy(), x.copy(), x.copy()
