@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.golden import FOLDER, Golden
-from wend.ir import Graph, parse, to_text, verify
+from wend.ir import Graph, parse, to_text
 from wend.passes.algebra import algebra
 from wend.passes.blocks import lower
 from wend.passes.branches import join_branches
@@ -40,12 +40,7 @@ CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob
 
 @pytest.mark.parametrize(("name", "file"), CASES, ids=lambda x: getattr(x, "stem", x))
 def test_pass(name: str, file: Path, golden: Golden) -> None:
-    before, _, _ = file.read_text(encoding="utf-8").partition("====\n")
-    graph = verify(parse(before.strip()))
-    assert to_text(graph) == before.strip()
-    after = verify(PASSES[name](graph))
-    golden.check(f"{name}/{file.name}", f"{before}====\n{to_text(after)}")
-    assert to_text(graph) == before.strip(), "a pass never edits its input"
+    golden.check_pass(file, PASSES[name])
 
 
 @pytest.mark.parametrize("name", PASSES)
