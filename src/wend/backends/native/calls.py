@@ -14,10 +14,10 @@ class Calls:
     """Writes calls into `w`.
 
     Attributes:
-        math: names of functions of `math.py` that are called (`sin`, `exp.v8`).
+        math: names of functions of `math/` that are called (`sin`, `exp.v8`).
         helpers: names of the small functions of `arithmetic.py` that are called.
         libm: names of functions of the C library that are called, with their number of arguments.
-        products: names of functions of `products.py` and `blas.py` that are called.
+        products: names of functions of `library/products.py` and `blas.py` there that are called.
         rows: functions that only read elements side by side, with the types of their results.
         declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
         finds_bytes: whether bools are looked for.

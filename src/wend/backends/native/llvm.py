@@ -133,7 +133,7 @@ class Engine:
     ) -> Library:
         """Make machine code of a module, or find that which was made of an equal one.
 
-        What the module declares and does not define is looked for in `shared.py`, in Python's
+        What the module declares and does not define is looked for in `library/`, in Python's
         interpreter (`Py…`), and in the C library.
 
         Args:

@@ -1,4 +1,4 @@
-"""Mathematical functions of numbers in registers: ours (`math.py`) or the C library's."""
+"""Mathematical functions of numbers in registers: ours (`math/`) or the C library's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Eleme
 
 
 def inlined(name: str) -> Element:
-    """A function of reals that is written in IR, in `math.py`, for scalars and for loops."""
+    """A function of reals that is written in IR, in `math/`, for scalars and for loops."""
     return _function(name, _alone(name))
 
 
@@ -59,7 +59,7 @@ def from_libm(name: str) -> Element:
 
 
 def _function(name: str, alone: Element, most: int = FEW) -> Element:
-    """A function of `math.py` in loops over arrays, and `alone` of up to `most` numbers."""
+    """A function of `math/` in loops over arrays, and `alone` of up to `most` numbers."""
 
     def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
         if _are_few(node, most):
