@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.emit.contracting import emit_of_parts
 from wend.backends.native.emit.creating import emit_constant
 from wend.backends.native.emit.element import kind_of
 from wend.backends.native.emit.elements import ELEMENTS
@@ -30,18 +32,20 @@ from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import creating, reducing
+from wend.ops.contracting import dot_general
 
 Read = tuple[Value, Access | None]  # what is read, and where; without that a number or a row's
 
 
-def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
-    """The loops of a nest."""
+def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The loops of a nest; or a product of parts."""
     body = NestParts.of(node).body
     low.values.update(zip(body.params, operands, strict=True))
     for inner in body.nodes:
         if is_constant(inner):
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
-    return _Nest(low, node).write()
+    last = body.nodes[-1]
+    return emit_of_parts(low, node, last) if last.op is dot_general else _Nest(low, node).write()
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.liveness import LastUses
-from wend.backends.native.nests.added import takes_product
+from wend.backends.native.nests.added import sum_of, takes_product
 from wend.backends.native.nests.group import Group, Source, identity, through
 from wend.backends.native.nests.roles import (
+    PARTS,
     SUMS,
     WRITERS,
     Reduction,
@@ -27,7 +28,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
 from wend.ir.types import Shape
-from wend.ops import creating, shaping
+from wend.ops import contracting, creating, shaping
 
 # What is done again in nests though it is in memory, for it reads less
 _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
@@ -204,7 +205,28 @@ class _Grouping:
                 self._close(group)
         if node.regions or node.op in WRITERS:
             self._settle(node)
-        self._put(node)
+        if node.op is contracting.dot_general and self._is_of_parts(node):
+            alone = Group(node.results[0].tensor.dims)
+            alone.add(node)
+            self._put_nest(alone, node.results)
+        else:
+            self._put(node)
+
+    def _is_of_parts(self, product: Node) -> bool:
+        """Whether a product takes parts of arrays that are nowhere yet: it reads them in place."""
+        return sum_of(self._uses, product) is None and any(
+            value in self._makers and all(self._are_parts(v) for v in product.operands)
+            for value in product.operands
+        )
+
+    def _are_parts(self, value: Value) -> bool:
+        """Whether a value is in memory, or a part of what is."""
+        while value in self._makers:
+            node = self._makers[value]
+            if node.op not in PARTS and node.op is not shaping.reshape:
+                return False
+            value = node.operands[0]
+        return is_array(value.type)
 
     def _settle(self, writer: Node) -> None:
         """Let nothing that reads what a node may change be done after it."""
