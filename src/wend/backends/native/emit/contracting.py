@@ -50,11 +50,8 @@ def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return _product(low, node, *(_side(low, node, k, operands[k]) for k in (0, 1)))
 
 
-def emit_of_parts(low: Lowering, node: Node, product: Node) -> Any:
-    """A product, the body of a node, whose operands are parts of arrays: they are read in place."""
-    body = node.regions[0]
-    accesses = Accesses(low, max(len(value.tensor.dims) for value in product.operands))
-    accesses.measure(body)
+def emit_of_parts(low: Lowering, node: Node, product: Node, accesses: Accesses) -> Any:
+    """A product, the last of a node's body, whose operands are parts of arrays."""
     sides = []
     for k, value in enumerate(product.operands):
         lines = accesses.whole(value.tensor.dims, len(value.tensor.dims))

@@ -15,6 +15,7 @@ from wend.backends.native.nests.added import sum_of, takes_product
 from wend.backends.native.nests.group import Group, Source, identity, through
 from wend.backends.native.nests.roles import (
     PARTS,
+    READS_PARTS,
     SUMS,
     WRITERS,
     Reduction,
@@ -205,21 +206,22 @@ class _Grouping:
                 self._close(group)
         if node.regions or node.op in WRITERS:
             self._settle(node)
-        if node.op is contracting.dot_general and self._is_of_parts(node):
+        if self._is_of_parts(node):
             alone = Group(node.results[0].tensor.dims)
             alone.add(node)
             self._put_nest(alone, node.results)
         else:
             self._put(node)
 
-    def _is_of_parts(self, product: Node) -> bool:
-        """Whether a product takes parts of arrays that are nowhere yet: it reads them in place."""
-        return sum_of(self._uses, product) is None and any(
-            value in self._makers and all(self._are_parts(v) for v in product.operands)
-            for value in product.operands
-        )
+    def _is_of_parts(self, node: Node) -> bool:
+        """Whether a node reads parts of arrays in place, some of which are nowhere yet."""
+        if node.op not in READS_PARTS or not any(v in self._makers for v in node.operands):
+            return False
+        if node.op is contracting.dot_general and sum_of(self._uses, node) is not None:
+            return False
+        return all(map(self._is_part, node.operands))
 
-    def _are_parts(self, value: Value) -> bool:
+    def _is_part(self, value: Value) -> bool:
         """Whether a value is in memory, or a part of what is."""
         while value in self._makers:
             node = self._makers[value]

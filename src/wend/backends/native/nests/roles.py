@@ -10,6 +10,7 @@ from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import (
+    contracting,
     creating,
     elementwise,
     indexing,
@@ -26,6 +27,8 @@ _LAYOUT = {
 }
 # What names a part, which lies as the whole does, if not side by side
 PARTS = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
+# What is no nest, but reads parts in place: it is the last node of a body that only moves elements
+READS_PARTS = {contracting.dot_general, shaping.shape_of, shaping.dim_of}
 _REDUCTIONS = {
     *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
     *(reducing.reduce_any, reducing.reduce_all, shaping.sum_to),
