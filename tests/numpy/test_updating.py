@@ -190,9 +190,9 @@ def test_what_a_column_costs_does_not_depend_on_the_matrix():
     graph = wend.function(first).get_concrete_function(np.ones((50, 60)), 2, 3).graph
     sizes = {v.type.dims for node in graph.nodes for v in node.results if v.type.shape is not None}
     large = {dims for dims in sizes if np.prod([d for d in dims if isinstance(d, int)]) > 60}
-    assert large == {(50, 60), (3000,)}  # the matrix itself, and flat
+    assert large == {(50, 60)}  # the matrix itself
     made = [node.op.name for node in graph.nodes if node.results[0].type.dims in large]
-    assert set(made) == {"reshape", "scatter_set"}
+    assert made == ["set_part"]  # once, though Python puts back what it has added to
 
 
 def test_a_part_of_a_row_is_cut_from_the_row():

@@ -18,7 +18,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.rewrite import copy_node, rename_dims
 from wend.ir.types import Dim, Symbol, is_differentiable
-from wend.ops import elementwise, indexing, lists, maybe, shaping
+from wend.ops import elementwise, indexing, lists, maybe, parts, shaping
 from wend.ops.build import Build
 
 Tangent: TypeAlias = Value | Zero
@@ -35,6 +35,7 @@ _ADDED: Mapping[Op, tuple[int, ...]] = {
     indexing.add_along: (0,),
     shaping.add_slice: (0,),
     shaping.add_narrow: (0,),
+    parts.add_part: (0,),
 }
 _MAYBE = (maybe.instantiate, maybe.present)
 

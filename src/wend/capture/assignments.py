@@ -16,7 +16,7 @@ import numpy as np
 from wend.capture import passing
 from wend.capture.places import references_of_logs, touch_attribute, touch_contents
 from wend.eager.dispatch import any_staged
-from wend.numpy import indexing
+from wend.numpy import parts
 from wend.trace.known_array import as_known, made_elsewhere
 from wend.trace.recording import current
 
@@ -46,7 +46,7 @@ def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
     recording = current()
     if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
-    depends = any_staged(met) or any(map(indexing.is_staged_key, met))
+    depends = any_staged(met) or any(map(parts.is_staged_key, met))
     if not (depends or recording.is_region):
         return array
     if array.base is not None or sys.getrefcount(array) > _SOLE + references_of_logs(array):
@@ -95,7 +95,7 @@ def in_place(target: Any, name: str, value: Any) -> Any:
 def get_item(array: Any, key: Any) -> Any:
     """`array[key]`, also of an array that Python knows at a traced position."""
     recording = current()
-    if recording is None or type(array) is not np.ndarray or not indexing.is_staged_key(key):
+    if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]
     traced = recording.wrap(recording.lift(array))
     traced.look_at(array)  # in NumPy, changing a part would change the array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from wend.runtime.place import Place
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
+    from wend.trace.traced import Traced
 
 _MOST = 8  # traces that are tried
 _NOT_RECORDED = Guard(recorder, None, None)
@@ -157,7 +159,7 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     """None where Python has something to do in each call."""
     concrete = trace.concrete
     traced = concrete.traced
-    is_more = traced.passed or traced.written or traced.stored or traced.pending
+    is_more = traced.passed or traced.stored or traced.pending
     if is_more or traced.has_world or not traced.is_closed():
         return None
     takes: list[Taken] = [
@@ -172,9 +174,9 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     ]
     tree = traced.result_tree
     guards = (_NOT_RECORDED, Guard(*where_settings_are(), here))
-    form = Form(
-        tuple(takes), count + len(variables), len(traced.result_types), tree.is_leaf(), guards
-    )
+    is_single = tree.is_leaf() and not traced.written
+    gives = len(traced.result_types) + len(traced.written)
+    form = Form(tuple(takes), count + len(variables), gives, is_single, guards)
     direct = concrete.executable(backend).direct(form)
     if direct is None:
         return None
@@ -182,7 +184,11 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     call = direct.call
     if variables:
         call = _with_variables(call, variables)
-    if not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
+    if traced.written:
+        call = _with_writes(call, traced, taken.places)
+    if tree.is_leaf() and traced.written:
+        call = _with_structure(call, operator.itemgetter(0))
+    elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, builder(_numbered(tree)) or tree.unflatten)
     if taken.tree is None:
         return Shortcut(trace, direct, call, is_bare=call is direct.call and trace.special)
@@ -199,6 +205,22 @@ def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callab
         return call(*args, *[place.owner.concrete for place in places])
 
     return call_with_variables
+
+
+def _with_writes(
+    call: Callable[..., Any], traced: Traced, places: Sequence[int]
+) -> Callable[..., Any]:
+    """What also writes into the arguments that the function changes."""
+
+    def call_with_writes(*args: Any) -> Any:
+        found = call(*args)
+        if found is MISS:
+            return MISS
+        leaves = [args[place] for place in places]
+        traced.check_apart(leaves)
+        return traced.put(leaves, found)
+
+    return call_with_writes
 
 
 def _with_structure(call: Callable[..., Any], build: Build) -> Callable[..., Any]:

@@ -10,19 +10,17 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, any_staged, apply, apply_all, recorder
+from wend.eager.dispatch import Staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
-from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
-from wend.numpy import shaping
+from wend.numpy import parts, shaping
 from wend.numpy.public import implements
+from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
-from wend.ops.shapes import size_of
 
 _WHOLE = slice(None)
-_SMALL = 16  # numbers, which backends may hold in registers
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -36,35 +34,15 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.
     """
-    known = tensor_type(x)
-    basic = staged_entries(known, key)
-    if basic is not None and _is_part_across(known, basic):
-        return apply(ops.gather, shaping.reshape(x, (-1,)), places_of(known.dims, basic))
+    keys = parts.staged_entries(tensor_type(x), key)
+    if keys is not None and not parts.are_simple(keys) and not parts.is_small(x):
+        return parts.named(x, keys).take(x)
     x, entries = _row_first(*_per_axis(x, key))
     x, entries = cut(x, entries)
     x, entries = _drop_known_integers(*_slice_axes(x, entries))
     if all(isinstance(entry, slice) for entry in entries):
         return x
     return _advanced(x, entries)
-
-
-def staged_entries(known: TensorType, key: Any) -> list[Any] | None:
-    """The entry of each axis, if a key has numbers and slices alone, some of them staged.
-
-    None also for sizes that are not known, and where there is nothing.
-    """
-    entries = list(key) if isinstance(key, tuple) else [key]
-    if not known.is_static or 0 in known.dims or not is_staged_key(key) or not is_basic(key):
-        return None
-    if any(entry is None or isinstance(entry, bool) for entry in entries):
-        return None
-    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
-    missing = len(known.dims) - len(entries) + len(dots)
-    if len(dots) > 1 or missing < 0:
-        return None  # the error is told where the array itself is indexed
-    place = dots[0] if dots else len(entries)
-    entries[place : place + len(dots)] = [_WHOLE] * missing
-    return entries
 
 
 def places_of(dims: Any, entries: Sequence[Any]) -> Any:
@@ -76,24 +54,12 @@ def places_of(dims: Any, entries: Sequence[Any]) -> Any:
     rank, step = 0, 1
     for size, entry in zip(reversed(dims), reversed(entries), strict=True):
         numbers = np.arange(size)
-        mine = getitem(numbers, entry) if is_staged_key(entry) else numbers[entry]
+        mine = getitem(numbers, entry) if parts.is_staged_key(entry) else numbers[entry]
         if isinstance(entry, slice):
             mine = shaping.expand_dims(mine, tuple(range(1, rank + 1)))
             rank += 1
         found, step = ew.add(ew.multiply(mine, np.int64(step)), found), step * size
     return found
-
-
-def _is_part_across(known: TensorType, entries: Sequence[Any] | None) -> bool:
-    """Whether a number that is staged stands behind a slice, as in the column of a matrix.
-
-    To take that as rows are taken, all of the array would have to be turned; what is small is.
-    """
-    size = size_of(known.dims)
-    if entries is None or size is None or size <= _SMALL:
-        return False
-    numbers = [k for k, entry in enumerate(entries) if isinstance(entry, Staged)]
-    return bool(numbers) and any(isinstance(entry, slice) for entry in entries[: numbers[-1]])
 
 
 def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
@@ -106,7 +72,7 @@ def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     rest = entries[count:]
     if not count or not all(isinstance(entry, slice) for entry in rest):
         return x, entries
-    if all(entry.start is entry.stop is entry.step is None for entry in rest):
+    if all(map(is_whole, rest)):
         return x, entries
     return _advanced(x, [*entries[:count], *[_WHOLE] * len(rest)]), rest
 
@@ -218,84 +184,15 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     return x, left
 
 
-def has_staged_bounds(entry: Any) -> bool:
-    """Whether it is a slice of which a bound is only known when the function runs."""
-    return isinstance(entry, slice) and any_staged([entry.start, entry.stop, entry.step])
-
-
-def is_staged_key(key: Any) -> bool:
-    """Whether a staged array is in a key."""
-    entries = key if isinstance(key, tuple) else (key,)
-    return any_staged(entries) or any(map(has_staged_bounds, entries))
-
-
-def is_basic(key: Any) -> bool:
-    """Whether NumPy takes a view for it: integers, slices, None and an ellipsis, no arrays."""
-    return all(
-        entry is None
-        or entry is Ellipsis
-        or isinstance(entry, (slice, int, np.integer))
-        or (isinstance(entry, Staged) and entry.type.shape == () and entry.type.dtype != BOOL)
-        for entry in (key if isinstance(key, tuple) else (key,))
-    )
-
-
 def cut(x: Any, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
     """Apply the slices that have staged bounds; what is left of their entries are their steps."""
     left = list(entries)
     for axis, entry in enumerate(entries):
         if has_staged_bounds(entry):
-            x = _cut_axis(x, axis, entry)
+            start, stop, size = cut_at(entry, shaping.shape(x)[axis])
+            x = apply(shaping_ops.narrow, x, start, stop, axis=axis, size=size)
             left[axis] = slice(None, None, entry.step)
     return x, left
-
-
-def _cut_axis(x: Any, axis: int, entry: slice) -> Any:
-    if isinstance(entry.step, Staged):
-        raise IndexError(
-            "the step of a slice of a traced array must be known before the run; "
-            "use wnp.take with wnp.arange(start, stop, step)"
-        )
-    for bound in (entry.start, entry.stop):
-        if isinstance(bound, Staged) and (
-            bound.type.shape != () or bound.type.dtype.kind not in "iu"
-        ):
-            raise TypeError(f"slice indices must be integers or None, not {bound!r}")
-    size = shaping.shape(x)[axis]
-    step = 1 if entry.step is None else operator.index(entry.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    if step > 0:
-        start = 0 if entry.start is None else entry.start
-        stop = size if entry.stop is None else entry.stop
-    else:
-        # From its end to its start: what the step then goes through backwards.
-        start = 0 if entry.stop is None else _from_the_front(entry.stop, size) + 1
-        stop = size if entry.start is None else _from_the_front(entry.start, size) + 1
-    start, stop = (_bound(bound) for bound in (start, stop))
-    current = recorder.get()
-    assert current is not None
-    given = current.size_between(start, stop, size)
-    return apply(shaping_ops.narrow, x, start, stop, axis=axis, size=given)
-
-
-def _bound(number: Any) -> Any:
-    return cast(number, INT64) if isinstance(number, Staged) else np.int64(number)
-
-
-def _from_the_front(bound: Any, size: Any) -> Any:
-    """A position of an end of a slice that goes backwards, −1 being before the first."""
-    bound = _bound(bound)
-    return ew.clip(ew.where(bound < 0, bound + size, bound), -1, size - 1)
-
-
-def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
-    """The bounds of a slice that is known before the run."""
-    bounds = (entry.start, entry.stop, entry.step)
-    start, stop, step = (None if b is None else operator.index(b) for b in bounds)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    return start, stop, step
 
 
 def _drop_known_integers(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:

@@ -11,10 +11,12 @@ from wend.base.errors import ShapeError, TypeMismatchError
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
 from wend.ir.dtypes import INT64
-from wend.numpy import creating, indexing, shaping
+from wend.numpy import creating, indexing, parts, shaping
 from wend.numpy import elementwise as ew
+from wend.numpy.slices import has_staged_bounds, is_whole, known_bounds
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
+from wend.ops import parts as parts_ops
 from wend.ops import shaping as shaping_ops
 from wend.ops import updating as ops
 
@@ -26,14 +28,18 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
         TypeMismatchError: the value's dtype cannot be cast to the array's.
         ShapeError: the value does not broadcast to `x[key]`.
     """
-    bounds = _static_slices(x, key)
-    if bounds is not None:
-        value = _fitted(value, x, indexing.getitem(x, key))
-        return apply(ops.set_slice, x, value, slices=bounds)
     positions = _leading(x, key)
     if positions is not None:
         value = _fitted(value, x, indexing.getitem(x, key))
         return apply(ops.scatter_set, x, value, *positions)
+    bounds = _static_slices(x, key)
+    if bounds is not None:
+        value = _fitted(value, x, indexing.getitem(x, key))
+        value = shaping.expand_dims(value, tuple(_numbers(x, key)))
+        return apply(ops.set_slice, x, value, slices=bounds)
+    part = _part(x, key)
+    if part is not None:
+        return part.put(parts_ops.set_part, x, _fitted(value, x, part.take(x)))
     places, found = _places(x, key)
     value = _flat(_fitted(value, x, found))
     flat = apply(ops.scatter_set, shaping.reshape(x, (-1,)), value, places)
@@ -46,6 +52,9 @@ def add_at(x: Any, key: Any, value: Any) -> Any:
     if positions is not None:
         value = _fitted(value, x, indexing.getitem(x, key))
         return apply(indexing_ops.scatter_add, x, value, *positions)
+    part = _part(x, key)
+    if part is not None:
+        return part.put(parts_ops.add_part, x, _fitted(value, x, part.take(x)))
     places, found = _places(x, key)
     value = _flat(_fitted(value, x, found))
     flat = apply(indexing_ops.scatter_add, shaping.reshape(x, (-1,)), value, places)
@@ -60,21 +69,26 @@ def _like(flat: Any, x: Any) -> Any:
 
 
 def _static_slices(x: Any, key: Any) -> Any:
-    """The key as slices of all axes, if it is nothing but slices and an ellipsis."""
-    entries = list(key) if isinstance(key, tuple) else [key]
-    if not all(entry is Ellipsis or isinstance(entry, slice) for entry in entries):
+    """The key as slices of all axes, if it is nothing but slices and numbers, all known."""
+    known = tensor_type(x)
+    keys = None if parts.is_staged_key(key) else parts.entries(known, key)
+    if keys is None:
         return None
-    if any(map(indexing.has_staged_bounds, entries)):
-        return None
-    rank = shaping.rank_of(x)
-    if Ellipsis not in entries:
-        entries.append(Ellipsis)
-    place = entries.index(Ellipsis)
-    missing = rank - len(entries) + 1
-    if missing < 0:
-        raise IndexError(f"too many indices for array: array is {rank}-dimensional")
-    entries[place : place + 1] = [slice(None)] * missing
-    return tuple(map(indexing.known_bounds, entries))
+    slices: list[Any] = []
+    for entry, size in zip(keys, known.dims, strict=True):
+        if isinstance(entry, slice):
+            slices.append(known_bounds(entry))
+        elif isinstance(size, int) and -size <= entry < size:
+            slices.append((entry % size, entry % size + 1, None))
+        else:
+            return None  # the error is told where the array itself is indexed
+    return tuple(slices)
+
+
+def _numbers(x: Any, key: Any) -> list[int]:
+    """The axes of which a key names one position."""
+    keys = parts.entries(tensor_type(x), key)
+    return [axis for axis, entry in enumerate(keys or ()) if not isinstance(entry, slice)]
 
 
 def _leading(x: Any, key: Any) -> Any:
@@ -86,7 +100,7 @@ def _leading(x: Any, key: Any) -> Any:
     if any(isinstance(entry, (bool, np.bool_)) for entry in given):
         return None  # a mask without axes
     entries = list(map(indexing.normal, given))
-    while entries and (entries[-1] is Ellipsis or _is_whole(entries[-1])):
+    while entries and (entries[-1] is Ellipsis or is_whole(entries[-1])):
         entries.pop()
     if not entries or len([e for e in given if e is not Ellipsis]) > shaping.rank_of(x):
         return None
@@ -102,14 +116,20 @@ def _leading(x: Any, key: Any) -> Any:
         return None  # the error is NumPy's where the array itself is indexed
 
 
-def _is_whole(entry: Any) -> bool:
-    return isinstance(entry, slice) and entry.start is entry.stop is entry.step is None
+def _part(x: Any, key: Any) -> parts.Part | None:
+    """The part that a key of staged and other numbers and slices names, without steps of cuts."""
+    keys = parts.staged_entries(tensor_type(x), key)
+    if keys is None or parts.is_small(x):
+        return None
+    if any(has_staged_bounds(key) and key.step not in (None, 1) for key in keys):
+        return None
+    return parts.named(x, keys)
 
 
 def _places(x: Any, key: Any) -> tuple[Any, Any]:
     """The positions in the flattened array that a key names: as a vector, and as they are."""
     known = tensor_type(x)
-    entries = indexing.staged_entries(known, key)
+    entries = parts.staged_entries(known, key) if known.is_static and 0 not in known.dims else None
     if entries is not None:
         found = indexing.places_of(known.dims, entries)
         return _flat(found), found
@@ -120,7 +140,7 @@ def _places(x: Any, key: Any) -> tuple[Any, Any]:
         )
     else:
         numbers = np.arange(math.prod(known.dims)).reshape(known.dims)  # type: ignore[arg-type]
-    is_plain = isinstance(numbers, np.ndarray) and not indexing.is_staged_key(key)
+    is_plain = isinstance(numbers, np.ndarray) and not parts.is_staged_key(key)
     found = numbers[key] if is_plain else indexing.getitem(numbers, key)
     return _flat(found), found
 

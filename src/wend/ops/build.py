@@ -37,6 +37,7 @@ from wend.ops import (
     lists,
     maybe,
     numbers,
+    parts,
     random,
     reducing,
     scanning,
@@ -60,6 +61,7 @@ FAMILIES = (
     sorting,
     linalg,
     updating,
+    parts,
     lists,
     maybe,
     effects,
@@ -338,6 +340,24 @@ class Build(Builder):
 
     def add_narrow(self, into: Value, x: Value, start: Value, stop: Value, *, axis: int) -> Value:
         return self.emit(shaping.add_narrow, into, x, start, stop, axis=axis)
+
+    # Parts at positions
+    def take_part(
+        self, x: Value, *positions: Value, entries: parts.Entries, cuts: tuple[Dim, ...]
+    ) -> Value:
+        """A part, where some positions are values; `cuts` are the sizes of what is cut."""
+        return self.emit(parts.take_part, x, *positions, entries=entries, cuts=cuts)
+
+    def set_part(
+        self, into: Value, x: Value, *positions: Value, entries: parts.Entries
+    ) -> Value:
+        """`into` with a part replaced."""
+        return self.emit(parts.set_part, into, x, *positions, entries=entries)
+
+    def add_part(
+        self, into: Value, x: Value, *positions: Value, entries: parts.Entries
+    ) -> Value:
+        return self.emit(parts.add_part, into, x, *positions, entries=entries)
 
     # Positions
     def gather(self, x: Value, *indices: Value) -> Value:

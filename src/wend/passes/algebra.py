@@ -314,6 +314,34 @@ def _concat(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0] if len(operands) == 1 else None
 
 
+# Sizes
+_ELEMENTWISE = {op for op in vars(elementwise).values() if isinstance(op, Op)}
+
+
+def _as_large(value: Value) -> Value:
+    """A value of the same sizes that is there before, if one is known."""
+    while (node := value.node) is not None and (
+        node.op in _ELEMENTWISE or node.op is shaping.refine
+    ):
+        spread = (v for v in node.operands if _operands_of(v, shaping.broadcast_to) is not None)
+        value = next(spread, node.operands[0])
+    return value
+
+
+def _shape_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """Sizes are those of what a value is computed from, which then need not be in memory."""
+    source = _as_large(operands[0])
+    inner = _operands_of(source, shaping.broadcast_to)
+    if inner is not None and len(inner) == 2:
+        return inner[1]
+    return None if source is operands[0] else b.shape_of(source)
+
+
+def _dim_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    source = _as_large(operands[0])
+    return None if source is operands[0] else b.emit(shaping.dim_of, source, **node.attrs)
+
+
 RULES: Mapping[Op, Rule] = {
     elementwise.add: _add,
     elementwise.sub: _sub,
@@ -336,5 +364,7 @@ RULES: Mapping[Op, Rule] = {
     shaping.sum_to: _same_type,
     shaping.refine: _same_type,
     shaping.concat: _concat,
+    shaping.shape_of: _shape_of,
+    shaping.dim_of: _dim_of,
     contracting.dot_general: _dot_general,
 }

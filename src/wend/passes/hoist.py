@@ -13,7 +13,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes, lift, on_operands, with_nodes
 from wend.ir.types import TensorType
-from wend.ops import contracting, creating, elementwise, reducing, shaping
+from wend.ops import contracting, creating, elementwise, parts, reducing, shaping
 from wend.ops.control import WhileParts, while_
 
 # Of equal and known sizes these cannot fail, just as what is cheap, but for two of that.
@@ -27,7 +27,7 @@ _SAFE = {
     shaping.concat,
     shaping.sum_to,
 }
-_UNSAFE = {elementwise.pow, shaping.narrow}  # negative integer powers; positions out of range
+_UNSAFE = {elementwise.pow, shaping.narrow, parts.take_part}  # negative integer powers; positions out of range
 
 
 def hoist(graph: Graph) -> Graph:

@@ -33,7 +33,7 @@ from wend.ir.types import (
     symbols,
     without_maybe,
 )
-from wend.ops import creating, elementwise, indexing, lists, maybe, shaping
+from wend.ops import creating, elementwise, indexing, lists, maybe, parts, shaping
 from wend.ops.build import Build
 from wend.ops.control import (
     PREDICATE,
@@ -303,6 +303,7 @@ _ADDS = {
     indexing.add_along,
     shaping.add_slice,
     shaping.add_narrow,
+    parts.add_part,
 }
 
 

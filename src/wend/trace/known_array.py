@@ -21,7 +21,7 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, read_all, recorder
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType
-from wend.numpy import indexing, ufunc_methods
+from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.reading import call_function
@@ -75,7 +75,7 @@ class KnownArray(np.ndarray):
         if recording is None or recording.runs_now():
             return False
         root = self.root()
-        staged = any_staged(met) or any(map(indexing.is_staged_key, met))
+        staged = any_staged(met) or any(map(parts.is_staged_key, met))
         return staged or root._is_read or root._made_in() is not recording
 
     def is_promoted(self, *met: Any) -> bool:
@@ -129,14 +129,14 @@ class KnownArray(np.ndarray):
 
     # Parts
     def __getitem__(self, key: Any) -> Any:
-        if indexing.is_staged_key(key):
+        if parts.is_staged_key(key):
             recording: Any = recorder.get()
             if recording is not None and self.ndim > 1:
                 self.promote()  # the part may be a view
                 return self[key]
             return recording.wrap(recording.lift(self))[key]
         found = super().__getitem__(key)
-        if isinstance(found, KnownArray) and found.base is not None and indexing.is_basic(key):
+        if isinstance(found, KnownArray) and found.base is not None and parts.is_basic(key):
             found._parent, found._derive = self, lambda array: array[key]
         return found
 

@@ -90,7 +90,7 @@ class Traced:
 
     def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
         """Run it by an executable of its graph on the array leaves of the arguments."""
-        self._check_apart(leaves)
+        self.check_apart(leaves)
         arguments = self.arguments(leaves)
         if self.passed or self.has_world:
             with self.running(leaves):
@@ -98,12 +98,10 @@ class Traced:
         else:
             results = execute(arguments)
         found = self.rebuild(owned(results, arguments))
-        if self.written:
-            changed = results[len(self.result_types) :]
-            self._write_back([leaves[k] for k in self.written], changed)
+        self.put(leaves, results)
         return found
 
-    def _check_apart(self, leaves: Sequence[Any]) -> None:
+    def check_apart(self, leaves: Sequence[Any]) -> None:
         """Refuse one array as two arguments where it would show that they were traced as two.
 
         Raises:
@@ -119,6 +117,17 @@ class Traced:
                         cure="pass a copy of one of them: f(x, x.copy()).",
                     )
                 )
+
+    def put(self, leaves: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Put what is to be in changed arguments there; give the results that are the function's.
+
+        Raises:
+            ValueError: an argument is read-only; none is changed then.
+        """
+        count = len(self.result_types)
+        if self.written:
+            self._write_back([leaves[k] for k in self.written], results[count:])
+        return results[:count]
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
         """Give arguments that are changed in place their new contents.
@@ -137,7 +146,7 @@ class Traced:
             )
         for leaf, value in zip(leaves, changed, strict=False):
             if not isinstance(leaf, Variable):
-                np.copyto(leaf, value)
+                leaf[...] = value
 
     @contextmanager
     def running(self, leaves: Sequence[Any]) -> Iterator[None]:
@@ -220,7 +229,7 @@ class Traced:
         """
         if self.pending:
             initialise_in(outer, self.pending, leaves)
-        self._check_apart(leaves)
+        self.check_apart(leaves)
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]

@@ -27,6 +27,7 @@ from wend.numpy import (
     contracting,
     creating,
     indexing,
+    parts,
     numbers,
     orders,
     reducing,
@@ -301,7 +302,16 @@ class Tracer(Methods):
 
     # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.replace(updating.set_at(self, key, value))
+        if not self._has(key, value):
+            self.replace(updating.set_at(self, key, value))
+
+    def _has(self, key: Any, value: Any) -> bool:
+        """Whether a part is put back that has been changed in place, as by `x[key] += v`."""
+        if not isinstance(value, Tracer) or value._taken is None or value._stale is not None:
+            return False
+        whole, mine = value._taken
+        is_here = value.recording is self.recording is recorder.get()
+        return whole is self and is_here and parts.are_same(key, mine)
 
     @property
     def at(self) -> updating.At:
@@ -529,7 +539,7 @@ class Tracer(Methods):
 
     def __getitem__(self, key: Any) -> Any:
         part = indexing.getitem(self, key)
-        if part is not self and part.type.shape != () and indexing.is_basic(key):
+        if part is not self and part.type.shape != () and parts.is_basic(key):
             part.is_part(self, key)
         return part
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
 from wend.backends.native.emit.elements import ELEMENTS
+from wend.backends.native.emit.nest_accesses import Accesses
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import REGISTERS, Kind
 from wend.backends.native.library import blas, blas_functions, products
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.added import sum_of
-from wend.backends.native.sizes import known
+from wend.backends.native.nests.extents import ONE, Extent, extent, strides, times, written
+from wend.backends.native.sizes import Sizes, known
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -28,7 +31,7 @@ class Side:
     """An operand: an array, and its axes by what happens to them."""
 
     array: Array
-    strides: Sequence[str]
+    strides: Sequence[Extent]
     batch: Sequence[int]
     free: Sequence[int]
     contract: Sequence[int]
@@ -36,15 +39,31 @@ class Side:
     def dims(self, axes: Sequence[int]) -> list[str]:
         return [self.array.dims[k] for k in axes]
 
-    def steps(self, axes: Sequence[int]) -> list[str]:
-        return [self.strides[k] for k in axes]
+    def steps(self, sizes: Sizes, axes: Sequence[int]) -> list[str]:
+        return [written(sizes, self.strides[k]) for k in axes]
 
 
 def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """A product of each matrix of a stack with that of another."""
     if any(v.tensor.dtype not in REGISTERS or v.tensor.dtype.kind == "b" for v in node.operands):
         return NotImplemented
-    x, y = (_side(low, node, k, operands[k]) for k in (0, 1))
+    return _product(low, node, *(_side(low, node, k, operands[k]) for k in (0, 1)))
+
+
+def emit_of_parts(low: Lowering, node: Node, product: Node, accesses: Accesses) -> Any:
+    """A product, the last of a node's body, whose operands are parts of arrays."""
+    sides = []
+    for k, value in enumerate(product.operands):
+        lines = accesses.whole(value.tensor.dims, len(value.tensor.dims))
+        access = accesses.read(*accesses.source(value, lines))
+        assert access.array is not None
+        start = low.arrays.address(access.array, access.start)
+        array = Array(start, access.kind.dtype, accesses.dims[value])
+        sides.append(_by_axes(product, k, array, access.steps))
+    return _product(low, node, *sides)
+
+
+def _product(low: Lowering, node: Node, x: Side, y: Side) -> Any:
     kind, size = x.array.kind, _size(low, x, y)
     in_order = not kind.is_real or _is_at_most(size.pairs(low), _FEWEST)
     function = "" if in_order else _function(kind, size, y)
@@ -92,7 +111,7 @@ def _function(kind: Kind, size: Size, y: Side, *, adds: bool = False) -> str:
     if not all(map(known, sizes)):
         return blas.product(kind, adds)
     groups = _as_lies(y)
-    y_is_plain = groups is None or _step(y, groups[0]) == "1"
+    y_is_plain = groups is None or _step(y, groups[0]) == ONE
     is_small = blas.is_small(*map(int, sizes), y_is_plain=y_is_plain)
     return (products.small_product if is_small else blas.product)(kind, adds)
 
@@ -132,9 +151,14 @@ def _side(low: Lowering, node: Node, k: int, slots: Slots) -> Side:
         low.arrays.store(array, "0", slots[0])
     else:
         array = low.array(node, k)
+    return _by_axes(node, k, array, strides(array.dims))
+
+
+def _by_axes(node: Node, k: int, array: Array, steps: Sequence[Extent]) -> Side:
+    """An operand of a product, by what happens to its axes."""
     batch, contract = node.attrs["batch"][k], node.attrs["contract"][k]
     free = [axis for axis in range(len(array.dims)) if axis not in (*batch, *contract)]
-    return Side(array, low.sizes.strides(array.dims), batch, free, contract)
+    return Side(array, steps, batch, free, contract)
 
 
 def _new(low: Lowering, node: Node, dims: Sequence[str]) -> Array:
@@ -153,15 +177,19 @@ def _multiply(low: Lowering, function: str, size: Size, x: Side, y: Side, made: 
 
     def each(position: tuple[str, ...]) -> None:
         mine, theirs, here = (
-            low.arrays.address(array, low.arrays.offset(position, strides))
-            for array, strides in (
-                (x.array, x.steps(x.batch)),
-                (y.array, y.steps(y.batch)),
+            low.arrays.address(array, low.arrays.offset(position, steps))
+            for array, steps in (
+                (x.array, x.steps(low.sizes, x.batch)),
+                (y.array, y.steps(low.sizes, y.batch)),
                 (made, places),
             )
         )
-        given = f"ptr {mine}, i64 {_step(x, x.free)}, i64 {_step(x, x.contract)}, "
-        given += f"ptr {theirs}, i64 {_step(y, y.contract)}, i64 {_step(y, y.free)}, "
+        steps = [
+            written(low.sizes, _step(side, axes))
+            for side, axes in ((x, x.free), (x, x.contract), (y, y.contract), (y, y.free))
+        ]
+        given = f"ptr {mine}, i64 {steps[0]}, i64 {steps[1]}, "
+        given += f"ptr {theirs}, i64 {steps[2]}, i64 {steps[3]}, "
         given += f"ptr {here}, i64 {size.rows}, i64 {size.columns}, i64 {size.depth}"
         low.w.do(f"call void @{function}({given})")
 
@@ -171,9 +199,9 @@ def _multiply(low: Lowering, function: str, size: Size, x: Side, y: Side, made: 
         low.arrays.release(pointer)
 
 
-def _step(side: Side, axes: Sequence[int]) -> str:
+def _step(side: Side, axes: Sequence[int]) -> Extent:
     """How far neighbours lie apart along axes that are as one."""
-    return side.strides[axes[-1]] if axes else "1"
+    return side.strides[axes[-1]] if axes else ONE
 
 
 def _as_matrices(low: Lowering, side: Side, order: Sequence[int]) -> tuple[Side, list[str]]:
@@ -191,29 +219,32 @@ def _as_matrices(low: Lowering, side: Side, order: Sequence[int]) -> tuple[Side,
     if groups is not None:
         return Side(side.array, side.strides, side.batch, *groups), []
     made = low.arrays.new(side.array.dtype, side.dims(order))
-    steps = Steps("0", tuple(side.steps(order)))
+    steps = Steps("0", tuple(side.steps(low.sizes, order)))
     low.arrays.copy_strided(made.dims, made, low.arrays.whole(made), side.array, steps)
     places = ([order.index(k) for k in axes] for axes in (side.batch, side.free, side.contract))
-    return Side(made, low.sizes.strides(made.dims), *places), [made.pointer]
+    return Side(made, strides(made.dims), *places), [made.pointer]
 
 
 def _as_lies(side: Side) -> tuple[Sequence[int], Sequence[int]] | None:
     """The free axes and those along which is added, without those of one element.
 
-    None where either are not as one, or neither dense.
+    None where either are not as one, or neither dense in a matrix.
     """
-    whole = [k for k, size in enumerate(side.array.dims) if size != "1"]
-    free, contract = ([k for k in axes if k in whole] for axes in (side.free, side.contract))
-    if not (_are_as_one(whole, free) and _are_as_one(whole, contract)):
+    free, contract = (
+        [k for k in axes if side.array.dims[k] != "1"] for axes in (side.free, side.contract)
+    )
+    if not (_are_as_one(side, free) and _are_as_one(side, contract)):
         return None
-    is_dense = not (free or contract) or whole[-1] in (*free, *contract)
-    return (free, contract) if is_dense else None
+    is_vector = not free or not contract
+    return (free, contract) if is_vector or ONE in (_step(side, free), _step(side, contract)) else None
 
 
-def _are_as_one(whole: Sequence[int], axes: Sequence[int]) -> bool:
-    """Whether axes follow each other, with none between them."""
-    places = [whole.index(axis) for axis in axes]
-    return places == list(range(places[0], places[0] + len(places))) if places else True
+def _are_as_one(side: Side, axes: Sequence[int]) -> bool:
+    """Whether axes lie as one would."""
+    return all(
+        side.strides[far] == times(side.strides[near], extent(side.array.dims[near]))
+        for far, near in pairwise(axes)
+    )
 
 
 # Numbers
@@ -224,8 +255,8 @@ def _add_in_order(low: Lowering, node: Node, x: Side, y: Side, made: Array) -> N
 
     def each(position: tuple[str, ...]) -> None:
         batch, row, column = position[:shared], position[shared:mine], position[mine:]
-        start = low.arrays.offset((*batch, *row), x.steps((*x.batch, *x.free)))
-        other = low.arrays.offset((*batch, *column), y.steps((*y.batch, *y.free)))
+        start = low.arrays.offset((*batch, *row), x.steps(low.sizes, (*x.batch, *x.free)))
+        other = low.arrays.offset((*batch, *column), y.steps(low.sizes, (*y.batch, *y.free)))
         total = _sum_of_pairs(low, node, (x, start), (y, other))
         low.arrays.store(made, low.arrays.offset(position, places), total)
 
@@ -237,7 +268,8 @@ def _sum_of_pairs(low: Lowering, node: Node, x: tuple[Side, str], y: tuple[Side,
     kind: Kind = mine.array.kind
     add, multiply = ELEMENTS[elementwise.add].write, ELEMENTS[elementwise.mul].write
     depth = mine.dims(mine.contract)
-    steps, other_steps = mine.steps(mine.contract), theirs.steps(theirs.contract)
+    steps = mine.steps(low.sizes, mine.contract)
+    other_steps = theirs.steps(low.sizes, theirs.contract)
 
     def over(axis: int, at: str, other: str, so_far: str) -> str:
         if axis == len(depth):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.emit.shaping import expect_sizes, target_dims
-from wend.backends.native.emit.slicing import between, cut
+from wend.backends.native.emit.cutting import Cut, cuts_of
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.nests.extents import NONE, Extent, strides, times, written
+from wend.backends.native.nests.roles import PARTS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
@@ -59,7 +60,7 @@ class Accesses:
     rank: int
     dims: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     _names: dict[Symbol, str] = field(default_factory=dict)
-    _cuts: dict[Node, list[tuple[str, int]]] = field(default_factory=dict)
+    _cuts: dict[Node, Sequence[Cut]] = field(default_factory=dict)
 
     def measure(self, body: Graph) -> None:
         """Find the sizes of all values; where equal symbols are not equal sizes the run ends."""
@@ -87,25 +88,15 @@ class Accesses:
         result = node.results[0].tensor
         if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
             found = [self._size(dim) for dim in result.dims]
-            if node.op not in (shaping.slice_, shaping.narrow):
+            if node.op not in PARTS:
                 return found
         low = self.low
+        if node.op in PARTS:
+            given = [low.values[v] for v in node.operands[1:]]
+            cuts, dims = cuts_of(low, node, self.dims[node.operands[0]], given)
+            self._cuts[node] = cuts
+            return dims
         match node.op:
-            case shaping.slice_:
-                self._cuts[node], counts = [], []
-                whole = self.dims[node.operands[0]]
-                for size, bounds in zip(whole, node.attrs["slices"], strict=True):
-                    first, count, step = cut(low, size, bounds)
-                    self._cuts[node].append((first, int(step)))
-                    counts.append(count)
-                return counts
-            case shaping.narrow:
-                sizes, axis = [*self.dims[node.operands[0]]], node.attrs["axis"]
-                given = [low.values[v] for v in node.operands[1:]]
-                first, count = between(low, node, sizes[axis], given)
-                self._cuts[node] = [(first if k == axis else "0", 1) for k in range(len(sizes))]
-                sizes[axis] = count
-                return sizes
             case creating.iota:
                 kind = Kind(node.operands[0].tensor.dtype)
                 size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
@@ -147,15 +138,17 @@ class Accesses:
             left = iter([line for line, dim in zip(lines, result, strict=True) if dim != 1])
             return [Line() if dim == 1 else next(left) for dim in value]
         if node in self._cuts:
-            return [
-                Line(
-                    self.low.sizes.add(first, self.low.sizes.mul(str(step), line.start)),
-                    line.axis,
-                    step * line.step,
-                )
-                for line, (first, step) in zip(lines, self._cuts[node], strict=True)
-            ]
+            left = iter(lines)
+            return [self._cut(cut, left) for cut in self._cuts[node]]
         return None
+
+    def _cut(self, cut: Cut, lines: Iterator[Line]) -> Line:
+        """Where an axis is read of which a part is taken; the next line is that part's, if any."""
+        if cut.step is None:
+            return Line(cut.first)
+        line = next(lines)
+        start = self.low.sizes.add(cut.first, self.low.sizes.mul(str(cut.step), line.start))
+        return Line(start, line.axis, cut.step * line.step)
 
     def read(self, value: Value, lines: Lines) -> Access:
         """The elements of a param, or of a range."""

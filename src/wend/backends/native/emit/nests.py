@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.emit.contracting import emit_of_parts
 from wend.backends.native.emit.creating import emit_constant
 from wend.backends.native.emit.element import kind_of
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.nest_accesses import Access, Accesses, Line, Lines
 from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, fold, over
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
+from wend.backends.native.emit.shaping import write_shape
 from wend.backends.native.emit.splitting import Split
 from wend.backends.native.emit.writing import overwritable
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
@@ -25,23 +28,33 @@ from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section, is_copy
 from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant
+from wend.backends.native.nests.roles import EXTREMES, READS_PARTS, SUMS, cost, is_constant
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ops import creating, reducing
+from wend.ops import contracting, creating, reducing, shaping
 
 Read = tuple[Value, Access | None]  # what is read, and where; without that a number or a row's
 
 
-def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
-    """The loops of a nest."""
+def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """The loops of a nest; or what reads parts of arrays where they lie."""
     body = NestParts.of(node).body
     low.values.update(zip(body.params, operands, strict=True))
     for inner in body.nodes:
         if is_constant(inner):
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
-    return _Nest(low, node).write()
+    last = body.nodes[-1]
+    if last.op not in READS_PARTS:
+        return _Nest(low, node).write()
+    accesses = Accesses(low, max(len(value.tensor.dims) for value in last.operands))
+    accesses.measure(body)
+    if last.op is contracting.dot_general:
+        return emit_of_parts(low, node, last, accesses)
+    dims = accesses.dims[last.operands[0]]
+    if last.op is shaping.dim_of:
+        return [(dims[last.attrs["axis"]],)]
+    return [write_shape(low, node, dims)]
 
 
 @dataclass(eq=False, repr=False, slots=True)

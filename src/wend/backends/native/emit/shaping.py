@@ -175,11 +175,15 @@ def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """The sizes, as an array."""
     value = node.operands[0].tensor
-    dims = () if is_scalar(value) else low.array(node, 0).dims
+    return [write_shape(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
+
+
+def write_shape(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
+    """Sizes, as the array that a node gives."""
     made = low.new_result(node, [str(len(dims))])
     for k, size in enumerate(dims):
         low.arrays.store(made, str(k), size)
-    return [low.give(node, made)]
+    return low.give(node, made)
 
 
 def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:

@@ -8,78 +8,41 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.arrays import Array, Steps
-from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.emit.cutting import Cut, cuts_of, sliced
 from wend.backends.native.emit.writing import add_into, repeated, writable
 from wend.backends.native.exits import BAD_SHAPE
-from wend.backends.native.kinds import REGISTERS, WORD, Kind, scalar_literal
+from wend.backends.native.kinds import REGISTERS, scalar_literal
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
-from wend.ops import shaping, updating
+from wend.ops import parts, shaping, updating
 
 Part = tuple[Steps, tuple[str, ...]]  # where it lies in its array, and its sizes
 
 
-def cut(low: Lowering, size: str, bounds: Sequence[int | None]) -> tuple[str, str, str]:
-    """Where a slice of an axis starts, how many elements it has, and the step between them."""
-    first, last, given_step = bounds
-    step = 1 if given_step is None else given_step
-    sizes = low.sizes
-    if known(size):
-        known_bounds = slice(first, last, step).indices(int(size))
-        return str(known_bounds[0]), str(len(range(*known_bounds))), str(step)
-    end = size if step > 0 else sizes.sub(size, "1")
-    least = "0" if step > 0 else "-1"
-
-    def clipped(bound: int | None, default: str) -> str:
-        if bound is None:
-            return default
-        if bound >= 0:
-            return sizes.least(str(bound), end)
-        return sizes.most(sizes.add(size, str(bound)), least)
-
-    start = clipped(first, "0" if step > 0 else end)
-    stop = clipped(last, end if step > 0 else "-1")
-    far = sizes.most(sizes.sub(stop, start) if step > 0 else sizes.sub(start, stop), "0")
-    count = sizes.div(sizes.add(far, str(abs(step) - 1)), str(abs(step)))
-    return start, count, str(step)
-
-
 def part(low: Lowering, array: Array, slices: Sequence[Sequence[int | None]]) -> Part:
     """What slices cut from an array."""
-    own = low.sizes.strides(array.dims)
+    pairs = zip(array.dims, slices, strict=True)
+    return _lies(low, array, [sliced(low, size, bounds) for size, bounds in pairs])
+
+
+def _named(low: Lowering, node: Node, positions: Sequence[Slots]) -> Part:
+    """The part of its first operand that a node names."""
+    array = low.array(node, 0)
+    cuts, _ = cuts_of(low, node, array.dims, positions)
+    return _lies(low, array, cuts)
+
+
+def _lies(low: Lowering, array: Array, cuts: Sequence[Cut]) -> Part:
     start, strides, dims = "0", [], []
-    for size, stride, bounds in zip(array.dims, own, slices, strict=True):
-        first, count, step = cut(low, size, bounds)
-        start = low.sizes.add(start, low.sizes.mul(first, stride))
-        strides.append(low.sizes.mul(stride, step))
-        dims.append(count)
+    for cut, stride in zip(cuts, low.sizes.strides(array.dims), strict=True):
+        start = low.sizes.add(start, low.sizes.mul(cut.first, stride))
+        if cut.step is not None:
+            strides.append(low.sizes.mul(stride, str(cut.step)))
+            dims.append(cut.count)
     return Steps(start, tuple(strides)), tuple(dims)
-
-
-def along(low: Lowering, node: Node, array: Array, given: Sequence[Slots]) -> Part:
-    """What two positions cut from an array, along the axis of a node."""
-    axis, own = node.attrs["axis"], low.sizes.strides(array.dims)
-    first, count = between(low, node, array.dims[axis], given)
-    start = low.sizes.mul(first, own[axis])
-    return Steps(start, tuple(own)), (*array.dims[:axis], count, *array.dims[axis + 1 :])
-
-
-def between(low: Lowering, node: Node, size: str, given: Sequence[Slots]) -> tuple[str, str]:
-    """Where two positions, a node's last operands, cut an axis, and how much they cut out."""
-    sizes, bounds = low.sizes, []
-    for value, slots in zip(node.operands[-2:], given, strict=True):
-        bound = write_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
-        if not known(bound):
-            negative = low.w.define(f"icmp slt i64 {bound}, 0")
-            moved = low.w.define(f"add i64 {bound}, {size}")
-            bound = low.w.define(f"select i1 {negative}, i64 {moved}, i64 {bound}")
-        elif int(bound) < 0:
-            bound = sizes.add(size, bound)
-        bounds.append(sizes.most(sizes.least(bound, size), "0"))
-    return bounds[0], sizes.most(sizes.sub(bounds[1], bounds[0]), "0")
 
 
 def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[Slots]:
@@ -89,23 +52,24 @@ def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[S
     return [low.give(node, made)]
 
 
-def emit_slice(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_part(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """A copy of a part."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
-    array = low.array(node, 0)
-    return _cut_out(low, node, array, part(low, array, node.attrs["slices"]))
-
-
-def emit_narrow(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-    """A copy of what lies between two positions of an axis."""
-    array = low.array(node, 0)
-    return _cut_out(low, node, array, along(low, node, array, operands[-2:]))
+    array, found = low.array(node, 0), _named(low, node, operands[1:])
+    if is_scalar(node.results[0].type):
+        return [(low.arrays.load(array, found[0].start),)]
+    return _cut_out(low, node, array, found)
 
 
 def _put(low: Lowering, node: Node, found: Part, *, adds: bool) -> Any:
     """The first operand with the second put into a part of it, or added."""
-    (steps, dims), source = found, low.array(node, 1)
+    (steps, dims), x = found, node.operands[1]
+    if is_scalar(x.type):
+        source = Array(low.w.allocate(REGISTERS[x.tensor.dtype]), x.tensor.dtype, ())
+        low.arrays.store(source, "0", low.values[x][0])
+    else:
+        source = low.array(node, 1)
     strides = zip(source.dims, low.sizes.strides(source.dims), dims, strict=True)
     at = Steps("0", tuple(repeated(low, *three) for three in strides))
     target = writable(low, node, 0)
@@ -122,30 +86,18 @@ def _put(low: Lowering, node: Node, found: Part, *, adds: bool) -> Any:
     return [low.give(node, target)]
 
 
-def _adds(node: Node) -> bool:
-    """Whether native code can add numbers of this dtype in memory."""
-    return node.operands[0].tensor.dtype in REGISTERS and not is_scalar(node.operands[0].type)
-
-
-def emit_set_slice(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """In place at the last use."""
     if is_scalar(node.operands[0].type):
         return [operands[1]]
-    return _put(low, node, part(low, low.array(node, 0), node.attrs["slices"]), adds=False)
+    return _put(low, node, _named(low, node, operands[2:]), adds=False)
 
 
-def emit_add_slice(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     """In place at the last use."""
-    if not _adds(node):
+    if node.operands[0].tensor.dtype not in REGISTERS or is_scalar(node.operands[0].type):
         return NotImplemented
-    return _put(low, node, part(low, low.array(node, 0), node.attrs["slices"]), adds=True)
-
-
-def emit_add_narrow(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
-    """In place at the last use."""
-    if not _adds(node):
-        return NotImplemented
-    return _put(low, node, along(low, node, low.array(node, 0), operands[-2:]), adds=True)
+    return _put(low, node, _named(low, node, operands[2:]), adds=True)
 
 
 def emit_concat(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -203,12 +155,15 @@ def emit_pad(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 
 
 EMITTERS: Mapping[Op, Emit] = {
-    shaping.slice_: emit_slice,
-    shaping.narrow: emit_narrow,
-    shaping.add_slice: emit_add_slice,
-    shaping.add_narrow: emit_add_narrow,
+    shaping.slice_: emit_part,
+    shaping.narrow: emit_part,
+    parts.take_part: emit_part,
+    shaping.add_slice: emit_add,
+    shaping.add_narrow: emit_add,
+    parts.add_part: emit_add,
+    parts.set_part: emit_set,
     shaping.concat: emit_concat,
     shaping.split: emit_split,
     shaping.pad: emit_pad,
-    updating.set_slice: emit_set_slice,
+    updating.set_slice: emit_set,
 }

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.liveness import LastUses
-from wend.backends.native.nests.added import takes_product
+from wend.backends.native.nests.added import sum_of, takes_product
 from wend.backends.native.nests.group import Group, Source, identity, through
 from wend.backends.native.nests.roles import (
+    PARTS,
+    READS_PARTS,
     SUMS,
     WRITERS,
     Reduction,
@@ -27,7 +29,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_node
 from wend.ir.types import Shape
-from wend.ops import creating, shaping
+from wend.ops import contracting, creating, shaping
 
 # What is done again in nests though it is in memory, for it reads less
 _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
@@ -204,7 +206,29 @@ class _Grouping:
                 self._close(group)
         if node.regions or node.op in WRITERS:
             self._settle(node)
-        self._put(node)
+        if self._is_of_parts(node):
+            alone = Group(node.results[0].tensor.dims)
+            alone.add(node)
+            self._put_nest(alone, node.results)
+        else:
+            self._put(node)
+
+    def _is_of_parts(self, node: Node) -> bool:
+        """Whether a node reads parts of arrays in place, some of which are nowhere yet."""
+        if node.op not in READS_PARTS or not any(v in self._makers for v in node.operands):
+            return False
+        if node.op is contracting.dot_general and sum_of(self._uses, node) is not None:
+            return False
+        return all(map(self._is_part, node.operands))
+
+    def _is_part(self, value: Value) -> bool:
+        """Whether a value is in memory, or a part of what is."""
+        while value in self._makers:
+            node = self._makers[value]
+            if node.op not in PARTS and node.op is not shaping.reshape:
+                return False
+            value = node.operands[0]
+        return is_array(value.type)
 
     def _settle(self, writer: Node) -> None:
         """Let nothing that reads what a node may change be done after it."""

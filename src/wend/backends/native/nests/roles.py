@@ -9,12 +9,26 @@ from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
-from wend.ops import creating, elementwise, indexing, reducing, searching, shaping, updating
+from wend.ops import (
+    contracting,
+    creating,
+    elementwise,
+    indexing,
+    parts,
+    reducing,
+    searching,
+    shaping,
+    updating,
+)
 
 _LAYOUT = {
     *(shaping.broadcast_to, shaping.transpose, shaping.reshape),
-    *(shaping.slice_, shaping.narrow, creating.iota),
+    *(shaping.slice_, shaping.narrow, parts.take_part, indexing.gather, creating.iota),
 }
+# What names a part, which lies as the whole does, if not side by side
+PARTS = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
+# What is no nest, but reads parts in place: it is the last node of a body that only moves elements
+READS_PARTS = {contracting.dot_general, shaping.shape_of, shaping.dim_of}
 _REDUCTIONS = {
     *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
     *(reducing.reduce_any, reducing.reduce_all, shaping.sum_to),
@@ -27,6 +41,7 @@ SEARCHES = {reducing.reduce_any, reducing.reduce_all}
 WRITERS = {
     *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add, indexing.add_along),
     *(updating.set_slice, updating.scatter_set, searching.set_along),
+    *(parts.set_part, parts.add_part),
 }
 
 # What one operation costs that is computed again, beside a number that is written and read again
@@ -84,6 +99,8 @@ def is_layout(node: Node) -> bool:
             return all(mine in (1, wanted) for mine, wanted in pairs)
         case shaping.reshape:
             return without_ones(value) == without_ones(result)
+        case indexing.gather:
+            return all(is_scalar(position.type) for position in node.operands[1:])
     return True
 
 

@@ -1,0 +1,133 @@
+"""Parts of arrays as basic indexing names them, where some positions are values.
+
+The attr `entries` has one entry for each axis: `"at"` is one position, an operand, whose axis goes;
+`"cut"` is what lies between two, also operands; a triple is a static slice. What is named is
+what NumPy's basic indexing names: negative positions count from the end, those of a cut are
+clipped, and an `"at"` out of range is an IndexError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wend.base.errors import ShapeError
+from wend.ir.op import Linear, Op
+from wend.ir.types import Dim, Shape, TensorType, Type, fresh
+from wend.ops.shapes import check_scalar_index, tensor_of
+from wend.ops.shaping import sliced_type
+
+Bounds: TypeAlias = tuple[int | None, int | None, int | None]
+Entry: TypeAlias = str | Bounds
+Entries: TypeAlias = tuple[Entry, ...]
+
+AT, CUT = "at", "cut"
+
+
+def by_axis(entries: Entries, positions: Sequence[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
+    """Each entry with the positions that it takes."""
+    start = 0
+    for entry in entries:
+        count = {AT: 1, CUT: 2}.get(entry, 0) if isinstance(entry, str) else 0
+        yield entry, positions[start : start + count]
+        start += count
+
+
+def part_type(
+    x: TensorType, positions: Sequence[Type], entries: Entries, cuts: Sequence[Dim]
+) -> TensorType:
+    """The type of a part; `cuts` are the sizes of what is cut.
+
+    Raises:
+        ShapeError: entries and positions do not fit, or a position is no integer.
+    """
+    count = sum({AT: 1, CUT: 2}[entry] for entry in entries if isinstance(entry, str))
+    if len(entries) != len(x.dims) or count != len(positions):
+        raise ShapeError(f"{len(entries)} entries and {len(positions)} positions for {x}")
+    for position in positions:
+        check_scalar_index(position, "a position")
+    sizes, dims = iter(cuts), []
+    for dim, entry in zip(x.dims, entries, strict=True):
+        if entry == CUT:
+            dims.append(next(sizes))
+        elif not isinstance(entry, str):
+            dims += sliced_type(x.with_shape((dim,)), (entry,)).dims
+    return x.with_shape(tuple(dims))
+
+
+def _key(entries: Entries, positions: Sequence[Any]) -> tuple[Any, ...]:
+    key: list[Any] = []
+    for entry, given in by_axis(entries, positions):
+        numbers = [int(position) for position in given]
+        key.append(numbers[0] if entry == AT else slice(*(numbers if entry == CUT else entry)))
+    return tuple(key)
+
+
+def _accumulate_take(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
+    return b.add_part(into, ct, *node.operands[1:], entries=node.attrs["entries"])
+
+
+def _infer_take(x: Type, *positions: Type, entries: Entries, cuts: Shape) -> TensorType:
+    return part_type(tensor_of(x), positions, entries, cuts)
+
+
+take_part = Op(
+    "take_part",
+    _infer_take,
+    lambda x, *positions, entries, cuts: x[_key(entries, positions)],
+    Linear(
+        lambda b, n, ct, i: _accumulate_take(b, n, ct, i, b.zeros_like(n.operands[0])),
+        operands=(0,),
+        accumulate=_accumulate_take,
+    ),
+    is_cheap=True,
+)
+
+
+def _infer_put(into: Type, x: Type, *positions: Type, entries: Entries) -> TensorType:
+    into, x = tensor_of(into), tensor_of(x)
+    cuts = [fresh() for entry in entries if entry == CUT]
+    wanted = part_type(into, positions, entries, cuts)
+    if x.rank != wanted.rank or x.dtype != wanted.dtype:
+        raise ShapeError(f"puts {wanted} into {into}, found {x}")
+    return into
+
+
+def _kernel_set(into: Any, x: Any, *positions: Any, entries: Entries) -> Any:
+    out = np.array(into)
+    out[_key(entries, positions)] = x
+    return out
+
+
+def _kernel_add(into: Any, x: Any, *positions: Any, entries: Entries) -> Any:
+    out = np.array(into)
+    out[_key(entries, positions)] += x
+    return out
+
+
+def _part_of(b: Any, node: Any, ct: Any) -> Any:
+    """The part of a cotangent that stands where the second operand was put."""
+    _, x, *positions = node.operands
+    entries = node.attrs["entries"]
+    axes = [k for k, entry in enumerate(e for e in entries if e != AT) if entry == CUT]
+    cuts = tuple(x.type.dims[k] for k in axes)
+    found = b.take_part(ct, *positions, entries=entries, cuts=cuts)
+    return b.refine(found, x.type)
+
+
+def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
+    if index == 1:
+        return _part_of(b, node, ct)
+    _, x, *positions = node.operands
+    return b.set_part(ct, b.zeros_like(x), *positions, entries=node.attrs["entries"])
+
+
+set_part = Op("set_part", _infer_put, _kernel_set, Linear(_transpose_set, operands=(0, 1)))
+add_part = Op(
+    "add_part",
+    _infer_put,
+    _kernel_add,
+    Linear(lambda b, n, ct, i: _part_of(b, n, ct) if i else ct, operands=(0, 1)),
+)
