@@ -31,7 +31,7 @@ SIZE = re.compile(r"\bd\d+\b")
 
 
 def outcome(code: str, file: Path, names: dict[str, object], before: str = "") -> str:
-    """What a block prints, and the error that ends it; `before`: what stands above it in its file."""
+    """What a block prints, and the error that ends it; `before`: what its file has above it."""
     file.parent.mkdir()
     file.write_text(before + code, encoding="utf-8")
     code = "\n" * before.count("\n") + code
