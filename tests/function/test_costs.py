@@ -29,7 +29,10 @@ def test_a_scalar_loop_keeps_its_carry(backend: str) -> None:
     with wend.config(backend=backend):
         slope = wend.grad(grown)
         slope(1.0, 0.5)
-    assert costs(slope) == ["keeps `x` f64[], 8 bytes a trip of the loop at here"]
+    assert costs(slope) == [
+        "keeps `x` f64[], 8 bytes a trip of the loop at here",
+        "recomputes sin, exp at here rather than keep 8 bytes a trip of the loop at here",
+    ]
 
 
 def test_the_value_alone_keeps_nothing() -> None:
@@ -97,7 +100,7 @@ def test_memory_of_lists_is_what_a_run_needed() -> None:
         slope(1.0, 1e-4)
     run = slope.concrete_functions()[0]
     (line,) = [line for line in run.explain().split("\n") if "holds for" in line]
-    (size,) = map(int, re.findall(r"(\d+) bytes of lists", line))
+    (size,) = map(int, re.findall(r"(\d+) bytes of lists", line.replace(",", "")))
     trips = 0
     x = 1.0
     while x < 10.0:

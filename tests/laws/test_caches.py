@@ -34,6 +34,7 @@ KNOWN = {
     "capture/passing.py:_made": "weak: goes with the recording",
     "capture/plain.py:LEFT_ALONE": "weak: goes with the code",
     "capture/source.py:_indexes": "the last files",
+    "function/progress.py:_tests": "the last tests of loops that Python runs",
     "function/retraces.py:_made": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",
     "ops/contracting.py:_orders": "the last kinds of products",

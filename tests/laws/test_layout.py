@@ -51,7 +51,6 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 PAGES = [
-    "README.md",
     "docs/quickstart.md",
     "docs/from-numpy.md",
     "docs/from-jax.md",

@@ -17,8 +17,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     *("python.md", "derivatives.md", "functions.md", "tape.md", "pictures.md"),
-    *("debugging.md", "performance.md"),
+    *("debugging.md", "performance.md", "../README.md"),
 )
+# What the reader is told to call the program; where nothing is said, each block is one.
+FILES = {"../README.md": "newton.py"}
 # Those that show every refusal.
 REFUSALS = ("python.md", "tape.md", "functions.md")
 # A block of code, and what it prints or raises.
@@ -28,10 +30,11 @@ EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<shown>.*?)``
 SIZE = re.compile(r"\bd\d+\b")
 
 
-def outcome(code: str, file: Path, names: dict[str, object]) -> str:
-    """What a block prints, and the error that ends it."""
+def outcome(code: str, file: Path, names: dict[str, object], before: str = "") -> str:
+    """What a block prints, and the error that ends it; `before`: what its file has above it."""
     file.parent.mkdir()
-    file.write_text(code, encoding="utf-8")
+    file.write_text(before + code, encoding="utf-8")
+    code = "\n" * before.count("\n") + code
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
@@ -53,9 +56,13 @@ def test_every_block_does_what_the_page_shows(
     page = (DOCS / name).read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "example"}
     counted = iter(range(10**6))
+    program: list[str] = []
 
     def as_it_is(block: re.Match[str]) -> str:
-        found = outcome(block["code"], tmp_path / str(next(counted)) / "example.py", names)
+        file = tmp_path / str(next(counted)) / FILES.get(name, "example.py")
+        found = outcome(block["code"], file, names, "".join(program))
+        if name in FILES:
+            program.append(block["code"])
         shown = f"```text\n{found}```\n" if found else ""
         return f"```python\n{block['code']}```\n{shown}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from wend.autodiff.loop_tape import Tape
 from wend.autodiff.loop_transpose import Transposed
+from wend.autodiff.residuals import computed_again
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import operands_first
@@ -58,7 +59,7 @@ class Reader:
     def _run_again(self, value: Value) -> Value:
         b, node = self.into.b, value.node
         assert node is not None
-        b.nodes += copy_nodes([node], {operand: self.found[operand] for operand in node.operands})
+        b.nodes += computed_again([node], {v: self.found[v] for v in node.operands})
         return b.nodes[-1].results[value.index]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import values_to_keep
+from wend.autodiff.residuals import computed_again, values_to_keep
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Value
@@ -56,7 +56,7 @@ class RegionTranspose:
 
     def run_backward(self, b: Build, mapping: dict[Value, Value]) -> dict[int, Value]:
         """Append the backward nodes; `mapping` has the seeds, and what was kept or all values."""
-        b.nodes += copy_nodes(nodes_behind(self.reads(), set(mapping)), mapping)
+        b.nodes += computed_again(nodes_behind(self.reads(), set(mapping)), mapping)
         b.nodes += copy_nodes(self.this.b.nodes, mapping)
         return {i: mapping[grad] for i, grad in self.grads.items()}
 

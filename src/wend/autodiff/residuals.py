@@ -8,10 +8,11 @@ is read. Enzyme and PyTorch's min-cut partitioner cut the same way.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from wend.ir.graph import Value
+from wend.ir.graph import Node, Remark, Value
 from wend.ir.op import Effect
+from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import nodes_behind, operands_first
 from wend.ir.types import TensorType, Type
 from wend.ops import lists
@@ -49,6 +50,14 @@ def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
         if len(nodes_behind([value], at_hand)) > _LONG:
             kept.append(value)
     return kept
+
+
+def computed_again(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
+    """Copies of forward nodes for a backward pass, remarked as that; see `copy_nodes`."""
+    copies = copy_nodes(nodes, mapping)
+    for copy in copies:
+        copy.remark = Remark(is_again=True)
+    return copies
 
 
 def _bytes(type: Type) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.region_transpose import seeds_of, transpose_region
 from wend.autodiff.transpose import Pass, Transposer
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.types import without_maybe
 from wend.ops.build import Build
 from wend.ops.control import CallParts
@@ -52,6 +52,8 @@ def _run_again(
     mapping = {param: b.param(param.type, param.name) for param in callee.params}
     mapping.update({seed: b.param(seed.type) for seed in done.seeds.values()})
     done.run_forward(b, mapping)
+    for node in b.nodes:
+        node.remark = Remark(is_again=True)
     found = done.run_backward(b, mapping)
     whole = b.finish([*found.values()])
     graph, used = with_results(whole, range(len(whole.results)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import values_to_keep
+from wend.autodiff.residuals import computed_again, values_to_keep
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
@@ -199,7 +199,7 @@ def _backward_branch(
     for slot, value in zip(done.slots, done.kept, strict=True):
         held = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
         mapping[value] = b.refine(held, value.type)
-    b.nodes += copy_nodes(nodes_behind(done.reads, set(mapping)), mapping)
+    b.nodes += computed_again(nodes_behind(done.reads, set(mapping)), mapping)
     b.nodes += copy_nodes(done.this.b.nodes, mapping)
     grads = [
         b.zero(_param(done, j).type) if isinstance(grad, Zero) else mapping[grad]

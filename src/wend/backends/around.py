@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wend.backends.direct import Direct, Form
+from wend.backends.fused import Fused
 from wend.backends.protocol import Executable
 from wend.ir.graph import Node
 
@@ -19,6 +20,11 @@ class Around:
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python."""
         return self._execute.host_nodes
+
+    @property
+    def fused(self) -> Sequence[Fused]:
+        """What compiled code does in one loop over memory each."""
+        return self._execute.fused
 
     def kept_memory(self) -> Mapping[str, int]:
         """The bytes that wait for the next call, by what they are for."""

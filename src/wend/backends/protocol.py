@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from wend.backends.direct import Direct, Form
+from wend.backends.fused import Fused
 from wend.ir.graph import Graph, Node
 
 
@@ -15,6 +16,11 @@ class Executable(Protocol):
     @property
     def host_nodes(self) -> Sequence[Node]:
         """Nodes for which compiled code calls Python, for want of code of its own."""
+        ...
+
+    @property
+    def fused(self) -> Sequence[Fused]:
+        """What compiled code does in one loop over memory each."""
         ...
 
     def kept_memory(self) -> Mapping[str, int]:

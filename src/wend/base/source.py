@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FrameType
@@ -78,3 +80,19 @@ def raised_at(error: BaseException) -> Source | None:
 def at(source: Source | None) -> str:
     """` at file.py:12`, or nothing where the line is unknown; for messages."""
     return f" at {source.short}" if source is not None else ""
+
+
+def places(sources: Iterable[Source]) -> str:
+    """` at file.py:3, 5-7`: the lines of each file, in order; nothing where there are none."""
+    lines: dict[str, set[int]] = {}
+    for source in sources:
+        lines.setdefault(os.path.basename(source.file), set()).add(source.line)
+    texts = [f"{name}:{', '.join(_ranges(sorted(found)))}" for name, found in lines.items()]
+    return f" at {' and '.join(texts)}" if texts else ""
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[str]:
+    """Numbers that follow each other as one."""
+    for _, group in itertools.groupby(enumerate(numbers), lambda item: item[1] - item[0]):
+        found = [number for _, number in group]
+        yield f"{found[0]}-{found[-1]}" if len(found) > 2 else ", ".join(map(str, found))

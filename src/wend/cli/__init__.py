@@ -51,22 +51,29 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_show(commands)
     _add_cache(commands)
-    commands.add_parser("bench", help="measure wend beside C and other systems, in its repository")
-    commands.add_parser(
+    _add(commands, "bench", "measure wend beside C and other systems, in its repository")
+    _add(
+        commands,
         "doctor",
-        help="versions, processor, BLAS, and whether wend computes what NumPy does",
-        description="Tell what wend runs on, and trace, differentiate and compile a small "
-        "program, whose results are compared with NumPy's. The exit status is 1 if one differs.",
+        "versions, processor, BLAS, cache, and whether wend computes what NumPy does",
+        "The exit status is 1 if something differs.",
     )
     return parser
 
 
+def _add(commands: Any, name: str, what: str, more: str = "", **options: Any) -> Any:
+    """A command: its line in the list of all, which is how its own help begins."""
+    described = f"{what[0].upper()}{what[1:]}. {more}"
+    return commands.add_parser(name, help=what, description=described, **options)
+
+
 def _add_demo(commands: Any) -> None:
-    demo = commands.add_parser(
+    demo = _add(
+        commands,
         "demo",
-        help="fit the lynx and the hares of Hudson's Bay, by gradients through an adaptive solver",
-        description="Fit the equations of Lotka and Volterra to a hundred years old counts of "
-        "pelts, by gradients through an adaptive solver of differential equations.",
+        "fit the lynx and the hares of Hudson's Bay, by gradients through an adaptive solver",
+        "What is fitted are the equations of Lotka and Volterra, to counts of pelts that are a "
+        "hundred years old.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     demo.add_argument(
@@ -87,21 +94,21 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_cache(commands: Any) -> None:
-    cache = commands.add_parser(
+    cache = _add(
+        commands,
         "cache",
-        help="machine code that is kept between processes: list it, or clear it",
-        description="Machine code that wend keeps for the next process, in the folder that "
-        "WEND_CACHE_DIR names.",
+        "machine code that is kept between processes: list it, or clear it",
+        "It is in the folder that WEND_CACHE_DIR names.",
     )
     cache.add_argument("action", choices=("ls", "clear"), help="list the files, or remove them")
 
 
 def _add_show(commands: Any) -> None:
-    show = commands.add_parser(
+    show = _add(
+        commands,
         "show",
-        help="what a function becomes: graphs, passes, LLVM; as text, picture or page",
-        description="Show what a function of a file becomes, from what is recorded to machine "
-        "code. The file is imported; the call is traced and not run.",
+        "what a function becomes: graphs, passes, LLVM; as text, picture or page",
+        "The function's file is imported; the call is traced and not run.",
         epilog="examples: wend show 'newton.py:root(2.0)'; "
         "wend show 'newton.py:wend.grad(root)(2.0)' --html root.html",
     )

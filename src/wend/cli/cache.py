@@ -15,7 +15,7 @@ def run(action: str) -> int:
         return 0
     if action == "clear":
         count = cache.clear()
-        print(f"{_files(count)} removed from {cache.folder}")
+        print(f"{files(count)} removed from {cache.folder}")
         return 0
     print(listing(cache))
     return 0
@@ -26,11 +26,12 @@ def listing(cache: DiskCache) -> str:
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
     lines = [f"{_time(entry.used)}  {_kib(entry.bytes)}  {entry.path.name}" for entry in entries]
-    lines.append(f"{_files(len(entries))}, {total >> 10} of {CAP >> 10} KiB, in {cache.folder}")
+    lines.append(f"{files(len(entries))}, {total >> 10} of {CAP >> 10} KiB, in {cache.folder}")
     return "\n".join(lines)
 
 
-def _files(count: int) -> str:
+def files(count: int) -> str:
+    """How many files, in words."""
     return f"{count} file{'' if count == 1 else 's'}"
 
 

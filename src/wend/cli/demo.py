@@ -34,9 +34,9 @@ import numpy as np
 
 import wend
 from wend.base.errors import UnsupportedError
+from wend.base.status import reporting
 from wend.cli.dopri import Field, State, advance
 from wend.cli.figure import HOW_TO_DRAW, can_draw, draw
-from wend.cli.progress import progress_line
 
 
 class Parameters(NamedTuple):
@@ -239,7 +239,7 @@ def run(tol: float, backend: str, figure: Path | None) -> int:
     """Fit the pelts, tell what was found, draw it to `figure`; return the exit status."""
     pelts = read_pelts()
     try:
-        with wend.config(backend=backend), progress_line() as report:
+        with wend.config(backend=backend), reporting() as report:
             found = fit(pelts, tol, report)
             if not found.complaint:
                 report("second derivatives")

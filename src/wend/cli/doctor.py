@@ -16,6 +16,8 @@ import scipy
 import wend
 from wend.backends.native import machine
 from wend.base.config import Settings, settings
+from wend.cli.cache import files
+from wend.runtime.disk_cache import disk_cache
 
 _STEP = 1e-6  # of finite differences
 
@@ -58,11 +60,26 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "processor", f"{name}, {os.cpu_count()} threads; {', '.join(vectors) or 'no vectors'}"
     how = "called directly" if machine.calls_blas() else "through NumPy only"
     yield "BLAS", f"{_blas()}, {how}"
+    yield "cache", _cache()
     found = [
         (field.name, getattr(settings(), field.name), field.default) for field in fields(Settings)
     ]
     changed = [f"{name}={value!r}" for name, value, default in found if value != default]
     yield "settings", ", ".join(changed) or "as they come"
+
+
+def _cache() -> str:
+    """Where machine code waits for the next process."""
+    if settings().cache_dir == "":
+        return "none: WEND_CACHE_DIR, or cache_dir, is empty"
+    cache = disk_cache()
+    if cache is None:
+        return "none: the user has no home folder"
+    if trouble := cache.trouble():
+        return f"none: {trouble} ({cache.folder})"
+    found = cache.entries()
+    size = sum(entry.bytes for entry in found) / 2**20
+    return f"{cache.folder}: {files(len(found))}, {size:.1f} of {cache.cap >> 20} MiB"
 
 
 def _blas() -> str:

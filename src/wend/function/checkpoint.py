@@ -10,7 +10,7 @@ from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.capture.convert import capture
-from wend.function.no_effects import refuse_effects
+from wend.function.no_effects import refuse_effects, without_effects
 from wend.function.signature import Signature
 from wend.trace.recording import Recording, current
 from wend.trace.traced import trace_function
@@ -71,13 +71,9 @@ def _record(
     name = str(getattr(fun, "__name__", "function"))
     where = f"checkpoint of {name}{at(user_source())}"
     arguments = signature.bind(args, kwargs)
-    traced = trace_function(
-        capture(fun),
-        arguments.types,
-        arguments.call,
-        name,
-        [f"argument {path}" for path in arguments.names()],
-    )
+    names = [f"argument {path}" for path in arguments.names()]
+    with without_effects():
+        traced = trace_function(capture(fun), arguments.types, arguments.call, name, names)
     refuse_effects(
         traced,
         where,

@@ -162,7 +162,7 @@ class ConcreteFunction:
 
     def costs(self) -> list[str]:
         """What `explain` of the function tells of it, too."""
-        return costs(self._executables.values())
+        return costs([*self._executables.values()])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from wend.backends.protocol import Executable
 from wend.base.source import at
-from wend.ir.graph import Graph
-from wend.ops.records import records
+from wend.function.remarks import fused, hoisted, largest, recomputed
+from wend.ir.graph import Graph, Node
+from wend.ops.records import Record, records
+
+_MOST_RECORDS = 3  # in a line
 
 
-def costs(runs: Iterable[tuple[Graph, Executable]]) -> list[str]:
-    """A line for each of them.
+def costs(runs: Sequence[tuple[Graph, Executable]]) -> list[str]:
+    """A line for each of them, and for what was done to save some.
 
     Args:
         runs: graphs as they are run, with what runs them.
     """
-    found: list[str] = []
-    for graph, run in runs:
-        found += [f"keeps {kept} of the loop{at(kept.loop.source)}" for kept in records(graph)]
-        found += [f"runs in Python: {node.op.name}{at(node.source)}" for node in run.host_nodes]
-    return list(dict.fromkeys(found))
+    graphs = [graph for graph, _ in runs]
+    loops = [loop for _, run in runs for loop in run.fused]
+    calls = [node for _, run in runs for node in run.host_nodes]
+    in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
+    done = [*recomputed(graphs), *hoisted(graphs), *fused(loops)]
+    return [*_kept(graphs), *done, *dict.fromkeys(in_python)]
 
 
-def memory(runs: Iterable[Executable]) -> list[str]:
+def _kept(graphs: Sequence[Graph]) -> list[str]:
+    """A line for each loop that keeps records."""
+    of_loops: dict[Node, list[Record]] = {}
+    for kept in (kept for graph in graphs for kept in records(graph)):
+        of_loops.setdefault(kept.loop, []).append(kept)
+    found = []
+    for loop, group in of_loops.items():
+        group.sort(key=lambda kept: (kept.rest == "records", -kept.least))
+        names = [*dict.fromkeys(map(str, group))]
+        more = len(names) - _MOST_RECORDS
+        what = ", ".join(names[:_MOST_RECORDS]) + (f" and {more} more" if more > 0 else "")
+        least = sum(kept.least for kept in group)
+        rest = dict.fromkeys(kept.rest for kept in group if kept.rest)
+        size = " and its ".join([f"{least:,} bytes", *rest])
+        found.append((least, f"keeps {what}, {size} a trip of the loop{at(loop.source)}"))
+    return largest(found)
+
+
+def memory(runs: Sequence[Executable]) -> list[str]:
     """A line about the memory that waits for the next call, if any does."""
     sizes = [item for run in runs for item in run.kept_memory().items()]
-    texts = [f"{size} bytes of {what}" for what, size in sizes if size]
+    texts = [f"{size:,} bytes of {what}" for what, size in sizes if size]
     return [f"holds for the next call: {', '.join(texts)}"] if texts else []

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect
 from wend.trace.traced import Traced
+
+# What would be an effect, and can be left out, is not recorded here.
+is_refused: ContextVar[bool] = ContextVar("is_refused", default=False)
+
+
+@contextmanager
+def without_effects() -> Iterator[None]:
+    """Record what can have no effects."""
+    token = is_refused.set(True)
+    try:
+        yield
+    finally:
+        is_refused.reset(token)
 
 
 def _effect_in(graph: Graph) -> Node | None:

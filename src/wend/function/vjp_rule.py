@@ -11,7 +11,7 @@ from wend.base.errors import StructureError, explain
 from wend.eager.dispatch import Staged
 from wend.function.custom_call import CustomCall
 from wend.function.custom_leaves import like_cotangent, like_out, same_structure
-from wend.function.no_effects import refuse_effects
+from wend.function.no_effects import refuse_effects, without_effects
 from wend.function.rule_body import Body, Frame
 from wend.function.rule_recording import Rule
 from wend.ir.graph import Graph, Value
@@ -88,7 +88,8 @@ class VjpRule(Rule):
             return [*arrived.values()]
 
         names = [*(["a residual"] * len(residuals)), *(["a cotangent"] * len(given))]
-        traced = self.call.trace("_bwd", self.bwd, [*residuals, *seeds], run, names)
+        with without_effects():
+            traced = self.call.trace("_bwd", self.bwd, [*residuals, *seeds], run, names)
         refuse_effects(
             traced,
             f"{self.call.where}: bwd",

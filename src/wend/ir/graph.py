@@ -39,10 +39,26 @@ class Value:
         return f"<value {self.name or origin}: {self.type}>"
 
 
-class Node:
-    """One application of an operation to operands."""
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a transform has done with a node; `explain` tells it.
 
-    __slots__ = ("__weakref__", "attrs", "op", "operands", "regions", "results", "source")
+    Attributes:
+        is_again: a backward pass computes it again, rather than read what the forward one kept.
+        loop: the loop that it was moved out of.
+    """
+
+    is_again: bool = False
+    loop: Source | None = None
+
+
+class Node:
+    """One application of an operation to operands.
+
+    What is remarked of it, and names of its results, are kept by copies and ignored by equality.
+    """
+
+    __slots__ = ("__weakref__", "attrs", "op", "operands", "regions", "remark", "results", "source")
 
     def __init__(
         self,
@@ -59,6 +75,7 @@ class Node:
         self.attrs = attrs if is_frozen else MappingProxyType(dict(attrs))
         self.regions = tuple(regions)
         self.source = source
+        self.remark: Remark | None = None
         self.results = tuple([Value(type, self, i) for i, type in enumerate(result_types)])
 
     @property

@@ -28,6 +28,7 @@ def copy_node(
         regions = [copy_graph(region, dims) for region in regions]
         types = [substitute(type, dims) for type in types]
     copy = Node(node.op, operands, attrs, regions, types, node.source)
+    copy.remark = node.remark
     keep_names(node.results, copy.results)
     return copy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -61,6 +62,14 @@ class TensorType:
     def is_static(self) -> bool:
         """Whether every dimension is a known number."""
         return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+
+    @property
+    def nbytes(self) -> int | None:
+        """How many bytes its elements take; None where a dimension is not known."""
+        sizes = [dim for dim in self.shape or () if isinstance(dim, int)]
+        if self.shape is None or len(sizes) < len(self.shape):
+            return None
+        return math.prod(sizes) * self.dtype.itemsize
 
     def with_dtype(self, dtype: np.dtype) -> TensorType:
         return TensorType(dtype, self.shape)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.types import TensorType, Type, without_maybe
+from wend.ir.types import TensorType, without_maybe
 from wend.ops import lists
 from wend.ops.control import WhileParts, while_
 
@@ -44,12 +43,28 @@ class Record:
         return "a carry" if value.node is None else f"{value.node.op.name}{at(value.node.source)}"
 
     @property
+    def least(self) -> int:
+        """How many bytes it takes of a trip's record, as far as that is known."""
+        kept = without_maybe(self.push.operands[1].type)
+        if not isinstance(kept, TensorType):
+            return 2 * _SLOT
+        return _SLOT if kept.shape == () else _SLOT + (kept.nbytes or 0)
+
+    @property
+    def rest(self) -> str:
+        """What it takes beyond that."""
+        kept = without_maybe(self.push.operands[1].type)
+        if not isinstance(kept, TensorType):
+            return "records"
+        return "elements" if kept.nbytes is None else ""
+
+    @property
     def size(self) -> str:
-        """What it takes of a trip's record."""
-        return _size(self.push.operands[1].type)
+        """What it takes, in words."""
+        return f"{self.least:,} bytes" + (f" and its {self.rest}" if self.rest else "")
 
     def __str__(self) -> str:
-        return f"{self.name} {self.push.operands[1].type}, {self.size} a trip"
+        return f"{self.name} {self.push.operands[1].type}"
 
 
 def records(graph: Graph, loop: Node | None = None) -> Iterator[Record]:
@@ -59,15 +74,3 @@ def records(graph: Graph, loop: Node | None = None) -> Iterator[Record]:
             yield Record(node, loop)
         for region in node.regions:
             yield from records(region, node if node.op is while_ else loop)
-
-
-def _size(type: Type) -> str:
-    kept = without_maybe(type)
-    if not isinstance(kept, TensorType):
-        return f"{2 * _SLOT} bytes and its records"
-    if kept.shape == ():
-        return f"{_SLOT} bytes"
-    sizes = [dim for dim in kept.shape or () if isinstance(dim, int)]
-    if kept.shape is None or len(sizes) < len(kept.shape):
-        return f"{_SLOT} bytes and its elements"
-    return f"{_SLOT + math.prod(sizes) * kept.dtype.itemsize} bytes"

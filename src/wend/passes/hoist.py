@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.ir.graph import Graph, Node, Value
+from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes, lift, on_operands, with_nodes
 from wend.ir.types import TensorType
@@ -60,6 +60,8 @@ def _without_invariants(loop: Node) -> tuple[list[Node], Node]:
         found += [outer[value] for value in steady]
     if not moved:
         return [], loop
+    for node in moved:
+        node.remark = Remark(loop=loop.source)
     regions = [_taking(region, steady, at, found) for region, steady, at in parts]
     operands, types = (*loop.operands, *found), [result.type for result in loop.results]
     return moved, Node(loop.op, operands, loop.attrs, regions, types, loop.source)

@@ -100,6 +100,15 @@ class DiskCache:
                 entry.path.unlink()
         return len(found)
 
+    def trouble(self) -> str | None:
+        """Why nothing is found and kept here, if that is so."""
+        there = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        if not there.is_dir():
+            return f"{there} is no folder"
+        if there == self.folder and not self._is_ours():
+            return "others may write there"
+        return None if os.access(there, os.W_OK | os.X_OK) else "it cannot be written"
+
     def _path(self, key: bytes) -> Path:
         return self.folder / (hashlib.blake2b(key, digest_size=20).hexdigest() + _SUFFIX)
 

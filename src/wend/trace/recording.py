@@ -7,7 +7,7 @@ NumPy array becomes a capture of the function, by reference (D9).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -93,6 +93,8 @@ class Recording(Recorder):
         self.arguments: list[Tracer] = []  # a function's, which its caller holds
         # What the loops in it settled on when it was traced before; a branch's are those around it
         self.rounds: Rounds = parent.rounds if parent is not None and is_region else Rounds()
+        # Integers that its loops carry for who asks, and what that is told of their end
+        self.counted: dict[Hashable, tuple[list[Tracer], Callable[[], None]]] = {}
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
         self._world: Value | None = None
         self.world_param: Value | None = None
@@ -428,7 +430,7 @@ class Recording(Recorder):
         self.bindings, self.arguments, self.promotions, self._read_arrays = [], [], [], []
         self.frozen = None
         self._reads.clear()
-        for known in (self.variables, self._changed, self._boxes):
+        for known in (self.variables, self._changed, self._boxes, self.counted):
             known.clear()
 
     def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:

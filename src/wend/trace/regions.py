@@ -43,7 +43,18 @@ def join_loop(
     first = len(before_results) - 1 - len(boxes)
     for box, value in zip(boxes, node.results[first:], strict=False):
         outer.assign(box, value)
+    _tell_of_end(outer, boxes)
     return node
+
+
+def _tell_of_end(outer: Recording, boxes: Sequence[Tracer]) -> None:
+    """Tell those for whom a loop has carried integers that it is over."""
+    own = {id(box) for box in boxes}
+    over = [who for who, (integers, _) in outer.counted.items() if id(integers[0]) in own]
+    for who in over:
+        _, at_end = outer.counted.pop(who)
+        with outer.active():
+            at_end()
 
 
 def join_branches(

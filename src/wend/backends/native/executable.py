@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.direct import MISS, Direct, Form, Given
+from wend.backends.fused import Fused
 from wend.backends.native.entry import array_giver, entry
 from wend.backends.native.given import is_list
 from wend.backends.native.host import HostNode
@@ -53,6 +54,10 @@ class NativeExecutable:
     @property
     def host_nodes(self) -> tuple[Node, ...]:
         return self._program.slow_nodes
+
+    @property
+    def fused(self) -> tuple[Fused, ...]:
+        return self._program.fused
 
     def kept_memory(self) -> Mapping[str, int]:
         """The bytes of idle workspaces."""

@@ -11,8 +11,9 @@ from typing import Any
 from wend.backends.around import Around
 from wend.backends.native.llvm import engine
 from wend.backends.native.measuring import READ, Measures
+from wend.backends.native.nests.fused import computing
 from wend.backends.native.nests.nest import nest
-from wend.backends.native.nests.roles import is_constant, is_layout
+from wend.backends.native.nests.roles import is_constant
 from wend.backends.protocol import Executable
 from wend.base.profile import Event, Part, note
 from wend.ir.graph import Node
@@ -65,8 +66,7 @@ def _what(node: Node) -> str:
     """The operation, or those that one loop does together."""
     if node.op is not nest:
         return node.op.name
-    inside = [inner for inner in node.regions[0].nodes if not is_constant(inner)]
-    working = [inner for inner in inside if not is_layout(inner)] or inside
+    working = computing(node) or [x for x in node.regions[0].nodes if not is_constant(x)]
     names = list(dict.fromkeys(inner.op.name for inner in working))
     more = " …" if len(names) > _MOST_NAMES else ""
     return " ".join(names[:_MOST_NAMES]) + more

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wend.backends.fused import Fused
 from wend.backends.native import arithmetic, canaries, interpreter, measuring, parallel, pool
 from wend.backends.native.arenas import ARENA_BYTES, GROW
 from wend.backends.native.emit.elementwise import computes_elements
@@ -29,6 +30,7 @@ from wend.backends.native.library import blas, products
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.math import library as math
 from wend.backends.native.measuring import Measures
+from wend.backends.native.nests.fused import fused
 from wend.backends.native.nests.grouping import with_nests
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.sinking import sink
@@ -112,6 +114,7 @@ class Program:
         constants: arrays that it refers to, as `const0`, `const1`, …
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of them that have no code of their own.
+        fused: what is done in one loop over memory each.
         exits: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
@@ -128,6 +131,7 @@ class Program:
     constants: tuple[Any, ...]
     host_calls: tuple[HostCall, ...]
     slow_nodes: tuple[Node, ...]
+    fused: tuple[Fused, ...]
     exits: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
     uses_python: bool
@@ -233,6 +237,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         tuple(low.constants),
         tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
         tuple(low.slow_nodes),
+        tuple(fused(graph)),
         low.exits.reasons,
         uses_pool,
         uses_python,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.direct import Direct, Form
+from wend.backends.fused import Fused
 from wend.backends.numpy.program import Program, Watch, write
 from wend.backends.numpy.timing import Timed
 from wend.backends.protocol import Executable
@@ -26,6 +27,7 @@ class NumpyExecutable:
     """A graph as a Python function."""
 
     host_nodes: Sequence[Node] = ()  # all of it is Python
+    fused: Sequence[Fused] = ()
 
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
