@@ -69,6 +69,24 @@ def test_what_is_wrong_is_told():
     assert "alone, each operation gives the same" in str(caught.value)
 
 
+class _Rounding(_Wrong):
+    """Runs it, and is wrong in the last bit."""
+
+    def __call__(self, arguments):
+        return [np.nextafter(x, np.inf) for x in self._run(arguments)]
+
+
+def test_strictly_the_last_bit_counts():
+    b = Build("fun")
+    graph = b.finish([b.sin(b.param(tensor("f8", 3)))])
+    Comparing(_Rounding(graph), graph, "native")([np.ones(3)])
+    with wend.config(strict=True):
+        strict = Comparing(_Rounding(graph), graph, "native")
+    with pytest.raises(MismatchError, match="0 is not, to the last bit, the numpy") as caught:
+        strict([np.ones(3)])
+    assert "unless" not in str(caught.value)
+
+
 def test_the_setting_chooses():
     b = Build("fun")
     graph = b.finish([b.sin(b.param(tensor("f8", 3)))])

@@ -12,13 +12,21 @@ from wend.backends.around import Around
 from wend.backends.choose import choose
 from wend.backends.numpy.backend import BACKEND
 from wend.backends.protocol import Executable
+from wend.backends.strict import same_bits
+from wend.base.config import settings
 from wend.base.errors import MismatchError, explain
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 
 # How far results may be apart, by the largest that is finite: backends round, and loops amplify it.
+# With `config(strict=True)` they do not.
 _TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-8}  # by the bytes of a real number
+
+_UNLESS = (
+    "; unless the function amplifies rounding errors as much as that: with "
+    "wend.config(strict=True) there are none between backends."
+)
 
 
 class Comparing(Around):
@@ -33,6 +41,7 @@ class Comparing(Around):
     def __init__(self, execute: Executable, graph: Graph, backend: str) -> None:
         super().__init__(execute)
         self._graph, self._backend = graph, backend
+        self._differ = _bits if settings().strict else difference
         self._has_effects = graph.has_effects()
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -42,15 +51,15 @@ class Comparing(Around):
         graph = self._graph
         expected = BACKEND.compile(graph)(arguments)
         for k, (value, x, y) in enumerate(zip(graph.results, results, expected, strict=True)):
-            if isinstance(value.type, TensorType) and (how := difference(x, y)):
+            if isinstance(value.type, TensorType) and (how := self._differ(x, y)):
                 raise MismatchError(
                     explain(
                         f"{graph.name}: result {k} is {how} the numpy backend's, computed on "
                         f'backend "{self._backend}".',
                         self._first(arguments),
                         cure='use backend="numpy" for this function, and report it as a fault of '
-                        "wend, with the files that wend.config(dump='folder') writes; "
-                        "unless the function amplifies rounding errors as much as that.",
+                        "wend, with the files that wend.config(dump='folder') writes"
+                        + ("." if self._differ is _bits else _UNLESS),
                     )
                 )
         return results
@@ -69,7 +78,7 @@ class Comparing(Around):
         differing: list[Node] = [
             node
             for (node, _), x, y in zip(values, found, expected, strict=True)
-            if difference(x, y)
+            if self._differ(x, y)
         ]
         if not differing:
             return "alone, each operation gives the same"
@@ -96,3 +105,7 @@ def difference(x: Any, y: Any) -> str:
     if far <= _TOLERANCE[min(real.itemsize, 8)] * size:
         return ""
     return f"up to {far:.3g} away, where the largest is {size:.3g}, from"
+
+
+def _bits(x: Any, y: Any) -> str:
+    return "" if same_bits(x, y) else "not, to the last bit,"

@@ -32,11 +32,15 @@ def executable(
     Raises:
         UnsupportedError: the graph needs something that the backend does not know.
     """
+    wanted = settings()
+    if wanted.strict:
+        from wend.backends.strict import strict  # rarely wanted, as are the others
+
+        graph = strict(graph)
     compile = choose(backend).compile
     execute = without_handed_on(graph, compile) if hands_on else compile(graph)
-    wanted = settings()
     if wanted.compare and backend != "numpy":
-        from wend.backends.comparing import Comparing  # rarely wanted, as is the other
+        from wend.backends.comparing import Comparing
 
         execute = Comparing(execute, graph, backend)
     if wanted.nans:
@@ -50,7 +54,7 @@ def executable(
 def kind(backend: str) -> Hashable:
     """What kind of executables is wanted here: those of one graph are kept by that."""
     wanted = settings()
-    return backend, wanted.nans, wanted.compare, wanted.profile, wanted.threads
+    return backend, wanted.nans, wanted.compare, wanted.strict, wanted.profile, wanted.threads
 
 
 class Storing(Around):

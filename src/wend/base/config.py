@@ -25,6 +25,7 @@ class Settings:
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
     compare: bool = False  # run everything on the numpy backend as well, and compare
+    strict: bool = False  # give the same bits on every backend: NumPy's, at the price of calls
     profile: bool = False  # measure what runs take, for `wend.profile()`, which sets this
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
