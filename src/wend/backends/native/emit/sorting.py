@@ -27,8 +27,7 @@ def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     function = (sorts.sort if is_sort else sorts.argsort)(dtype)
     low.calls.declared[function] = f"void @{function}({sorts.TYPES})"
     made = low.new_result(node, array.dims)
-    record = dtype.itemsize if is_sort else sorts.POSITION_BYTES
-    room = low.arrays.take(low.sizes.bounded((size, str(2 * record))))
+    room = _room(low, (sorts.sort_room if is_sort else sorts.argsort_room)(dtype, own[axis]), size)
     others = [k for k in range(len(own)) if k != axis]
 
     def line(position: tuple[str, ...]) -> None:
@@ -40,6 +39,11 @@ def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     low.arrays.nest([array.dims[k] for k in others], line)
     low.arrays.release(room)
     return [low.give(node, made)]
+
+
+def _room(low: Lowering, bytes: int, size: str) -> str:
+    """Memory for a row, so many bytes an element."""
+    return low.arrays.take(low.sizes.bounded((size, str(bytes)))) if bytes else "null"
 
 
 def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
