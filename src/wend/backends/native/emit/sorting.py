@@ -1,4 +1,4 @@
-"""Orders along an axis, and places in sorted vectors."""
+"""Orders along an axis, places in sorted vectors, and members of vectors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.arrays import Array
-from wend.backends.native.kinds import Kind
-from wend.backends.native.library import sorts
+from wend.backends.native.kinds import REGISTERS, Kind, stored
+from wend.backends.native.library import members, sorts
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.backends.native.writer import Writer
+from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import searching, sorting
@@ -27,8 +28,7 @@ def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     function = (sorts.sort if is_sort else sorts.argsort)(dtype)
     low.calls.declared[function] = f"void @{function}({sorts.TYPES})"
     made = low.new_result(node, array.dims)
-    record = dtype.itemsize if is_sort else sorts.POSITION_BYTES
-    room = low.arrays.take(low.sizes.bounded((size, str(2 * record))))
+    room = _room(low, (sorts.sort_room if is_sort else sorts.argsort_room)(dtype, own[axis]), size)
     others = [k for k in range(len(own)) if k != axis]
 
     def line(position: tuple[str, ...]) -> None:
@@ -40,6 +40,11 @@ def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     low.arrays.nest([array.dims[k] for k in others], line)
     low.arrays.release(room)
     return [low.give(node, made)]
+
+
+def _room(low: Lowering, bytes: int, size: str) -> str:
+    """Memory for a row, so many bytes an element."""
+    return low.arrays.take(low.sizes.bounded((size, str(bytes)))) if bytes else "null"
 
 
 def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -69,6 +74,30 @@ def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     made = low.new_result(node, given.dims)
     low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, place(key(given, k))))
     return [low.give(node, made)]
+
+
+def emit_isin(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    """Whether each value is among some."""
+    value, among = node.operands[0].tensor, low.array(node, 1)
+    if value.dtype not in members.DTYPES:
+        return NotImplemented
+    function = members.function(value.dtype)
+    low.calls.declared[function] = f"void @{function}({members.TYPES})"
+    if is_scalar(value) and value.dtype in REGISTERS:
+        given = Array(low.w.allocate(stored(REGISTERS[value.dtype])), value.dtype, ())
+        low.arrays.store(given, "0", operands[0][0])
+    else:
+        given = low.array(node, 0)
+    is_one = is_scalar(value)
+    made = Array(low.w.allocate("i8"), BOOL, ()) if is_one else low.new_result(node, given.dims)
+    count, size = low.arrays.count(given), among.dims[0]
+    each, other = members.room(value.dtype)
+    bytes = low.sizes.add(low.sizes.bounded((size, str(other))), low.sizes.mul(count, str(each)))
+    room = low.arrays.take(bytes)
+    call = f"ptr {given.pointer}, i64 {count}, ptr {among.pointer}, i64 {size}, ptr {room}"
+    low.w.do(f"call void @{function}({call}, ptr {made.pointer})")
+    low.arrays.release(room)
+    return [(low.arrays.load(made, "0"),) if is_one else low.give(node, made)]
 
 
 def _first_not(w: Writer, size: str, holds: Callable[[str], str]) -> str:
@@ -103,4 +132,5 @@ EMITTERS: Mapping[Op, Emit] = {
     sorting.sort: emit_order,
     sorting.argsort: emit_order,
     searching.searchsorted: emit_searchsorted,
+    searching.isin: emit_isin,
 }

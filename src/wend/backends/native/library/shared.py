@@ -11,6 +11,8 @@ from wend.backends.native.library import (
     blas,
     blas_functions,
     extreme_rows,
+    members,
+    numpy_sorts,
     products,
     solvers,
     sorts,
@@ -81,12 +83,20 @@ SHARED: Sequence[Shared] = (
         for kind in products.KINDS
     ),
     *(
-        Shared(partial(library, dtype), [function(dtype)])
-        for library, function in (
-            (sorts.sort_library, sorts.sort),
-            (sorts.argsort_library, sorts.argsort),
+        Shared(
+            partial(sorts.sort_library, dtype),
+            [sorts.sort(dtype)],
+            partial(numpy_sorts.addresses, dtype),
         )
         for dtype in sorts.DTYPES
+    ),
+    *(
+        Shared(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
+        for dtype in sorts.DTYPES
+    ),
+    *(
+        Shared(partial(members.library, dtype), [members.function(dtype)])
+        for dtype in members.DTYPES
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )

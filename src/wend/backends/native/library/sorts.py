@@ -1,9 +1,11 @@
 """Rows in order, stably, as NumPy has them: NaN last, and 0.0 and −0.0 are equal.
 
-    void wend.sort.<dtype>(x, out, step, room, n)       room for 2·n keys
-    void wend.argsort.<dtype>(x, out, step, room, n)    room for 2·n records: a key, a position
+    void wend.sort.<dtype>(x, out, step, room, n)
+    void wend.argsort.<dtype>(x, out, step, room, n)
 
-The elements of a row are `step` apart, in `x` and in `out`. They are sorted as unsigned integers,
+The elements of a row are `step` apart, in `x` and in `out`. Numbers that NumPy sorts by vectors are
+sorted by its function (`numpy_sorts.py`), in `out` itself where they are side by side, else in the
+room. All others, and those whose positions are asked for, are sorted as unsigned integers,
 their keys: few by insertion, many by their digits of eight bits, from the lowest on (radix sort),
 which takes as long whatever the numbers are. From the least key on they are counted, so
 that digits that all have in common cost nothing: of small integers all but one or two.
@@ -16,13 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wend.backends.native.library import numpy_sorts
 from wend.backends.native.writer import Writer
 from wend.ir.dtypes import ALL
 
 DTYPES = tuple(sorted((dtype for dtype in ALL if dtype.kind != "c"), key=str))
 TYPES = "ptr, ptr, i64, ptr, i64"
-POSITION_BYTES = 16  # of a record of `argsort`: two i64, whatever the dtype
-
 _FEW = 64  # insertion is as fast
 _DIGITS = 256
 
@@ -37,9 +38,25 @@ def argsort(dtype: np.dtype) -> str:
     return f"wend.argsort.{dtype.str[1:]}"
 
 
+def sort_room(dtype: np.dtype, step: str) -> int:
+    """The room for a row, in bytes an element: for two arrays of keys, or for its numbers."""
+    if not numpy_sorts.is_there(dtype):
+        return 2 * dtype.itemsize
+    return 0 if step == "1" else dtype.itemsize
+
+
+def argsort_room(dtype: np.dtype, step: str) -> int:
+    """The room for a row, in bytes an element: for two arrays of keys with positions."""
+    return 2 * (8 + 8)
+
+
 def sort_library(dtype: np.dtype) -> str:
     """The module of one dtype."""
-    return _module(sort(dtype), _Sort(Writer(), Keys(dtype), gives_positions=False).write())
+    body = _Sort(Writer(), Keys(dtype), gives_positions=False)
+    if not numpy_sorts.is_there(dtype):
+        return _module(sort(dtype), body.write())
+    declared = numpy_sorts.declaration(dtype)
+    return f"{declared}\n{_module(sort(dtype), body.write_by_numpy())}"
 
 
 def argsort_library(dtype: np.dtype) -> str:
@@ -155,15 +172,61 @@ class _Sort:
         w.start(done)
         found = w.phi("ptr", ("%room", sorted_at), ("%room", few_at), (found, digits_at))
         self._give(found)
-        if self.keys.is_real and not self.gives_positions:
+        if not self.gives_positions:
+            self._correct(has_odd)
+        w.do("ret void")
+        return w.lines
+
+    def write_by_numpy(self) -> list[str]:
+        w = self.w
+        w.start("entry")
+        whole, apart, done = map(w.new_label, ("whole", "apart", "done"))
+        w.branch(w.define("icmp eq i64 %step, 1"), whole, apart)
+        w.start(whole)
+        whole_odd = self._copied("1", "%out")
+        self._call_numpy("%out")
+        whole_at = w.block
+        w.jump(done)
+        w.start(apart)
+        apart_odd = self._copied("%step", "%room")
+        self._call_numpy("%room")
+        w.loop("%n", lambda k: self._put(w.define(f"mul i64 {k}, %step"), self._key("%room", k)))
+        apart_at = w.block
+        w.jump(done)
+        w.start(done)
+        # NumPy's function has no order of what is equal, and may make one zero of the other.
+        self._correct(w.phi("i1", (whole_odd, whole_at), (apart_odd, apart_at)))
+        w.do("ret void")
+        return w.lines
+
+    def _copied(self, step: str, target: str) -> str:
+        """Put numbers side by side; return whether reals are odd."""
+        w, keys = self.w, self.keys
+
+        def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
+            bits = self._bits(k, step)
+            self._put_key(target, k, bits)
+            if not keys.is_real:
+                return so_far
+            return [w.define(f"or i1 {so_far[0]}, {keys.is_odd(w, bits)}")]
+
+        (has_odd,) = w.fold("%n", ["i1"], ["false"], body)
+        return has_odd
+
+    def _call_numpy(self, numbers: str) -> None:
+        name = numpy_sorts.name(self.keys.dtype)
+        self.w.define(f"call i32 @{name}(ptr {numbers}, i64 %n, ptr null)")
+
+    def _correct(self, has_odd: str) -> None:
+        """Put in the source's order what is equal and not the same, where there may be any."""
+        w = self.w
+        if self.keys.is_real:
             odd, end = w.new_label("odd"), w.new_label("end")
             w.branch(has_odd, odd, end)
             w.start(odd)
             self._give_odd()
             w.jump(end)
             w.start(end)
-        w.do("ret void")
-        return w.lines
 
     def _fill(self) -> tuple[str, str, str]:
         """Make the records; return the least key, whether they are in order and reals are odd."""
@@ -323,9 +386,9 @@ class _Sort:
         w.fold("%n", ["i64", "i64"], [zeros, nans], each)
 
     # Memory
-    def _bits(self, k: str) -> str:
+    def _bits(self, k: str, step: str = "%step") -> str:
         w, type = self.w, self.keys.type
-        at = w.define(f"mul i64 {k}, %step")
+        at = k if step == "1" else w.define(f"mul i64 {k}, {step}")
         return w.define(f"load {type}, ptr {w.define(f'getelementptr {type}, ptr %x, i64 {at}')}")
 
     def _put(self, at: str, bits: str) -> None:
