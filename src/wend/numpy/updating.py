@@ -35,7 +35,6 @@ def set_at(x: Any, key: Any, value: Any) -> Any:
     bounds = _static_slices(x, key)
     if bounds is not None:
         value = _fitted(value, x, indexing.getitem(x, key))
-        value = shaping.expand_dims(value, tuple(_numbers(x, key)))
         return apply(ops.set_slice, x, value, slices=bounds)
     part = _part(x, key)
     if part is not None:
@@ -69,26 +68,11 @@ def _like(flat: Any, x: Any) -> Any:
 
 
 def _static_slices(x: Any, key: Any) -> Any:
-    """The key as slices of all axes, if it is nothing but slices and numbers, all known."""
-    known = tensor_type(x)
-    keys = None if parts.is_staged_key(key) else parts.entries(known, key)
-    if keys is None:
-        return None
-    slices: list[Any] = []
-    for entry, size in zip(keys, known.dims, strict=True):
-        if isinstance(entry, slice):
-            slices.append(known_bounds(entry))
-        elif isinstance(size, int) and -size <= entry < size:
-            slices.append((entry % size, entry % size + 1, None))
-        else:
-            return None  # the error is told where the array itself is indexed
-    return tuple(slices)
-
-
-def _numbers(x: Any, key: Any) -> list[int]:
-    """The axes of which a key names one position."""
+    """The key as slices of all axes, if it is nothing but slices that are known."""
     keys = parts.entries(tensor_type(x), key)
-    return [axis for axis, entry in enumerate(keys or ()) if not isinstance(entry, slice)]
+    if keys is None or not all(isinstance(key, slice) for key in keys):
+        return None
+    return None if any(map(has_staged_bounds, keys)) else tuple(map(known_bounds, keys))
 
 
 def _leading(x: Any, key: Any) -> Any:
@@ -117,8 +101,8 @@ def _leading(x: Any, key: Any) -> Any:
 
 
 def _part(x: Any, key: Any) -> parts.Part | None:
-    """The part that a key of staged and other numbers and slices names, without steps of cuts."""
-    keys = parts.staged_entries(tensor_type(x), key)
+    """The part that a key of numbers and slices names, staged or not, without steps of cuts."""
+    keys = parts.entries(tensor_type(x), key)
     if keys is None or parts.is_small(x):
         return None
     if any(has_staged_bounds(key) and key.step not in (None, 1) for key in keys):

@@ -310,7 +310,7 @@ class Tracer(Methods):
         if not isinstance(value, Tracer) or value._taken is None or value._stale is not None:
             return False
         whole, mine = value._taken
-        is_here = value.recording is self.recording is recorder.get()
+        is_here = value.recording is recorder.get()
         return whole is self and is_here and parts.are_same(key, mine)
 
     @property

@@ -32,6 +32,7 @@ from wend.backends.native.math import library as math
 from wend.backends.native.measuring import Measures
 from wend.backends.native.nests.fused import fused
 from wend.backends.native.nests.grouping import with_nests
+from wend.backends.native.nests.masking import with_masks
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.sinking import sink
 from wend.backends.native.ownership import Ownership
@@ -270,7 +271,7 @@ def prepared(graph: Graph) -> Graph:
 
 def nested(graph: Graph) -> Graph:
     """Do what is done on arrays in loop nests."""
-    return with_nests(sink(graph, computes_elements), computes_elements)
+    return with_nests(sink(with_masks(graph), computes_elements), computes_elements)
 
 
 _READS = "nounwind willreturn memory(argmem: read)"

@@ -9,14 +9,11 @@ from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.emit.indexing import checked
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
+from wend.backends.native.nests.naming import entries_of, positions_of
 from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots
 from wend.ir.graph import Node
-from wend.ops import indexing, parts, shaping, updating
-
-_SLICES = {shaping.slice_, shaping.add_slice, updating.set_slice}
-_NARROW = {shaping.narrow, shaping.add_narrow}
-_WHOLE: parts.Bounds = (None, None, None)
+from wend.ops import parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +42,13 @@ def cuts_of(
         dims: the sizes of the operand.
         positions: the slots of the node's last operands, which say where.
     """
-    entries = _entries(node, len(dims), len(positions))
-    values = node.operands[len(node.operands) - len(positions) :]
     words = [
         write_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
-        for value, slots in zip(values, positions, strict=True)
+        for value, slots in zip(positions_of(node), positions, strict=True)
     ]
+    entries = parts.by_axis(entries_of(node, len(dims)), words)
     cuts = []
-    for (entry, given), size in zip(parts.by_axis(entries, words), dims, strict=True):
+    for (entry, given), size in zip(entries, dims, strict=True):
         if entry == parts.AT:
             cuts.append(Cut(checked(low, given[0], size), "1", None))
         elif entry == parts.CUT:
@@ -61,18 +57,6 @@ def cuts_of(
             assert not isinstance(entry, str)
             cuts.append(sliced(low, size, entry))
     return cuts, [cut.count for cut in cuts if cut.step is not None]
-
-
-def _entries(node: Node, rank: int, positions: int) -> Sequence[parts.Entry]:
-    if node.op in _SLICES:
-        slices: parts.Entries = node.attrs["slices"]
-        return slices
-    if node.op in _NARROW:
-        return [parts.CUT if k == node.attrs["axis"] else _WHOLE for k in range(rank)]
-    if node.op is indexing.gather:
-        return [parts.AT if k < positions else _WHOLE for k in range(rank)]
-    entries: parts.Entries = node.attrs["entries"]
-    return entries
 
 
 def sliced(low: Lowering, size: str, bounds: Sequence[int | None]) -> Cut:

@@ -14,7 +14,7 @@ from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.nests.extents import NONE, Extent, strides, times, written
-from wend.backends.native.nests.roles import PARTS
+from wend.backends.native.nests.naming import PUTS, TAKES
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
@@ -73,6 +73,16 @@ class Accesses:
             (result,) = node.results
             if not is_scalar(result.type):
                 self._name(result, self._dims(node))
+            if node.op in PUTS:
+                self._measure_part(node)
+
+    def _measure_part(self, put: Node) -> None:
+        """Find where a part is put, which has to be as large as what is put there."""
+        whole, value, *positions = put.operands
+        given = [self.low.values[v] for v in positions]
+        self._cuts[put], counts = cuts_of(self.low, put, self.dims[whole], given)
+        for count, size in zip(counts, self.dims[value], strict=True):
+            self.low.exits.unless(self.low.sizes.equal(count, size), BAD_SHAPE)
 
     def _name(self, value: Value, dims: Sequence[str]) -> None:
         """Note sizes, each symbol's by one name."""
@@ -88,10 +98,10 @@ class Accesses:
         result = node.results[0].tensor
         if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
             found = [self._size(dim) for dim in result.dims]
-            if node.op not in PARTS:
+            if node.op not in TAKES:
                 return found
         low = self.low
-        if node.op in PARTS:
+        if node.op in TAKES:
             given = [low.values[v] for v in node.operands[1:]]
             cuts, dims = cuts_of(low, node, self.dims[node.operands[0]], given)
             self._cuts[node] = cuts
@@ -141,6 +151,11 @@ class Accesses:
             left = iter(lines)
             return [self._cut(cut, left) for cut in self._cuts[node]]
         return None
+
+    def part(self, put: Node, array: Array) -> Access:
+        """The elements of an array that a node puts."""
+        lines = iter(self.whole(put.operands[1].tensor.dims, self.rank))
+        return self.of(array, [self._cut(cut, lines) for cut in self._cuts[put]])
 
     def _cut(self, cut: Cut, lines: Iterator[Line]) -> Line:
         """Where an axis is read of which a part is taken; the next line is that part's, if any."""

@@ -22,10 +22,10 @@ from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, 
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
 from wend.backends.native.emit.shaping import write_shape
 from wend.backends.native.emit.splitting import Split
-from wend.backends.native.emit.writing import overwritable
+from wend.backends.native.emit.writing import overwritable, writable
 from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
 from wend.backends.native.lowering import Emit, Lowering
-from wend.backends.native.nests.body import Body, Section, is_copy
+from wend.backends.native.nests.body import Body, Section, is_copy, is_put
 from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
 from wend.backends.native.nests.roles import EXTREMES, READS_PARTS, SUMS, cost, is_constant
@@ -83,11 +83,13 @@ class _Nest:
 
     def write(self) -> list[Slots]:
         self.accesses.measure(self.parts.body)
+        self._own()
         self._find_reads()
         self.sizes = self._space()
         self.split = Split(self.low, self._work(), self.sizes)
         for value in dict.fromkeys(self.parts.body.results):
-            self._make(value)
+            if not is_put(value):
+                self._make(value)
         for value in self.body.kept:
             self._keep(value)
         self._rows()
@@ -115,6 +117,17 @@ class _Nest:
                     return [extent(size) for size in self.accesses.dims[value]]
         raise AssertionError("a nest goes over what is there")
 
+    def _own(self) -> None:
+        """Have the arrays that are changed for oneself; they are read as they then lie."""
+        for value in filter(is_put, dict.fromkeys(self.parts.body.results)):
+            put = value.node
+            assert put is not None
+            whole = put.operands[0]
+            array = writable(self.low, self.node, self.parts.body.params.index(whole))
+            self.low.values[whole] = self.low.arrays.slots(whole.tensor, array)
+            self.made[value] = Array(array.pointer, array.dtype, self.accesses.dims[whole])
+            self.targets[value] = self.accesses.part(put, self.made[value])
+
     def _lines(self, node: Node, value: Value) -> Lines:
         """Where a node reads an operand."""
         dims, rank = value.tensor.dims, len(self.parts.space)
@@ -134,6 +147,11 @@ class _Nest:
                     self.reads[node, k] = self._read(operand, self._lines(node, operand))
                 else:
                     self.reads[node, k] = operand, None
+
+        for value in filter(is_put, self.parts.body.results):
+            assert value.node is not None
+            given = value.node.operands[1]
+            self.reads[value.node, 1] = self._read(given, self._lines(value.node, given))
 
         for value in self.parts.body.results:
             if is_copy(value):
@@ -252,6 +270,9 @@ class _Nest:
         for value in (*section.stored, *section.loaded, *self._ends(section)):
             used[self.targets[value]] = None
             access = self.copies[value][1] if value in self.copies else None
+            if is_put(value):
+                assert value.node is not None
+                access = self.reads[value.node, 1][1]
             if access is not None:
                 used[access] = None
         return [*used]
@@ -303,6 +324,9 @@ class _Nest:
             for value in section.stored:
                 if value in self.copies:
                     values[value] = self._copied(value, at)
+                if is_put(value):
+                    assert value.node is not None
+                    values[value] = self._number(value.node, 1, at, values)
             for node in section.ends:
                 target, x = self.targets[node.results[0]], self._number(node, 0, at, values)
                 old = self._load(target, at[target])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wend.backends.native.nests.naming import PUTS
 from wend.backends.native.nests.nest import NestParts
 from wend.backends.native.nests.roles import (
     MOST_AGAIN,
@@ -163,7 +164,7 @@ class Body:
         """Find the nodes of a section, and what it takes from memory."""
         section = self.sections[number]
         needed: set[Node] = set()
-        wanted: list[Value] = [*section.stored]
+        wanted = [put_value(value) for value in section.stored]
         for node in (*section.reductions, *section.ends):
             wanted += node.operands
         while wanted:
@@ -195,6 +196,17 @@ class Body:
             parts = sum(map(self._cost_again, dict.fromkeys(node.operands)))
             self._again[value] = cost(node) + parts
         return self._again[value]
+
+
+def is_put(value: Value) -> bool:
+    """Whether a result is an array of which a part is put in place."""
+    return value.node is not None and value.node.op in PUTS
+
+
+def put_value(value: Value) -> Value:
+    """What is stored for a result: the elements of it, or of the part that is put."""
+    assert value.node is not None
+    return value.node.operands[1] if is_put(value) else value
 
 
 def is_copy(value: Value) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from wend.backends.native.liveness import LastUses
 from wend.backends.native.nests.added import sum_of, takes_product
 from wend.backends.native.nests.group import Group, Source, identity, through
+from wend.backends.native.nests.naming import PUTS, TAKES, are_apart, are_same
 from wend.backends.native.nests.roles import (
-    PARTS,
     READS_PARTS,
     SUMS,
     WRITERS,
@@ -23,7 +23,7 @@ from wend.backends.native.nests.roles import (
     is_layout,
     reduction_of,
 )
-from wend.backends.native.slots import is_array
+from wend.backends.native.slots import is_array, is_scalar
 from wend.backends.native.small import is_small
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
@@ -204,6 +204,9 @@ class _Grouping:
         if node.regions or node.op.effect is not Effect.NONE:
             for group in [*self._open.values()]:
                 self._close(group)
+        putting = self._putting(node)
+        if putting is not None and self._put_in_place(node, putting):
+            return
         if node.regions or node.op in WRITERS:
             self._settle(node)
         if self._is_of_parts(node):
@@ -225,16 +228,72 @@ class _Grouping:
         """Whether a value is in memory, or a part of what is."""
         while value in self._makers:
             node = self._makers[value]
-            if node.op not in PARTS and node.op is not shaping.reshape:
+            if node.op not in TAKES and node.op is not shaping.reshape:
                 return False
             value = node.operands[0]
         return is_array(value.type)
 
-    def _settle(self, writer: Node) -> None:
-        """Let nothing that reads what a node may change be done after it."""
+    # Parts that are changed
+    def _putting(self, node: Node) -> Group | None:
+        """The group that can put a part into its array itself, as it computes or moves it.
+
+        It may read no other elements of the array that it changes.
+        """
+        if node.op not in PUTS:
+            return None
+        whole, value, *positions = node.operands
+        if not all(is_scalar(position.type) for position in positions):
+            return None
+        group = self._owner.get(value)
+        if group is None:
+            if value not in self._makers or not is_layout(self._makers[value]):
+                return None
+            group = Group(value.tensor.dims)
+        elif self._uses.takers(value) != [node] or self._uses.is_result(value):
+            return None
+        is_of_rows = group.rows is not None or group.ends or group.space != value.tensor.dims
+        if is_of_rows or group.is_full or whole in self._makers:
+            return None
+        if any(v in group.made for v in (whole, *positions)):
+            return None
+        read = [v for member in group.members for v in member.operands]
+        return group if all(self._leaves(v, node) for v in (*read, value)) else None
+
+    def _leaves(self, value: Value, put: Node) -> bool:
+        """Whether what is read for a value is no element that is put, but for the same place."""
+        source, take = value, None
+        while source in self._makers and self._makers[source].operands:
+            take = self._makers[source]
+            source = take.operands[0]
+        if source is not put.operands[0]:
+            return True
+        if take is None or take.op not in TAKES:
+            return False
+        is_same = value is take.results[0] and value.tensor.dims == put.operands[1].tensor.dims
+        return are_apart(take, put) or (is_same and are_same(take, put))
+
+    def _put_in_place(self, node: Node, group: Group) -> bool:
+        """Let a group put a part; false where it had to be closed before."""
+        whole, value, *positions = node.operands
+        for given in (whole, *positions):
+            if given in self._owner:
+                self._close(self._owner[given])
+        self._settle(node, group)
+        if value in self._owner:
+            self._enter(group, node)
+            self._close(group)
+        elif not group.members:
+            group.add(node)
+            self._put_nest(group, node.results)
+        else:
+            return False
+        return True
+
+    def _settle(self, writer: Node, but: Group | None = None) -> None:
+        """Let nothing that reads what a node may change be done after it, but for one group."""
         changed = set(writer.operands)
         for group in [*self._open.values()]:
-            if not changed.isdisjoint(group.reads):
+            if group is not but and not changed.isdisjoint(group.reads):
                 self._close(group)
         for operand in dict.fromkeys(writer.operands):
             for value in self._readers.pop(operand, ()):

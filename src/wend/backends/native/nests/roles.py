@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.kinds import REGISTERS
+from wend.backends.native.nests.naming import TAKES
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
@@ -23,10 +24,8 @@ from wend.ops import (
 
 _LAYOUT = {
     *(shaping.broadcast_to, shaping.transpose, shaping.reshape),
-    *(shaping.slice_, shaping.narrow, parts.take_part, indexing.gather, creating.iota),
+    *(creating.iota, *TAKES),
 }
-# What names a part, which lies as the whole does, if not side by side
-PARTS = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
 # What is no nest, but reads parts in place: it is the last node of a body that only moves elements
 READS_PARTS = {contracting.dot_general, shaping.shape_of, shaping.dim_of}
 _REDUCTIONS = {
