@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from wend.ir import Graph, Symbol, TensorType, Value, verify
+from wend.ir import TABLE, Graph, Symbol, TensorType, Value, verify
 from wend.ops.build import Build
 
 SIZES = (3, 1, 5, 0, 17, 2)
@@ -39,7 +39,7 @@ class Maker:
     def step(self) -> None:
         made = [self.unary, self.binary, self.select, self.spread, self.number, self.moved]
         made += [self.cut, self.part, self.reduced, self.put, self.counted, self.joined]
-        made += [self.centred, self.centred, self.looped]
+        made += [self.centred, self.centred, self.looped, self.looked_up, self.looked_up]
         self.values.append(self.choose(made)())
 
     def unary(self) -> Value:
@@ -140,6 +140,26 @@ class Maker:
             before.finish([test, *before.params[:2]]),
             after.finish([count, following]),
         ).results[1]
+
+    def looked_up(self) -> Value:
+        """What arrays of positions say, which are computed or not, and perhaps not there."""
+        x, like, b = self.real(), self.real(), self.b
+        axis = self.choose(range(len(like.tensor.dims)))
+        places = b.cast(b.scale(like, self.choose([2.0, 1.0])), self.choose(["i8", "i4"]))
+        if self.choose([False, True]):
+            places = b.positions(like, axis=axis)
+        size = b.size_of(x, 0)
+        kind = self.choose(["as they are", "within", "row", "along", "from the end"])
+        if kind == "row":
+            return b.gather(x, b.integer(self.choose([0, 1, -1])))
+        if kind == "along":
+            x, size = like, b.size_of(like, axis)
+        if kind != "as they are":
+            ones = b.cast(b.broadcast_like(size, places), places.tensor.dtype)
+            places = b.emit(TABLE["remainder"], places, ones)
+            if kind == "from the end":
+                places = b.sub(places, ones)
+        return b.take_along(x, places, axis=axis) if kind == "along" else b.gather(x, places)
 
     def joined(self) -> Value:
         x = self.real()

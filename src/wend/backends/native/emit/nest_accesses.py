@@ -8,24 +8,28 @@ from typing import TypeAlias
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
+from wend.backends.native.emit.indexing import checked
 from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.emit.slicing import between, cut
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
-from wend.backends.native.nests.extents import NONE, Extent, strides, times, written
+from wend.backends.native.nests.extents import NONE, ONE, Extent, strides, times, written
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
-from wend.ops import creating, shaping
+from wend.ops import creating, indexing, shaping
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Which of an axis's positions is meant: `start`, and `step` more for each along an axis."""
+    """Which of an axis's positions is meant: `start`, and `step` more for each along an axis.
+
+    That is one of the space, or none: what is looked up says how many steps it is.
+    """
 
     start: str = "0"
-    axis: int | None = None
+    axis: int | Lookup | None = None
     step: int = 0
 
 
@@ -37,12 +41,36 @@ class Access:
     """Elements of an array, by how far apart they lie along each axis of the space.
 
     Without an array the places themselves are meant.
+
+    Attributes:
+        array: where they are.
+        kind: what they are.
+        start: the first.
+        steps: how far it is to the next along each axis.
+        lookups: positions that arrays say, and how far apart what lies at these is.
     """
 
     array: Array | None
     kind: Kind
     start: str
     steps: tuple[Extent, ...]
+    lookups: tuple[tuple[Lookup, Extent], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A position that an array of integers says, under a size; negative ones count from the end.
+
+    Attributes:
+        node: what looks up, and `number` which of its operands are the positions.
+        size: that of the axis.
+        at: where the positions are, or None where the nest computes them.
+    """
+
+    node: Node
+    number: int
+    size: str
+    at: Access | None
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -60,6 +88,7 @@ class Accesses:
     dims: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     _names: dict[Symbol, str] = field(default_factory=dict)
     _cuts: dict[Node, list[tuple[str, int]]] = field(default_factory=dict)
+    _rows: dict[Node, list[str]] = field(default_factory=dict)
 
     def measure(self, body: Graph) -> None:
         """Find the sizes of all values; where equal symbols are not equal sizes the run ends."""
@@ -87,7 +116,7 @@ class Accesses:
         result = node.results[0].tensor
         if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
             found = [self._size(dim) for dim in result.dims]
-            if node.op not in (shaping.slice_, shaping.narrow):
+            if node.op not in (shaping.slice_, shaping.narrow, indexing.gather):
                 return found
         low = self.low
         match node.op:
@@ -106,6 +135,17 @@ class Accesses:
                 self._cuts[node] = [(first if k == axis else "0", 1) for k in range(len(sizes))]
                 sizes[axis] = count
                 return sizes
+            case indexing.gather:
+                whole = self.dims[node.operands[0]]
+                indices = node.operands[1:]
+                if not is_scalar(indices[0].type):
+                    return (*self.dims[indices[0]], *whole[len(indices) :])
+                self._rows[node] = []
+                for value, size in zip(indices, whole, strict=False):
+                    kind = Kind(value.tensor.dtype)
+                    position = write_cast(low.w, kind, WORD, low.values[value][0])
+                    self._rows[node].append(checked(low, position, size))
+                return whole[len(indices) :]
             case creating.iota:
                 kind = Kind(node.operands[0].tensor.dtype)
                 size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
@@ -146,6 +186,8 @@ class Accesses:
             value, result = node.operands[0].tensor.dims, node.results[0].tensor.dims
             left = iter([line for line, dim in zip(lines, result, strict=True) if dim != 1])
             return [Line() if dim == 1 else next(left) for dim in value]
+        if node in self._rows:
+            return [*(Line(place) for place in self._rows[node]), *lines]
         if node in self._cuts:
             return [
                 Line(
@@ -157,13 +199,18 @@ class Accesses:
             ]
         return None
 
-    def read(self, value: Value, lines: Lines) -> Access:
+    def read_through(self, value: Value, lines: Lines) -> tuple[Value, Access | None]:
+        """What a value is read from, and where; without that a number or what is made here."""
+        value, lines = self.source(value, lines)
+        is_made = value.node is not None and value.node.op is not creating.iota
+        return value, None if is_scalar(value.type) or is_made else self._read(value, lines)
+
+    def _read(self, value: Value, lines: Lines) -> Access:
         """The elements of a param, or of a range."""
         low = self.low
         if value.node is not None:
             (line,) = lines
-            steps = self._along(lines, [(1, ())])
-            return Access(None, Kind(value.tensor.dtype), line.start, steps)
+            return Access(None, Kind(value.tensor.dtype), line.start, *self._along(lines, [ONE]))
         array = low.arrays.of(value.tensor, low.values[value])
         return self.of(Array(array.pointer, array.dtype, self.dims[value]), lines)
 
@@ -175,14 +222,20 @@ class Accesses:
             if line.start != "0":
                 far = self.low.sizes.mul(line.start, written(self.low.sizes, stride))
                 start = self.low.sizes.add(start, far)
-        return Access(array, array.kind, start, self._along(lines, own))
+        return Access(array, array.kind, start, *self._along(lines, own))
 
-    def _along(self, lines: Lines, own: Sequence[Extent]) -> tuple[Extent, ...]:
-        steps = [NONE] * self.rank
+    def _along(
+        self, lines: Lines, own: Sequence[Extent]
+    ) -> tuple[tuple[Extent, ...], tuple[tuple[Lookup, Extent], ...]]:
+        """How far it is along each axis of the space, and for each step that is looked up."""
+        steps, lookups = [NONE] * self.rank, []
         for line, stride in zip(lines, own, strict=True):
-            if line.axis is not None:
-                steps[line.axis] = times((line.step, ()), stride)
-        return tuple(steps)
+            far = times((line.step, ()), stride)
+            if isinstance(line.axis, Lookup):
+                lookups.append((line.axis, far))
+            elif line.axis is not None:
+                steps[line.axis] = far
+        return tuple(steps), tuple(lookups)
 
 
 def merged(

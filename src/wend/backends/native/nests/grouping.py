@@ -18,7 +18,11 @@ from wend.backends.native.nests.roles import (
     WRITERS,
     Reduction,
     is_constant,
+    is_far,
     is_layout,
+    is_long,
+    is_lookup,
+    may_fail,
     reduction_of,
 )
 from wend.backends.native.slots import is_array
@@ -87,9 +91,12 @@ class _Grouping:
         reduction = reduction_of(node)
         if reduction is not None:
             return self._join_reduction(node, reduction)
+        shape = node.results[0].tensor.dims if is_array(node.results[0].type) else ()
+        if is_lookup(node):
+            self._join_lookup(node, shape)
+            return True
         if not self._computes(node) or takes_product(self._uses, node):
             return False
-        shape = node.results[0].tensor.dims
         group = self._rows_of(node, shape)
         if group is not None:
             self._enter(group, node, is_row=True)
@@ -97,9 +104,18 @@ class _Grouping:
         self._enter(self._group(shape, node), node)
         return True
 
+    def _join_lookup(self, node: Node, shape: Shape) -> None:
+        group = self._open.get(shape)
+        if group is not None and group.is_long and is_far(node):
+            alone = Group(shape)
+            self._enter(alone, node)
+            self._close(alone)
+        else:
+            self._enter(self._group(shape, node), node)
+
     def _rows_of(self, node: Node, shape: Shape) -> Group | None:
         """The group to whose rows a node belongs, if all it wants of groups is of those."""
-        sources = [source for value in node.operands for source in self._sources(value, shape)]
+        sources = [*self._sources(node, shape)]
         groups = dict.fromkeys(self._owner[v] for v, _ in sources if v in self._owner)
         if len(groups) != 1:
             return None
@@ -134,9 +150,14 @@ class _Grouping:
         """The open group of a space, which can take a node's operands."""
         group = self._open.get(space)
         if group is not None:
-            sources = [s for value in node.operands for s in self._sources(value, space)]
-            mine = [s for s in sources if self._owner.get(s[0]) is group]
-            if group.is_full or not all(group.takes_as_it_lies(*source) for source in mine):
+            mine = [s for s in self._sources(node, space) if self._owner.get(s[0]) is group]
+            fits = all(group.takes_as_it_lies(*source) for source in mine)
+            if is_lookup(node):
+                # Positions are looked at before anything is read there.
+                fits = fits and all(group.computes_again(v, self._makers) for v, _ in mine)
+            elif is_long(node):
+                fits = fits and not group.waits
+            if group.is_full or not fits:
                 self._close(group)
                 group = None
         if group is None:
@@ -151,19 +172,21 @@ class _Grouping:
         *,
         is_row: bool = False,
     ) -> None:
-        for value in node.operands:
-            for source, _ in self._sources(value, value.tensor.dims):
-                owner = self._owner.get(source)
-                if owner is None:
-                    group.reads.add(source)
-                elif owner is not group:
-                    self._close(owner)
-                    group.reads.add(source)
+        for source, _ in self._sources(node, group.space):
+            owner = self._owner.get(source)
+            if owner is None:
+                group.reads.add(source)
+            elif owner is not group:
+                self._close(owner)
+                group.reads.add(source)
         group.add(node, reduction, is_row=is_row)
         self._owner.update(dict.fromkeys(node.results, group))
 
-    def _sources(self, value: Value, space: Shape) -> Iterator[Source]:
-        return through(value, self._makers, identity(space))
+    def _sources(self, node: Node, space: Shape) -> Iterator[Source]:
+        """What a node that goes over a space reads, and how that lies to it."""
+        for k, value in enumerate(node.operands):
+            is_elsewhere = is_lookup(node) and (k == 0 or value.tensor.dims != space)
+            yield from through(value, self._makers, None if is_elsewhere else identity(space))
 
     def _close(self, group: Group) -> None:
         """Place the nest of a group."""
@@ -202,6 +225,8 @@ class _Grouping:
         if node.regions or node.op.effect is not Effect.NONE:
             for group in [*self._open.values()]:
                 self._close(group)
+        if node.op.effect is not Effect.NONE or any(r.has_effects() for r in node.regions):
+            self._settle_before(node)
         if node.regions or node.op in WRITERS:
             self._settle(node)
         self._put(node)
@@ -217,6 +242,13 @@ class _Grouping:
                 is_nowhere = value in self._makers and value not in self._now
                 if is_nowhere and self._has_use_after(value, writer):
                     self._placed(value)
+
+    def _settle_before(self, effect: Node) -> None:
+        """Let nothing be refused after an effect that stands before it."""
+        for value, maker in [*self._makers.items()]:
+            is_nowhere = may_fail(maker) and value not in self._now
+            if is_nowhere and self._has_use_after(value, effect):
+                self._placed(value)
 
     def _has_use_after(self, value: Value, writer: Node) -> bool:
         """Whether something that is not yet placed reads what only moves elements."""
