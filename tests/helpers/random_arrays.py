@@ -39,6 +39,7 @@ class Maker:
     def step(self) -> None:
         made = [self.unary, self.binary, self.select, self.spread, self.number, self.moved]
         made += [self.cut, self.part, self.reduced, self.put, self.counted, self.joined]
+        made += [self.rolled, self.stacked, self.padded]
         made += [self.centred, self.centred, self.looped, self.looked_up, self.looked_up]
         self.values.append(self.choose(made)())
 
@@ -164,6 +165,25 @@ class Maker:
     def joined(self) -> Value:
         x = self.real()
         return self.b.concat(x, self.like(x), axis=self.choose(range(len(x.tensor.dims))))
+
+    def rolled(self) -> Value:
+        """Two parts in the other order."""
+        x, b = self.real(), self.b
+        rest = [(None, None, None)] * (len(x.tensor.dims) - 1)
+        cuts = self.choose([((1, None, None), (None, 1, None)), ((-2, None, -1), (2, 9, None))])
+        return b.concat(*(b.slice(x, slices=(cut, *rest)) for cut in cuts), axis=0)
+
+    def stacked(self) -> Value:
+        """Arrays, perhaps just computed, along a new axis."""
+        x, b = self.real(), self.b
+        axis = self.choose([0, len(x.tensor.dims)])
+        given = [self.choose([b.sin, b.neg, lambda x: x])(self.like(x)) for _ in range(2)]
+        return b.concat(*(b.insert_axes(y, axes=(axis,)) for y in given), axis=axis)
+
+    def padded(self) -> Value:
+        x, b = self.real(), self.b
+        widths = tuple(self.choose([(0, 0), (1, 2), (0, 3)]) for _ in x.tensor.dims)
+        return b.emit(TABLE["pad"], x, widths=widths, value=self.choose([0.0, 2.5]))
 
 
 def _reduction(name: str) -> Any:

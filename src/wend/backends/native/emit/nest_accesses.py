@@ -34,6 +34,8 @@ class Line:
 
 
 Lines: TypeAlias = Sequence[Line]
+# What is measured even if the sizes of its result are known: so it is found where it reads
+_MEASURED = {shaping.slice_, shaping.narrow, indexing.gather, shaping.concat, shaping.pad}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Accesses:
         result = node.results[0].tensor
         if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
             found = [self._size(dim) for dim in result.dims]
-            if node.op not in (shaping.slice_, shaping.narrow, indexing.gather):
+            if node.op not in _MEASURED:
                 return found
         low = self.low
         match node.op:
@@ -146,6 +148,17 @@ class Accesses:
                     position = write_cast(low.w, kind, WORD, low.values[value][0])
                     self._rows[node].append(checked(low, position, size))
                 return whole[len(indices) :]
+            case shaping.concat:
+                sizes, axis = [*self.dims[node.operands[0]]], node.attrs["axis"]
+                for other in node.operands[1:]:
+                    for k, size in enumerate(self.dims[other]):
+                        if k != axis:
+                            low.exits.unless(low.sizes.equal(sizes[k], size), BAD_SHAPE)
+                    sizes[axis] = low.sizes.add(sizes[axis], self.dims[other][axis])
+                return sizes
+            case shaping.pad:
+                pairs = zip(self.dims[node.operands[0]], node.attrs["widths"], strict=True)
+                return [low.sizes.add(size, str(sum(widths))) for size, widths in pairs]
             case creating.iota:
                 kind = Kind(node.operands[0].tensor.dtype)
                 size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])

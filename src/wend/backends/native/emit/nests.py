@@ -8,12 +8,13 @@ without looking which arrays overlap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.creating import emit_constant
 from wend.backends.native.emit.nest_accesses import Access, Accesses, Line, Lines
 from wend.backends.native.emit.nest_elements import Elements, Read
+from wend.backends.native.emit.nest_joins import Into, join
 from wend.backends.native.emit.nest_lookups import Lookups
 from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, fold, over
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
@@ -24,7 +25,7 @@ from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section, is_copy
 from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant, is_lookup
+from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant, is_join, is_lookup
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -38,18 +39,29 @@ def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     for inner in body.nodes:
         if is_constant(inner):
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
-    return _Nest(low, node).write()
+    parts = NestParts.of(node)
+    at = Accesses(low, len(parts.space))
+    at.measure(body)
+    (*_, last) = (None, *body.nodes)
+    if last is None or not is_join(last):
+        return _Nest(low, node, parts, at).write()
+
+    def write(part: NestParts, into: Into) -> None:
+        _Nest(low, node, part, replace(at, rank=len(part.space)), into).run()
+
+    return [low.give(node, join(low, parts, at, write))]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class _Nest:
-    """One nest being written."""
+    """One nest being written; `into` says which results are parts of arrays that there are."""
 
     low: Lowering
     node: Node
-    parts: NestParts = field(init=False)
+    parts: NestParts
+    accesses: Accesses
+    into: Into = field(default_factory=dict)
     body: Body = field(init=False)
-    accesses: Accesses = field(init=False)
     sizes: list[Extent] = field(default_factory=list)
     elements: Elements = field(init=False)
     targets: dict[Value, Access] = field(default_factory=dict)
@@ -60,13 +72,21 @@ class _Nest:
     apart: dict[Access, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.parts = NestParts.of(self.node)
         self.body = Body(self.parts)
-        self.accesses = Accesses(self.low, len(self.parts.space))
         self.elements = Elements(self.low)
 
     def write(self) -> list[Slots]:
-        self.accesses.measure(self.parts.body)
+        """The loops; return the results."""
+        self.run()
+        return [
+            (self.elements.row[value],)
+            if is_scalar(value.type)
+            else self.low.give(self.node, self.made[value], k)
+            for k, value in enumerate(self.parts.body.results)
+        ]
+
+    def run(self) -> None:
+        """The loops."""
         self.sizes = self._space()
         self._find_reads()
         self.split = Split(self.low, self._work(), self.sizes)
@@ -77,12 +97,6 @@ class _Nest:
         self._rows()
         for pointer in self.left:
             self.low.arrays.release(pointer)
-        return [
-            (self.elements.row[value],)
-            if is_scalar(value.type)
-            else self.low.give(self.node, self.made[value], k)
-            for k, value in enumerate(self.parts.body.results)
-        ]
 
     # Before the loops
     def _work(self) -> int:
@@ -130,6 +144,9 @@ class _Nest:
 
     def _make(self, value: Value) -> None:
         """Room for a result, and how it is gone along."""
+        if value in self.into:
+            self.targets[value] = self.accesses.of(*self.into[value])
+            return
         dims = self.accesses.dims.get(value, ())
         if is_scalar(value.type):
             return

@@ -214,8 +214,8 @@ class Body:
 
 
 def is_copy(value: Value) -> bool:
-    """Whether a result is but elements of a param in another order."""
-    return value.node is not None and is_layout(value.node)
+    """Whether a result is but elements of a param, perhaps in another order."""
+    return value.node is None or is_layout(value.node)
 
 
 def is_free(node: Node) -> bool:

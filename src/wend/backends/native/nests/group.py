@@ -68,6 +68,11 @@ class Group:
         return any(map(is_long, self.members))
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it reduces nothing."""
+        return self.rows is None and not self.ends
+
+    @property
     def is_full(self) -> bool:
         return len(self.members) >= _MOST_NODES or len(self.reads) >= _MOST_ARRAYS
 

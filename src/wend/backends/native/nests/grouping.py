@@ -19,6 +19,7 @@ from wend.backends.native.nests.roles import (
     Reduction,
     is_constant,
     is_far,
+    is_join,
     is_layout,
     is_long,
     is_lookup,
@@ -70,7 +71,7 @@ class _Grouping:
         for node in self._graph.nodes:
             if is_constant(node) or is_layout(node):
                 self._make_anywhere(node)
-            elif not self._join(node):
+            elif not (self._join(node) or self._put_together(node)):
                 self._place(node)
             self._done.add(node)
         results = tuple(map(self._placed, self._graph.results))
@@ -190,11 +191,7 @@ class _Grouping:
 
     def _close(self, group: Group) -> None:
         """Place the nest of a group."""
-        for value in group.made:
-            self._owner.pop(value, None)
-        for space, other in [*self._open.items()]:
-            if other is group:
-                del self._open[space]
+        self._forget(group)
         members = set(group.members)
         wanted = [v for n in group.members for v in n.results if self._is_wanted(v, members)]
         if not wanted:
@@ -203,6 +200,14 @@ class _Grouping:
             self._put(group.members[0])
             return
         self._put_nest(group, wanted)
+
+    def _forget(self, group: Group) -> None:
+        """A group is no longer open."""
+        for value in group.made:
+            self._owner.pop(value, None)
+        for space, other in [*self._open.items()]:
+            if other is group:
+                del self._open[space]
 
     def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
@@ -218,6 +223,40 @@ class _Grouping:
             for taker in self._uses.takers(value)
             if taker not in members
         )
+
+    def _put_together(self, node: Node) -> bool:
+        """Let what a node puts together be made where it is put, where nobody else wants it."""
+        if not is_join(node):
+            return False
+        parts = node.operands if node.op is shaping.concat else node.operands[:1]
+        sources = [self._without_ones(value) for value in parts]
+        groups = dict.fromkeys(self._owner[v] for v in sources if v in self._owner)
+        for value, source in zip(parts, sources, strict=True):
+            for v, _ in through(value, self._makers, None):
+                if v in self._owner and (v is not source or sources.count(v) > 1):
+                    groups.pop(self._owner[v], None)
+                    self._close(self._owner[v])
+        for group in [*groups]:
+            members = {*group.members, node}
+            wanted = (v for n in group.members for v in n.results)
+            if not group.is_plain or any(self._is_wanted(v, members) for v in wanted):
+                del groups[group]
+                self._close(group)
+        if node.op is shaping.concat and not groups and self._makers.keys().isdisjoint(parts):
+            return False
+        made = Group(node.results[0].tensor.dims)
+        for group in groups:
+            made.members += group.members
+            self._forget(group)
+        made.members.append(node)
+        self._put_nest(made, node.results)
+        return True
+
+    def _without_ones(self, value: Value) -> Value:
+        """A value without what only puts axes of one element in it."""
+        while value in self._makers and self._makers[value].op is shaping.reshape:
+            value = self._makers[value].operands[0]
+        return value
 
     # Other nodes
     def _place(self, node: Node) -> None:

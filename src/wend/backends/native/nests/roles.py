@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
+from wend.backends.native.small import is_small
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import creating, elementwise, indexing, reducing, searching, shaping, updating
@@ -54,6 +55,15 @@ MOST_AGAIN = 4
 def cost(node: Node) -> int:
     """What it costs to compute an element again."""
     return 1 if node.op in _CHEAP else _DEAR
+
+
+def is_join(node: Node) -> bool:
+    """Whether it puts arrays together, or pads one, so that each can be made in its place."""
+    if node.op not in (shaping.concat, shaping.pad) or is_small(node.results[0].type):
+        return False
+    if node.op is shaping.pad and any(min(widths) < 0 for widths in node.attrs["widths"]):
+        return False
+    return all(map(_fits, node.operands))
 
 
 def is_far(node: Node) -> bool:
