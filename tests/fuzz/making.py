@@ -225,11 +225,21 @@ class Maker:
         return self.choose(CUTS)
 
     def join(self) -> None:
-        x = self.pick(lambda k: k.rank > 0)
-        same = [k for k in reversed(self.env) if k.dtype == x.dtype and k.rank == x.rank][:6]
-        y, axis = self.choose(same), self.choose(range(x.rank))
-        found = self.b.concat(x.value, y.value, axis=axis)
-        self.give(found, x.exact and y.exact, max(x.bound, y.bound))
+        x, b = self.pick(lambda k: k.rank > 0), self.b
+        how = self.choose(["concat", "stack", "pad"])
+        if how == "pad":
+            widths = tuple(self.choose([(0, 0), (1, 0), (2, 1)]) for _ in range(x.rank))
+            found = b.emit(TABLE["pad"], x.value, widths=widths, value=3)
+            self.give(found, x.exact, x.bound + 3.0)
+            return
+        if how == "stack":
+            y, axis = self.like(x), self.choose(range(x.rank + 1))
+            parts = [b.insert_axes(k.value, axes=(axis,)) for k in (x, y)]
+        else:
+            same = [k for k in reversed(self.env) if k.dtype == x.dtype and k.rank == x.rank][:6]
+            y, axis = self.choose(same), self.choose(range(x.rank))
+            parts = [x.value, y.value]
+        self.give(b.concat(*parts, axis=axis), x.exact and y.exact, max(x.bound, y.bound))
 
     def put_part(self) -> None:
         x = self.pick(lambda k: k.rank > 0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from wend.ir import Graph, Symbol, TensorType, Value, verify
+from wend.ir import TABLE, Graph, Symbol, TensorType, Value, verify
 from wend.ops.build import Build
 
 SIZES = (3, 1, 5, 0, 17, 2)
@@ -39,7 +39,8 @@ class Maker:
     def step(self) -> None:
         made = [self.unary, self.binary, self.select, self.spread, self.number, self.moved]
         made += [self.cut, self.part, self.reduced, self.put, self.counted, self.joined]
-        made += [self.centred, self.centred, self.looped]
+        made += [self.rolled, self.stacked, self.padded]
+        made += [self.centred, self.centred, self.looped, self.looked_up, self.looked_up]
         self.values.append(self.choose(made)())
 
     def unary(self) -> Value:
@@ -141,9 +142,48 @@ class Maker:
             after.finish([count, following]),
         ).results[1]
 
+    def looked_up(self) -> Value:
+        """What arrays of positions say, which are computed or not, and perhaps not there."""
+        x, like, b = self.real(), self.real(), self.b
+        axis = self.choose(range(len(like.tensor.dims)))
+        places = b.cast(b.scale(like, self.choose([2.0, 1.0])), self.choose(["i8", "i4"]))
+        if self.choose([False, True]):
+            places = b.positions(like, axis=axis)
+        size = b.size_of(x, 0)
+        kind = self.choose(["as they are", "within", "row", "along", "from the end"])
+        if kind == "row":
+            return b.gather(x, b.integer(self.choose([0, 1, -1])))
+        if kind == "along":
+            x, size = like, b.size_of(like, axis)
+        if kind != "as they are":
+            ones = b.cast(b.broadcast_like(size, places), places.tensor.dtype)
+            places = b.emit(TABLE["remainder"], places, ones)
+            if kind == "from the end":
+                places = b.sub(places, ones)
+        return b.take_along(x, places, axis=axis) if kind == "along" else b.gather(x, places)
+
     def joined(self) -> Value:
         x = self.real()
         return self.b.concat(x, self.like(x), axis=self.choose(range(len(x.tensor.dims))))
+
+    def rolled(self) -> Value:
+        """Two parts in the other order."""
+        x, b = self.real(), self.b
+        rest = [(None, None, None)] * (len(x.tensor.dims) - 1)
+        cuts = self.choose([((1, None, None), (None, 1, None)), ((-2, None, -1), (2, 9, None))])
+        return b.concat(*(b.slice(x, slices=(cut, *rest)) for cut in cuts), axis=0)
+
+    def stacked(self) -> Value:
+        """Arrays, perhaps just computed, along a new axis."""
+        x, b = self.real(), self.b
+        axis = self.choose([0, len(x.tensor.dims)])
+        given = [self.choose([b.sin, b.neg, lambda x: x])(self.like(x)) for _ in range(2)]
+        return b.concat(*(b.insert_axes(y, axes=(axis,)) for y in given), axis=axis)
+
+    def padded(self) -> Value:
+        x, b = self.real(), self.b
+        widths = tuple(self.choose([(0, 0), (1, 2), (0, 3)]) for _ in x.tensor.dims)
+        return b.emit(TABLE["pad"], x, widths=widths, value=self.choose([0.0, 2.5]))
 
 
 def _reduction(name: str) -> Any:

@@ -55,7 +55,8 @@ def emit_of_parts(low: Lowering, node: Node, product: Node, accesses: Accesses) 
     sides = []
     for k, value in enumerate(product.operands):
         lines = accesses.whole(value.tensor.dims, len(value.tensor.dims))
-        access = accesses.read(*accesses.source(value, lines))
+        _, access = accesses.read_through(value, lines)
+        assert access is not None
         assert access.array is not None
         start = low.arrays.address(access.array, access.start)
         array = Array(start, access.kind.dtype, accesses.dims[value])
@@ -236,7 +237,9 @@ def _as_lies(side: Side) -> tuple[Sequence[int], Sequence[int]] | None:
     if not (_are_as_one(side, free) and _are_as_one(side, contract)):
         return None
     is_vector = not free or not contract
-    return (free, contract) if is_vector or ONE in (_step(side, free), _step(side, contract)) else None
+    return (
+        (free, contract) if is_vector or ONE in (_step(side, free), _step(side, contract)) else None
+    )
 
 
 def _are_as_one(side: Side, axes: Sequence[int]) -> bool:

@@ -20,14 +20,18 @@ from wend.ops import indexing, updating
 
 def checked(low: Lowering, position: str, size: str) -> str:
     """A position counted from the front, which is there."""
-    w = low.w
     if known(position) and known(size) and 0 <= int(position) < int(size):
         return position
-    negative = w.define(f"icmp slt i64 {position}, 0")
-    moved = w.define(f"add i64 {position}, {size}")
-    place = w.define(f"select i1 {negative}, i64 {moved}, i64 {position}")
-    low.exits.unless(w.define(f"icmp ult i64 {place}, {size}"), BAD_INDEX)
+    place = from_front(low, position, size)
+    low.exits.unless(low.w.define(f"icmp ult i64 {place}, {size}"), BAD_INDEX)
     return place
+
+
+def from_front(low: Lowering, position: str, size: str) -> str:
+    """A position counted from the front: a negative one counts from the end."""
+    negative = low.w.define(f"icmp slt i64 {position}, 0")
+    moved = low.w.define(f"add i64 {position}, {size}")
+    return low.w.define(f"select i1 {negative}, i64 {moved}, i64 {position}")
 
 
 def at_positions(

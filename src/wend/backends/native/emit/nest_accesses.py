@@ -8,29 +8,34 @@ from typing import TypeAlias
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
-from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.emit.cutting import Cut, cuts_of
+from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
-from wend.backends.native.nests.extents import NONE, Extent, strides, times, written
+from wend.backends.native.nests.extents import NONE, ONE, Extent, strides, times, written
 from wend.backends.native.nests.naming import PUTS, TAKES
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
-from wend.ops import creating, shaping
+from wend.ops import creating, indexing, shaping
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Which of an axis's positions is meant: `start`, and `step` more for each along an axis."""
+    """Which of an axis's positions is meant: `start`, and `step` more for each along an axis.
+
+    That is one of the space, or none: what is looked up says how many steps it is.
+    """
 
     start: str = "0"
-    axis: int | None = None
+    axis: int | Lookup | None = None
     step: int = 0
 
 
 Lines: TypeAlias = Sequence[Line]
+# What is measured even if the sizes of its result are known: so it is found where it reads
+_MEASURED = {*TAKES, shaping.concat, shaping.pad}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +43,36 @@ class Access:
     """Elements of an array, by how far apart they lie along each axis of the space.
 
     Without an array the places themselves are meant.
+
+    Attributes:
+        array: where they are.
+        kind: what they are.
+        start: the first.
+        steps: how far it is to the next along each axis.
+        lookups: positions that arrays say, and how far apart what lies at these is.
     """
 
     array: Array | None
     kind: Kind
     start: str
     steps: tuple[Extent, ...]
+    lookups: tuple[tuple[Lookup, Extent], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A position that an array of integers says, under a size; negative ones count from the end.
+
+    Attributes:
+        node: what looks up, and `number` which of its operands are the positions.
+        size: that of the axis.
+        at: where the positions are, or None where the nest computes them.
+    """
+
+    node: Node
+    number: int
+    size: str
+    at: Access | None
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -98,15 +127,29 @@ class Accesses:
         result = node.results[0].tensor
         if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
             found = [self._size(dim) for dim in result.dims]
-            if node.op not in TAKES:
+            if node.op not in _MEASURED:
                 return found
         low = self.low
+        if node.op is indexing.gather and not is_scalar(node.operands[1].type):
+            x, *indices = node.operands
+            return (*self.dims[indices[0]], *self.dims[x][len(indices) :])
         if node.op in TAKES:
             given = [low.values[v] for v in node.operands[1:]]
             cuts, dims = cuts_of(low, node, self.dims[node.operands[0]], given)
             self._cuts[node] = cuts
             return dims
         match node.op:
+            case shaping.concat:
+                sizes, axis = [*self.dims[node.operands[0]]], node.attrs["axis"]
+                for other in node.operands[1:]:
+                    for k, size in enumerate(self.dims[other]):
+                        if k != axis:
+                            low.exits.unless(low.sizes.equal(sizes[k], size), BAD_SHAPE)
+                    sizes[axis] = low.sizes.add(sizes[axis], self.dims[other][axis])
+                return sizes
+            case shaping.pad:
+                pairs = zip(self.dims[node.operands[0]], node.attrs["widths"], strict=True)
+                return [low.sizes.add(size, str(sum(widths))) for size, widths in pairs]
             case creating.iota:
                 kind = Kind(node.operands[0].tensor.dtype)
                 size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
@@ -165,13 +208,18 @@ class Accesses:
         start = self.low.sizes.add(cut.first, self.low.sizes.mul(str(cut.step), line.start))
         return Line(start, line.axis, cut.step * line.step)
 
-    def read(self, value: Value, lines: Lines) -> Access:
+    def read_through(self, value: Value, lines: Lines) -> tuple[Value, Access | None]:
+        """What a value is read from, and where; without that a number or what is made here."""
+        value, lines = self.source(value, lines)
+        is_made = value.node is not None and value.node.op is not creating.iota
+        return value, None if is_scalar(value.type) or is_made else self._read(value, lines)
+
+    def _read(self, value: Value, lines: Lines) -> Access:
         """The elements of a param, or of a range."""
         low = self.low
         if value.node is not None:
             (line,) = lines
-            steps = self._along(lines, [(1, ())])
-            return Access(None, Kind(value.tensor.dtype), line.start, steps)
+            return Access(None, Kind(value.tensor.dtype), line.start, *self._along(lines, [ONE]))
         array = low.arrays.of(value.tensor, low.values[value])
         return self.of(Array(array.pointer, array.dtype, self.dims[value]), lines)
 
@@ -183,14 +231,20 @@ class Accesses:
             if line.start != "0":
                 far = self.low.sizes.mul(line.start, written(self.low.sizes, stride))
                 start = self.low.sizes.add(start, far)
-        return Access(array, array.kind, start, self._along(lines, own))
+        return Access(array, array.kind, start, *self._along(lines, own))
 
-    def _along(self, lines: Lines, own: Sequence[Extent]) -> tuple[Extent, ...]:
-        steps = [NONE] * self.rank
+    def _along(
+        self, lines: Lines, own: Sequence[Extent]
+    ) -> tuple[tuple[Extent, ...], tuple[tuple[Lookup, Extent], ...]]:
+        """How far it is along each axis of the space, and for each step that is looked up."""
+        steps, lookups = [NONE] * self.rank, []
         for line, stride in zip(lines, own, strict=True):
-            if line.axis is not None:
-                steps[line.axis] = times((line.step, ()), stride)
-        return tuple(steps)
+            far = times((line.step, ()), stride)
+            if isinstance(line.axis, Lookup):
+                lookups.append((line.axis, far))
+            elif line.axis is not None:
+                steps[line.axis] = far
+        return tuple(steps), tuple(lookups)
 
 
 def merged(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from wend.backends.native.emit.nest_accesses import Access, merged
+from wend.backends.native.emit.nest_accesses import Access, Lookup, merged
 from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
-from wend.backends.native.nests.extents import NONE, Extent, written
+from wend.backends.native.nests.extents import NONE, ONE, Extent, written
 from wend.backends.native.sizes import known
 
 # So many terms of a sum are added at once, in an order that suits vectors; these sums are added
@@ -20,8 +20,11 @@ _LONG = 128
 # The sides of squares in which arrays are gone through that lie along different axes
 TILE = 64
 
-Offsets: TypeAlias = Mapping[Access, str]
+# Where elements lie, and the positions that have been looked up
+Offsets: TypeAlias = Mapping[Access | Lookup, str]
 Inside: TypeAlias = Callable[[Offsets, Sequence[str]], Sequence[str]]
+# Looks up before a loop what stays the same in it
+Settle: TypeAlias = Callable[["Axis", Offsets], Offsets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Axis:
 def axes_of(
     low: Lowering,
     sizes: Sequence[Extent],
-    axes: range,
+    axes: Sequence[int],
     accesses: Sequence[Access],
     fixed: Sequence[Access] = (),
 ) -> list[Axis]:
@@ -67,7 +70,11 @@ def axes_of(
     found = merged(pairs)
     must = [accesses.index(access) for access in fixed]
     if len(found) > 1:
-        best = max(range(len(found)), key=lambda k: _ease(found[k], must, k))
+        said = [
+            [accesses.index(lookup.at) for lookup, _ in access.lookups if lookup.at]
+            for access in accesses
+        ]
+        best = max(range(len(found)), key=lambda k: _ease(found[k], must, said, k))
         found.append(found.pop(best))
     return [
         Axis(
@@ -78,12 +85,24 @@ def axes_of(
     ]
 
 
-def _ease(axis: tuple[Extent, Sequence[Extent]], must: Sequence[int], k: int) -> tuple[int, ...]:
-    """How well loops go along an axis: what is side by side, or the same, goes well."""
+def _ease(
+    axis: tuple[Extent, Sequence[Extent]],
+    must: Sequence[int],
+    said: Sequence[Sequence[int]],
+    k: int,
+) -> tuple[int, ...]:
+    """How well loops go along an axis: what is side by side, or the same, goes well.
+
+    `said`: for each access those that say where it is.
+    """
     size, steps = axis
     is_possible = all(steps[k] != NONE for k in must)
     is_long = bool(size[1]) or size[0] >= 4
-    return is_possible, is_long, sum(step in (NONE, (1, ())) for step in steps), k
+    easy = [
+        step in (NONE, ONE) and all(steps[j] == NONE for j in others)
+        for step, others in zip(steps, said, strict=True)
+    ]
+    return is_possible, is_long, sum(easy), k
 
 
 def over(low: Lowering, axes: Sequence[Axis], offsets: Offsets, body: Inside) -> None:
@@ -100,7 +119,12 @@ def over(low: Lowering, axes: Sequence[Axis], offsets: Offsets, body: Inside) ->
 
 
 def fold(
-    low: Lowering, axes: Sequence[Axis], offsets: Offsets, totals: Sequence[Total], body: Inside
+    low: Lowering,
+    axes: Sequence[Axis],
+    offsets: Offsets,
+    totals: Sequence[Total],
+    body: Inside,
+    settle: Settle = lambda _, offsets: offsets,
 ) -> list[str]:
     """Run a body at each place of axes; return what the totals have become.
 
@@ -108,7 +132,8 @@ def fold(
     """
     fast = axes[-1].count if axes else "1"
     is_long = len(axes) > 1 or not known(fast) or int(fast) > BLOCK
-    writer = _Fold(low, totals, body, is_long and any(total.is_sum for total in totals))
+    blocks = is_long and any(total.is_sum for total in totals)
+    writer = _Fold(low, totals, body, blocks, settle)
     return writer.finish(writer.along(axes, offsets, writer.starts()))
 
 
@@ -120,6 +145,7 @@ class _Fold:
     totals: Sequence[Total]
     body: Inside
     blocks: bool
+    settle: Settle
 
     def starts(self) -> list[str]:
         return [
@@ -183,7 +209,7 @@ class _Fold:
     def _fast(self, axis: Axis | None, offsets: Offsets, state: Sequence[str]) -> list[str]:
         if axis is None:
             return self._joined(state, self.body(offsets, self._fresh(state)))
-        low, count = self.low, axis.count
+        low, count, offsets = self.low, axis.count, self.settle(axis, offsets)
         if not self.blocks or (known(count) and int(count) <= BLOCK):
             return self._joined(state, self._run(axis, count, offsets, self._fresh(state)))
         blocks = low.sizes.div(low.sizes.add(count, str(BLOCK - 1)), str(BLOCK))

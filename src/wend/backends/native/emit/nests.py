@@ -8,33 +8,39 @@ without looking which arrays overlap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wend.backends.native.arrays import Array
-from wend.backends.native.emit.casting import write_cast
 from wend.backends.native.emit.contracting import emit_of_parts
 from wend.backends.native.emit.creating import emit_constant
-from wend.backends.native.emit.element import kind_of
-from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.nest_accesses import Access, Accesses, Line, Lines
+from wend.backends.native.emit.nest_elements import Elements, Read
+from wend.backends.native.emit.nest_joins import Into, join
+from wend.backends.native.emit.nest_lookups import Lookups
 from wend.backends.native.emit.nest_loops import Axis, Offsets, Total, axes_of, fold, over
 from wend.backends.native.emit.reducing import WAYS, expect_some, identity_of, sum_of_row
 from wend.backends.native.emit.shaping import write_shape
 from wend.backends.native.emit.splitting import Split
 from wend.backends.native.emit.writing import overwritable, writable
-from wend.backends.native.kinds import REGISTERS, WORD, Kind, stored
+from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.body import Body, Section, is_copy, is_put
 from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
-from wend.backends.native.nests.roles import EXTREMES, READS_PARTS, SUMS, cost, is_constant
+from wend.backends.native.nests.roles import (
+    EXTREMES,
+    READS_PARTS,
+    SUMS,
+    cost,
+    is_constant,
+    is_join,
+    is_lookup,
+)
 from wend.backends.native.slots import Slots, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
-from wend.ops import contracting, creating, reducing, shaping
-
-Read = tuple[Value, Access | None]  # what is read, and where; without that a number or a row's
+from wend.ops import contracting, reducing, shaping
 
 
 def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
@@ -44,48 +50,71 @@ def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     for inner in body.nodes:
         if is_constant(inner):
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
-    last = body.nodes[-1]
-    if last.op not in READS_PARTS:
-        return _Nest(low, node).write()
-    accesses = Accesses(low, max(len(value.tensor.dims) for value in last.operands))
-    accesses.measure(body)
-    if last.op is contracting.dot_general:
-        return emit_of_parts(low, node, last, accesses)
-    dims = accesses.dims[last.operands[0]]
-    if last.op is shaping.dim_of:
-        return [(dims[last.attrs["axis"]],)]
-    return [write_shape(low, node, dims)]
+    parts = NestParts.of(node)
+    (*_, last) = (None, *body.nodes)
+    if last is not None and last.op in READS_PARTS:
+        return _of_parts(low, node, last)
+    at = Accesses(low, len(parts.space))
+    at.measure(body)
+    if last is None or not is_join(last):
+        return _Nest(low, node, parts, at).write()
+
+    def write(part: NestParts, into: Into) -> None:
+        _Nest(low, node, part, replace(at, rank=len(part.space)), into).run()
+
+    return [low.give(node, join(low, parts, at, write))]
+
+
+def _of_parts(low: Lowering, nest: Node, node: Node) -> Any:
+    """What reads parts of arrays where they lie."""
+    accesses = Accesses(low, max(len(value.tensor.dims) for value in node.operands))
+    accesses.measure(NestParts.of(nest).body)
+    if node.op is contracting.dot_general:
+        return emit_of_parts(low, nest, node, accesses)
+    dims = accesses.dims[node.operands[0]]
+    if node.op is shaping.dim_of:
+        return [(dims[node.attrs["axis"]],)]
+    return [write_shape(low, nest, dims)]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class _Nest:
-    """One nest being written."""
+    """One nest being written; `into` says which results are parts of arrays that there are."""
 
     low: Lowering
     node: Node
-    parts: NestParts = field(init=False)
+    parts: NestParts
+    accesses: Accesses
+    into: Into = field(default_factory=dict)
     body: Body = field(init=False)
-    accesses: Accesses = field(init=False)
     sizes: list[Extent] = field(default_factory=list)
-    reads: dict[tuple[Node, int], Read] = field(default_factory=dict)
+    elements: Elements = field(init=False)
     targets: dict[Value, Access] = field(default_factory=dict)
     made: dict[Value, Array] = field(default_factory=dict)
-    row: dict[Value, str] = field(default_factory=dict)
     copies: dict[Value, Read] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     split: Split = field(init=False)
     apart: dict[Access, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.parts = NestParts.of(self.node)
         self.body = Body(self.parts)
-        self.accesses = Accesses(self.low, len(self.parts.space))
+        self.elements = Elements(self.low)
 
     def write(self) -> list[Slots]:
-        self.accesses.measure(self.parts.body)
+        """The loops; return the results."""
+        self.run()
+        return [
+            (self.elements.row[value],)
+            if is_scalar(value.type)
+            else self.low.give(self.node, self.made[value], k)
+            for k, value in enumerate(self.parts.body.results)
+        ]
+
+    def run(self) -> None:
+        """The loops."""
         self._own()
-        self._find_reads()
         self.sizes = self._space()
+        self._find_reads()
         self.split = Split(self.low, self._work(), self.sizes)
         for value in dict.fromkeys(self.parts.body.results):
             if not is_put(value):
@@ -95,12 +124,6 @@ class _Nest:
         self._rows()
         for pointer in self.left:
             self.low.arrays.release(pointer)
-        return [
-            (self.row[value],)
-            if is_scalar(value.type)
-            else self.low.give(self.node, self.made[value], k)
-            for k, value in enumerate(self.parts.body.results)
-        ]
 
     # Before the loops
     def _work(self) -> int:
@@ -116,6 +139,11 @@ class _Nest:
                 if not is_scalar(value.type) and value.tensor.dims == self.parts.space:
                     return [extent(size) for size in self.accesses.dims[value]]
         raise AssertionError("a nest goes over what is there")
+
+    def _changed(self) -> set[Value]:
+        """The params of which parts are changed in place."""
+        puts = filter(is_put, self.parts.body.results)
+        return {value.node.operands[0] for value in puts if value.node is not None}
 
     def _own(self) -> None:
         """Have the arrays that are changed for oneself; they are read as they then lie."""
@@ -138,35 +166,35 @@ class _Nest:
         needed = [*(n for section in self.body.sections for n in section.nodes)]
         needed += self.body.reductions
         needed += [n for nodes in self.body.row_nodes for n in nodes]
+        lookups = Lookups(self.low, self.body, self.accesses, self.elements)
+        looking = [node for node in dict.fromkeys(needed) if is_lookup(node)]
         for node in dict.fromkeys(needed):
+            if is_lookup(node):
+                lookups.read(node)
+                continue
             if node in self.body.reductions and node.op in EXTREMES:
                 dims = self.accesses.dims[node.operands[0]]
                 expect_some(self.low, [dims[k] for k in self.body.reductions[node].axes])
             for k, operand in enumerate(node.operands):
-                if not is_scalar(operand.type):
-                    self.reads[node, k] = self._read(operand, self._lines(node, operand))
-                else:
-                    self.reads[node, k] = operand, None
-
+                lines = () if is_scalar(operand.type) else self._lines(node, operand)
+                self.elements.reads[node, k] = self.accesses.read_through(operand, lines)
         for value in filter(is_put, self.parts.body.results):
             assert value.node is not None
             given = value.node.operands[1]
-            self.reads[value.node, 1] = self._read(given, self._lines(value.node, given))
-
+            lines = self._lines(value.node, given)
+            self.elements.reads[value.node, 1] = self.accesses.read_through(given, lines)
+        for node in looking:
+            lookups.expect(node, self.sizes)
         for value in self.parts.body.results:
             if is_copy(value):
                 lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
-                self.copies[value] = self._read(value, lines)
-
-    def _read(self, operand: Value, lines: Lines) -> Read:
-        value, at = self.accesses.source(operand, lines)
-        is_made = value.node is not None and value.node.op is not creating.iota
-        if is_scalar(value.type) or is_made:
-            return value, None
-        return value, self.accesses.read(value, at)
+                self.copies[value] = self.accesses.read_through(value, lines)
 
     def _make(self, value: Value) -> None:
         """Room for a result, and how it is gone along."""
+        if value in self.into:
+            self.targets[value] = self.accesses.of(*self.into[value])
+            return
         dims = self.accesses.dims.get(value, ())
         if is_scalar(value.type):
             return
@@ -198,6 +226,8 @@ class _Nest:
     def _can_take(self, index: int, param: Value, value: Value) -> bool:
         """Whether a result may be written over a param: place by place, when that has been read."""
         if not self.low.may_move(self.node.operands[index]) or is_scalar(param.type):
+            return False
+        if param in self._changed():
             return False
         if param.tensor.dims != self.parts.space or value.tensor.dims != self.parts.space:
             return False
@@ -233,12 +263,12 @@ class _Nest:
 
     # Loops
     def _rows(self) -> None:
-        reads = (*self.reads.values(), *self.copies.values())
+        reads = (*self.elements.reads.values(), *self.copies.values())
         accesses = dict.fromkeys(access for _, access in reads if access)
         accesses |= dict.fromkeys(self.targets.values())
         outer = axes_of(self.low, self.sizes, range(self.parts.rows), [*accesses])
         inner = [self._axes_of(section) for section in self.body.sections]
-        start = {access: access.start for access in accesses}
+        start: Offsets = {access: access.start for access in accesses}
 
         def each(offsets: Offsets, _: Sequence[str]) -> Sequence[str]:
             for number, nodes in enumerate(self.body.row_nodes):
@@ -261,18 +291,13 @@ class _Nest:
         )
 
     def _used(self, section: Section) -> list[Access]:
-        used: dict[Access, None] = {}
-        for node in (*section.nodes, *section.reductions, *section.ends):
-            for k in range(len(node.operands)):
-                access = self.reads[node, k][1]
-                if access is not None:
-                    used[access] = None
+        used = self.elements.accesses((*section.nodes, *section.reductions, *section.ends))
         for value in (*section.stored, *section.loaded, *self._ends(section)):
             used[self.targets[value]] = None
             access = self.copies[value][1] if value in self.copies else None
             if is_put(value):
                 assert value.node is not None
-                access = self.reads[value.node, 1][1]
+                access = self.elements.reads[value.node, 1][1]
             if access is not None:
                 used[access] = None
         return [*used]
@@ -288,20 +313,18 @@ class _Nest:
     def _row_node(self, node: Node, offsets: Offsets) -> None:
         (result,) = node.results
         if self.body.is_row_sum(node):
-            self.row[result] = self._row_sum(node, offsets)
+            self.elements.row[result] = self._row_sum(node, offsets)
         else:
-            given = [self._number(node, k, offsets, {}) for k in range(len(node.operands))]
-            found = ELEMENTS[node.op].write(self.low, node, kind_of(node), *given)
-            self.row[result] = found
+            self.elements.row[result] = self.elements.of(node, offsets, {})
         self._store_row(result, offsets)
 
     def _store_row(self, value: Value, offsets: Offsets) -> None:
         if value in self.targets:
             target = self.targets[value]
-            self._store(target, offsets[target], self.row[value])
+            self.elements.store(target, offsets[target], self.elements.row[value])
 
     def _row_sum(self, node: Node, offsets: Offsets) -> str:
-        access = self.reads[node, 0][1]
+        access = self.elements.reads[node, 0][1]
         assert access is not None
         assert access.array is not None
         dims = self.accesses.dims[node.operands[0]][self.parts.rows :]
@@ -311,44 +334,42 @@ class _Nest:
 
     def _section(self, section: Section, axes: Sequence[Axis], offsets: Offsets) -> None:
         totals = [self._total(node) for node in section.reductions]
+        elements, settle = self.elements, self.elements.settled(self._used(section))
 
         def body(at: Offsets, so_far: Sequence[str]) -> Sequence[str]:
             values: dict[Value, str] = {}
             for value in section.loaded:
                 target = self.targets[value]
-                values[value] = self._load(target, at[target])
-            for node in section.nodes:
-                given = [self._number(node, k, at, values) for k in range(len(node.operands))]
-                found = ELEMENTS[node.op].write(self.low, node, kind_of(node), *given)
-                values[node.results[0]] = found
+                values[value] = elements.load(target, at, values)
+            elements.compute(section.nodes, at, values)
             for value in section.stored:
                 if value in self.copies:
                     values[value] = self._copied(value, at)
                 if is_put(value):
                     assert value.node is not None
-                    values[value] = self._number(value.node, 1, at, values)
+                    values[value] = elements.number(value.node, 1, at, values)
             for node in section.ends:
-                target, x = self.targets[node.results[0]], self._number(node, 0, at, values)
-                old = self._load(target, at[target])
-                self._store(target, at[target], self._combined(node, old, x, in_order=True))
+                target, x = self.targets[node.results[0]], elements.number(node, 0, at, values)
+                old = elements.load(target, at, values)
+                elements.store(target, at[target], self._combined(node, old, x, in_order=True))
             following = [
-                self._combined(node, old, self._number(node, 0, at, values), in_order=False)
+                self._combined(node, old, elements.number(node, 0, at, values), in_order=False)
                 for node, old in zip(section.reductions, so_far, strict=True)
             ]
             # The last: it may be written over what is read.
             for value in section.stored:
-                self._store(self.targets[value], at[self.targets[value]], values[value])
+                elements.store(self.targets[value], at[self.targets[value]], values[value])
             return following
 
         if not (totals or section.ends or self.parts.rows):
             self.split.write(
-                axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body)
+                axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body, settle)
             )
             return
-        found = fold(self.low, axes, offsets, totals, body)
+        found = fold(self.low, axes, offsets, totals, body, settle)
         for node, total in zip(section.reductions, found, strict=True):
             (result,) = node.results
-            self.row[result] = total
+            self.elements.row[result] = total
             self._store_row(result, offsets)
 
     def _total(self, node: Node) -> Total:
@@ -370,37 +391,11 @@ class _Nest:
             return self.low.w.define(call)
         return WAYS[node.op](self.low, node, kind, x, y)
 
-    # Elements
-    def _number(self, node: Node, k: int, offsets: Offsets, values: Mapping[Value, str]) -> str:
-        value, access = self.reads[node, k]
-        if access is not None:
-            return self._load(access, offsets[access])
-        if is_scalar(value.type) and value not in self.row:
-            return self.low.values[value][0]
-        return values[value] if value in values else self.row[value]
-
     def _copied(self, value: Value, offsets: Offsets) -> str:
         source, access = self.copies[value]
         if access is None:
             return self.low.values[source][0]
-        return self._load(access, offsets[access])
-
-    def _load(self, access: Access, offset: str) -> str:
-        kind = access.kind
-        if access.array is None:
-            return write_cast(self.low.w, WORD, kind, offset)
-        address = self.low.arrays.address(access.array, offset)
-        type = stored(REGISTERS[kind.dtype])
-        found = self.low.w.define(f"load {type}, ptr {address}{self.low.notes.access()}")
-        return self.low.w.define(f"icmp ne i8 {found}, 0") if kind.is_bool else found
-
-    def _store(self, access: Access, offset: str, value: str) -> None:
-        assert access.array is not None
-        address = self.low.arrays.address(access.array, offset)
-        if access.kind.is_bool:
-            value = self.low.w.define(f"zext i1 {value} to i8")
-        type = stored(REGISTERS[access.kind.dtype])
-        self.low.w.do(f"store {type} {value}, ptr {address}{self.low.notes.access()}")
+        return self.elements.load(access, offsets, {})
 
 
 def _line(axis: int | None) -> Line:

@@ -13,6 +13,7 @@ from wend.backends.native.nests.roles import (
     cost,
     is_constant,
     is_layout,
+    is_lookup,
     reduction_of,
 )
 from wend.ir.graph import Node, Value
@@ -141,7 +142,22 @@ class Body:
 
     def is_read_as_it_lies(self, param: Value) -> bool:
         """Whether all that is read of a param is the element at the same place."""
-        return not any(is_free(node) and param in node.operands for node in self.parts.body.nodes)
+        for node in self.parts.body.nodes:
+            if is_free(node) and param in node.operands:
+                return False
+            if is_lookup(node) and param is node.operands[0]:
+                return False
+        return True
+
+    def made_for(self, value: Value) -> list[Node]:
+        """What computes a value that belongs to no row."""
+        needed = {self.source(value)}
+        found = []
+        for node in reversed(self.parts.body.nodes):
+            if not is_free(node) and not needed.isdisjoint(node.results):
+                found.append(node)
+                needed.update(map(self.source, node.operands))
+        return found[::-1]
 
     def last_read(self, param: Value) -> int:
         """The number of the last section in, or before which a param is read."""
@@ -210,8 +226,8 @@ def put_value(value: Value) -> Value:
 
 
 def is_copy(value: Value) -> bool:
-    """Whether a result is but elements of a param in another order."""
-    return value.node is not None and is_layout(value.node)
+    """Whether a result is but elements of a param, perhaps in another order."""
+    return value.node is None or is_layout(value.node)
 
 
 def is_free(node: Node) -> bool:

@@ -9,17 +9,21 @@ from dataclasses import dataclass, field
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.roles import (
     EXTREMES,
+    MOST_AGAIN,
     SEARCHES,
     SUMS,
     Reduction,
+    cost,
     is_constant,
+    is_far,
     is_layout,
+    is_long,
 )
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import Dim, Shape
-from wend.ops import shaping
+from wend.ops import indexing, shaping
 
 # A nest of more operations, or of more arrays, would ask too much of registers and caches.
 _MOST_NODES, _MOST_ARRAYS = 96, 24
@@ -52,6 +56,21 @@ class Group:
     reads: set[Value] = field(default_factory=set)
     ends: set[Value] = field(default_factory=set)
     across: set[int] = field(default_factory=set)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it looks up what may be far away."""
+        return any(map(is_far, self.members))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it computes for so long that it should not wait for anything."""
+        return any(map(is_long, self.members))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it reduces nothing."""
+        return self.rows is None and not self.ends
 
     @property
     def is_full(self) -> bool:
@@ -94,6 +113,10 @@ class Group:
         wanted = [k for k in range(rank) if self.space[k] != 1]
         found = [axis for axis, dim in zip(axes, dims, strict=True) if dim != 1]
         return found == wanted
+
+    def computes_again(self, value: Value, makers: Mapping[Value, Node]) -> bool:
+        """Whether a value that is made here is cheap enough to be computed a second time."""
+        return sum(map(cost, self._needed([value], makers))) <= MOST_AGAIN
 
     def row_shapes(self) -> tuple[Shape, ...]:
         """The sizes of what belongs to rows: their axes, and perhaps one element of the others."""
@@ -140,9 +163,14 @@ class Group:
         return found[::-1]
 
     def is_of_memory(self, makers: Mapping[Value, Node]) -> bool:
-        """Whether it is but a reduction of rows in memory, for which there are functions."""
+        """Whether it is but a reduction or a copy of rows in memory: there are functions for it."""
         (first, *rest) = self.members
-        if rest or first.results[0] not in self.row_values or first.operands[0] in makers:
+        if rest or first.operands[0] in makers:
+            return False
+        if first.op is indexing.gather:
+            is_row = len(first.operands) <= len(first.operands[0].tensor.dims)
+            return is_row and makers.keys().isdisjoint(first.operands)
+        if first.results[0] not in self.row_values:
             return False
         if first.op in SUMS:
             return first.operands[0].tensor.dtype.kind == "f"

@@ -20,7 +20,12 @@ from wend.backends.native.nests.roles import (
     WRITERS,
     Reduction,
     is_constant,
+    is_far,
+    is_join,
     is_layout,
+    is_long,
+    is_lookup,
+    may_fail,
     reduction_of,
 )
 from wend.backends.native.slots import is_array, is_scalar
@@ -68,7 +73,7 @@ class _Grouping:
         for node in self._graph.nodes:
             if is_constant(node) or is_layout(node):
                 self._make_anywhere(node)
-            elif not self._join(node):
+            elif not (self._join(node) or self._put_together(node)):
                 self._place(node)
             self._done.add(node)
         results = tuple(map(self._placed, self._graph.results))
@@ -89,9 +94,12 @@ class _Grouping:
         reduction = reduction_of(node)
         if reduction is not None:
             return self._join_reduction(node, reduction)
+        shape = node.results[0].tensor.dims if is_array(node.results[0].type) else ()
+        if is_lookup(node):
+            self._join_lookup(node, shape)
+            return True
         if not self._computes(node) or takes_product(self._uses, node):
             return False
-        shape = node.results[0].tensor.dims
         group = self._rows_of(node, shape)
         if group is not None:
             self._enter(group, node, is_row=True)
@@ -99,9 +107,18 @@ class _Grouping:
         self._enter(self._group(shape, node), node)
         return True
 
+    def _join_lookup(self, node: Node, shape: Shape) -> None:
+        group = self._open.get(shape)
+        if group is not None and group.is_long and is_far(node):
+            alone = Group(shape)
+            self._enter(alone, node)
+            self._close(alone)
+        else:
+            self._enter(self._group(shape, node), node)
+
     def _rows_of(self, node: Node, shape: Shape) -> Group | None:
         """The group to whose rows a node belongs, if all it wants of groups is of those."""
-        sources = [source for value in node.operands for source in self._sources(value, shape)]
+        sources = [*self._sources(node, shape)]
         groups = dict.fromkeys(self._owner[v] for v, _ in sources if v in self._owner)
         if len(groups) != 1:
             return None
@@ -136,9 +153,14 @@ class _Grouping:
         """The open group of a space, which can take a node's operands."""
         group = self._open.get(space)
         if group is not None:
-            sources = [s for value in node.operands for s in self._sources(value, space)]
-            mine = [s for s in sources if self._owner.get(s[0]) is group]
-            if group.is_full or not all(group.takes_as_it_lies(*source) for source in mine):
+            mine = [s for s in self._sources(node, space) if self._owner.get(s[0]) is group]
+            fits = all(group.takes_as_it_lies(*source) for source in mine)
+            if is_lookup(node):
+                # Positions are looked at before anything is read there.
+                fits = fits and all(group.computes_again(v, self._makers) for v, _ in mine)
+            elif is_long(node):
+                fits = fits and not group.waits
+            if group.is_full or not fits:
                 self._close(group)
                 group = None
         if group is None:
@@ -153,27 +175,25 @@ class _Grouping:
         *,
         is_row: bool = False,
     ) -> None:
-        for value in node.operands:
-            for source, _ in self._sources(value, value.tensor.dims):
-                owner = self._owner.get(source)
-                if owner is None:
-                    group.reads.add(source)
-                elif owner is not group:
-                    self._close(owner)
-                    group.reads.add(source)
+        for source, _ in self._sources(node, group.space):
+            owner = self._owner.get(source)
+            if owner is None:
+                group.reads.add(source)
+            elif owner is not group:
+                self._close(owner)
+                group.reads.add(source)
         group.add(node, reduction, is_row=is_row)
         self._owner.update(dict.fromkeys(node.results, group))
 
-    def _sources(self, value: Value, space: Shape) -> Iterator[Source]:
-        return through(value, self._makers, identity(space))
+    def _sources(self, node: Node, space: Shape) -> Iterator[Source]:
+        """What a node that goes over a space reads, and how that lies to it."""
+        for k, value in enumerate(node.operands):
+            is_elsewhere = is_lookup(node) and (k == 0 or value.tensor.dims != space)
+            yield from through(value, self._makers, None if is_elsewhere else identity(space))
 
     def _close(self, group: Group) -> None:
         """Place the nest of a group."""
-        for value in group.made:
-            self._owner.pop(value, None)
-        for space, other in [*self._open.items()]:
-            if other is group:
-                del self._open[space]
+        self._forget(group)
         members = set(group.members)
         wanted = [v for n in group.members for v in n.results if self._is_wanted(v, members)]
         if not wanted:
@@ -182,6 +202,14 @@ class _Grouping:
             self._put(group.members[0])
             return
         self._put_nest(group, wanted)
+
+    def _forget(self, group: Group) -> None:
+        """A group is no longer open."""
+        for value in group.made:
+            self._owner.pop(value, None)
+        for space, other in [*self._open.items()]:
+            if other is group:
+                del self._open[space]
 
     def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
@@ -198,6 +226,40 @@ class _Grouping:
             if taker not in members
         )
 
+    def _put_together(self, node: Node) -> bool:
+        """Let what a node puts together be made where it is put, where nobody else wants it."""
+        if not is_join(node):
+            return False
+        parts = node.operands if node.op is shaping.concat else node.operands[:1]
+        sources = [self._without_ones(value) for value in parts]
+        groups = dict.fromkeys(self._owner[v] for v in sources if v in self._owner)
+        for value, source in zip(parts, sources, strict=True):
+            for v, _ in through(value, self._makers, None):
+                if v in self._owner and (v is not source or sources.count(v) > 1):
+                    groups.pop(self._owner[v], None)
+                    self._close(self._owner[v])
+        for group in [*groups]:
+            members = {*group.members, node}
+            wanted = (v for n in group.members for v in n.results)
+            if not group.is_plain or any(self._is_wanted(v, members) for v in wanted):
+                del groups[group]
+                self._close(group)
+        if node.op is shaping.concat and not groups and self._makers.keys().isdisjoint(parts):
+            return False
+        made = Group(node.results[0].tensor.dims)
+        for group in groups:
+            made.members += group.members
+            self._forget(group)
+        made.members.append(node)
+        self._put_nest(made, node.results)
+        return True
+
+    def _without_ones(self, value: Value) -> Value:
+        """A value without what only puts axes of one element in it."""
+        while value in self._makers and self._makers[value].op is shaping.reshape:
+            value = self._makers[value].operands[0]
+        return value
+
     # Other nodes
     def _place(self, node: Node) -> None:
         """Place a node that is in no group."""
@@ -207,6 +269,8 @@ class _Grouping:
         putting = self._putting(node)
         if putting is not None and self._put_in_place(node, putting):
             return
+        if node.op.effect is not Effect.NONE or any(r.has_effects() for r in node.regions):
+            self._settle_before(node)
         if node.regions or node.op in WRITERS:
             self._settle(node)
         if self._is_of_parts(node):
@@ -300,6 +364,13 @@ class _Grouping:
                 is_nowhere = value in self._makers and value not in self._now
                 if is_nowhere and self._has_use_after(value, writer):
                     self._placed(value)
+
+    def _settle_before(self, effect: Node) -> None:
+        """Let nothing be refused after an effect that stands before it."""
+        for value, maker in [*self._makers.items()]:
+            is_nowhere = may_fail(maker) and value not in self._now
+            if is_nowhere and self._has_use_after(value, effect):
+                self._placed(value)
 
     def _has_use_after(self, value: Value, writer: Node) -> bool:
         """Whether something that is not yet placed reads what only moves elements."""

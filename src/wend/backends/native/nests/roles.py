@@ -1,13 +1,15 @@
-"""What an operation is to a nest: one that moves elements, computes them, or reduces them."""
+"""What an operation is to a nest: it moves elements, looks them up, computes, or reduces them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.nests.naming import TAKES
 from wend.backends.native.slots import is_scalar
+from wend.backends.native.small import is_small
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import (
@@ -35,6 +37,7 @@ _REDUCTIONS = {
 SUMS = {reducing.reduce_sum, shaping.sum_to}
 EXTREMES = {reducing.reduce_max, reducing.reduce_min}
 SEARCHES = {reducing.reduce_any, reducing.reduce_all}
+_LOOKUPS = {indexing.gather, indexing.take_along}
 
 # What changes an array in place where it can; nodes with regions hand arrays on to such.
 WRITERS = {
@@ -52,6 +55,13 @@ _CHEAP = {
     *(elementwise.eq, elementwise.ne, elementwise.lt, elementwise.le, elementwise.gt),
     *(elementwise.ge, elementwise.isnan, elementwise.isinf, elementwise.isfinite),
 }
+# What is done in some instructions without branches
+_SHORT = {
+    *(*_CHEAP, elementwise.div, elementwise.reciprocal, elementwise.sqrt, elementwise.sign),
+    *(elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.rint),
+}
+# An array of so many numbers stays in the cache while it is looked up in.
+_NEAR = 2**15
 # What may be computed again by a later loop over the same row; more is kept in memory meanwhile.
 MOST_AGAIN = 4
 
@@ -59,6 +69,31 @@ MOST_AGAIN = 4
 def cost(node: Node) -> int:
     """What it costs to compute an element again."""
     return 1 if node.op in _CHEAP else _DEAR
+
+
+def is_join(node: Node) -> bool:
+    """Whether it puts arrays together, or pads one, so that each can be made in its place."""
+    if node.op not in (shaping.concat, shaping.pad) or is_small(node.results[0].type):
+        return False
+    if node.op is shaping.pad and any(min(widths) < 0 for widths in node.attrs["widths"]):
+        return False
+    return all(map(_fits, node.operands))
+
+
+def is_far(node: Node) -> bool:
+    """Whether it looks up in an array that may not be in the cache, so that it has to wait.
+
+    A loop that does nothing else waits for many at once, one that computes functions for few.
+    """
+    if not is_lookup(node):
+        return False
+    x = node.operands[0].tensor
+    return not x.is_static or math.prod(map(int, map(str, x.dims))) > _NEAR
+
+
+def is_long(node: Node) -> bool:
+    """Whether so much is computed for each element, or with branches, that nothing is to wait."""
+    return not is_lookup(node) and reduction_of(node) is None and node.op not in _SHORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +133,32 @@ def is_layout(node: Node) -> bool:
             return all(mine in (1, wanted) for mine, wanted in pairs)
         case shaping.reshape:
             return without_ones(value) == without_ones(result)
-        case indexing.gather:
-            return all(is_scalar(position.type) for position in node.operands[1:])
+        case indexing.gather:  # a row, at positions that are numbers
+            return len(node.operands) > 1 and is_scalar(node.operands[1].type)
     return True
+
+
+def is_lookup(node: Node) -> bool:
+    """Whether it gives elements at positions that arrays hold, and native code can."""
+    if node.op not in _LOOKUPS or len(node.operands) == 1:
+        return False
+    if not all(map(_fits, (*node.operands, *node.results))):
+        return False
+    if node.op is indexing.gather:
+        return True
+    pairs = zip(*(value.tensor.dims for value in node.operands), strict=True)
+    return all(
+        mine == theirs
+        for axis, (mine, theirs) in enumerate(pairs)
+        if axis != node.attrs["axis"] and isinstance(mine, int) and isinstance(theirs, int)
+    )
+
+
+def may_fail(node: Node) -> bool:
+    """Whether what only moves elements may be refused for what the run finds."""
+    return node.op is indexing.gather or (
+        node.op is parts.take_part and parts.AT in node.attrs["entries"]
+    )
 
 
 def without_ones(dims: Sequence[Dim]) -> list[Dim]:
