@@ -12,10 +12,10 @@ import numpy as np
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.ir.op import Op
 from wend.ir.types import Dim, TensorType
 from wend.numpy import shaping
 from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
-from wend.ir.op import Op
 from wend.ops import parts as ops
 from wend.ops import shaping as shaping_ops
 from wend.ops.shapes import size_of

@@ -348,15 +348,11 @@ class Build(Builder):
         """A part, where some positions are values; `cuts` are the sizes of what is cut."""
         return self.emit(parts.take_part, x, *positions, entries=entries, cuts=cuts)
 
-    def set_part(
-        self, into: Value, x: Value, *positions: Value, entries: parts.Entries
-    ) -> Value:
+    def set_part(self, into: Value, x: Value, *positions: Value, entries: parts.Entries) -> Value:
         """`into` with a part replaced."""
         return self.emit(parts.set_part, into, x, *positions, entries=entries)
 
-    def add_part(
-        self, into: Value, x: Value, *positions: Value, entries: parts.Entries
-    ) -> Value:
+    def add_part(self, into: Value, x: Value, *positions: Value, entries: parts.Entries) -> Value:
         return self.emit(parts.add_part, into, x, *positions, entries=entries)
 
     # Positions

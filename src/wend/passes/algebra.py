@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import on_operands, with_nodes
 from wend.ir.types import TensorType
-from wend.ops import contracting, creating, elementwise, shaping
+from wend.ops import contracting, creating, elementwise, shaping, updating
 from wend.ops.build import Build
 
 # Is given a builder, a node and its operands; gives a value there is, or one of a node that it has
@@ -314,6 +314,12 @@ def _concat(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0] if len(operands) == 1 else None
 
 
+def _set_slice(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """What replaces all of an array stands for it."""
+    is_all = all(bounds == (None, None, None) for bounds in node.attrs["slices"])
+    return operands[1] if is_all else None
+
+
 # Sizes
 _ELEMENTWISE = {op for op in vars(elementwise).values() if isinstance(op, Op)}
 
@@ -364,6 +370,7 @@ RULES: Mapping[Op, Rule] = {
     shaping.sum_to: _same_type,
     shaping.refine: _same_type,
     shaping.concat: _concat,
+    updating.set_slice: _set_slice,
     shaping.shape_of: _shape_of,
     shaping.dim_of: _dim_of,
     contracting.dot_general: _dot_general,

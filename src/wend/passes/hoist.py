@@ -27,7 +27,11 @@ _SAFE = {
     shaping.concat,
     shaping.sum_to,
 }
-_UNSAFE = {elementwise.pow, shaping.narrow, parts.take_part}  # negative integer powers; positions out of range
+_UNSAFE = {
+    elementwise.pow,
+    shaping.narrow,
+    parts.take_part,
+}  # negative integer powers; positions out of range
 
 
 def hoist(graph: Graph) -> Graph:

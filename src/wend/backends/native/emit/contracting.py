@@ -236,7 +236,9 @@ def _as_lies(side: Side) -> tuple[Sequence[int], Sequence[int]] | None:
     if not (_are_as_one(side, free) and _are_as_one(side, contract)):
         return None
     is_vector = not free or not contract
-    return (free, contract) if is_vector or ONE in (_step(side, free), _step(side, contract)) else None
+    return (
+        (free, contract) if is_vector or ONE in (_step(side, free), _step(side, contract)) else None
+    )
 
 
 def _are_as_one(side: Side, axes: Sequence[int]) -> bool:

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
-from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.emit.cutting import Cut, cuts_of
+from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
