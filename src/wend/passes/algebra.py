@@ -324,19 +324,22 @@ def _set_slice(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
 _ELEMENTWISE = {op for op in vars(elementwise).values() if isinstance(op, Op)}
 
 
-def _as_large(value: Value) -> Value:
-    """A value of the same sizes that is there before, if one is known."""
+def _as_large(value: Value, *, is_spread: bool) -> Value:
+    """A value of the same sizes that is there before; rather one that is broadcast, or rather not.
+
+    What is broadcast to sizes of the run has been given these.
+    """
     while (node := value.node) is not None and (
         node.op in _ELEMENTWISE or node.op is shaping.refine
     ):
-        spread = (v for v in node.operands if _operands_of(v, shaping.broadcast_to) is not None)
-        value = next(spread, node.operands[0])
+        broadcast = [_operands_of(v, shaping.broadcast_to) is not None for v in node.operands]
+        value = node.operands[broadcast.index(is_spread) if is_spread in broadcast else 0]
     return value
 
 
 def _shape_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     """Sizes are those of what a value is computed from, which then need not be in memory."""
-    source = _as_large(operands[0])
+    source = _as_large(operands[0], is_spread=True)
     inner = _operands_of(source, shaping.broadcast_to)
     if inner is not None and len(inner) == 2:
         return inner[1]
@@ -344,7 +347,7 @@ def _shape_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _dim_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
-    source = _as_large(operands[0])
+    source = _as_large(operands[0], is_spread=False)
     return None if source is operands[0] else b.emit(shaping.dim_of, source, **node.attrs)
 
 
