@@ -187,6 +187,34 @@ def test_arguments_that_are_changed_in_place() -> None:
         assert x.tolist() == [k] * 3
 
 
+@pytest.mark.parametrize("returns", ["nothing", "one", "pair", "tree"])
+def test_calls_that_change_arguments_come_by_no_python(
+    returns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plain(x: Any, y: Any) -> Any:
+        x += 2.0 * y
+        x[1] = y[0]
+        found = {"one": y + 1, "pair": (y + 1, x * 2), "tree": {"a": x * 2, "b": [y]}}
+        return found.get(returns)
+
+    changes = native(plain)
+    mine, theirs, y = np.ones(3), np.ones(3), np.arange(3.0)
+    for _ in range(4):
+        changes(mine, y)
+        plain(theirs, y)
+    runs = count_runs(monkeypatch)
+    for _ in range(3):
+        found, expected = changes(mine, y), plain(theirs, y)
+        assert trees.flatten(found)[1] == trees.flatten(expected)[1]
+        for a, b in zip(trees.flatten(found)[0], trees.flatten(expected)[0], strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(mine, theirs)
+    assert not runs
+    mine.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        changes(mine, y)
+
+
 def test_methods() -> None:
     class Scale:
         def __init__(self, factor: float) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.helpers.graphs import names
 from wend.backends.choose import choose
 from wend.ir import Graph, Value, verify
-from wend.ir.types import TensorType
+from wend.ir.types import Symbol, TensorType
+from wend.ops import shaping
 from wend.ops.build import Build
 from wend.passes.algebra import RULES, algebra
 from wend.passes.dce import dce
@@ -175,3 +176,22 @@ def test_a_product_that_others_take_is_made_once():
     product = b.dot_general(x, y, contract=((1,), (0,)), batch=((), ()))
     graph = b.finish([b.add(product, b.transpose(product, perm=(1, 0)))])
     assert names(dce(algebra(graph))).count("dot_general") == 1
+
+
+def test_sizes_are_asked_of_what_a_value_is_computed_from() -> None:
+    b = Build("f")
+    size = Symbol("n")
+    x = b.param(TensorType(np.dtype(float), (size,)))
+    y = b.add(b.full_like(x, 2.0), b.mul(x, x))
+    after = check(b.finish([b.shape_of(b.neg(y)), b.emit(shaping.dim_of, y, axis=0)]), [np.ones(3)])
+    assert [result.node.operands for result in after.results] == [(x,), (x,)]
+
+
+def test_what_replaces_all_of_an_array_stands_for_it() -> None:
+    b = Build("f")
+    x, y = (b.param(TensorType(np.dtype(float), (3, 2))) for _ in range(2))
+    whole = (None, None, None)
+    after = check(
+        b.finish([b.set_slice(x, y, slices=(whole, whole))]), [np.zeros((3, 2)), np.ones((3, 2))]
+    )
+    assert after.results == (after.params[1],)

@@ -26,7 +26,9 @@ Entries: TypeAlias = tuple[Entry, ...]
 AT, CUT = "at", "cut"
 
 
-def by_axis(entries: Entries, positions: Sequence[Any]) -> Iterator[tuple[Entry, Sequence[Any]]]:
+def by_axis(
+    entries: Sequence[Entry], positions: Sequence[Any]
+) -> Iterator[tuple[Entry, Sequence[Any]]]:
     """Each entry with the positions that it takes."""
     start = 0
     for entry in entries:

@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.rewrite import on_operands, with_nodes
 from wend.ir.types import TensorType
-from wend.ops import contracting, creating, elementwise, shaping
+from wend.ops import contracting, creating, elementwise, shaping, updating
 from wend.ops.build import Build
 
 # Is given a builder, a node and its operands; gives a value there is, or one of a node that it has
@@ -314,23 +314,32 @@ def _concat(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0] if len(operands) == 1 else None
 
 
+def _set_slice(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
+    """What replaces all of an array stands for it."""
+    is_all = all(bounds == (None, None, None) for bounds in node.attrs["slices"])
+    return operands[1] if is_all else None
+
+
 # Sizes
 _ELEMENTWISE = {op for op in vars(elementwise).values() if isinstance(op, Op)}
 
 
-def _as_large(value: Value) -> Value:
-    """A value of the same sizes that is there before, if one is known."""
+def _as_large(value: Value, *, is_spread: bool) -> Value:
+    """A value of the same sizes that is there before; rather one that is broadcast, or rather not.
+
+    What is broadcast to sizes of the run has been given these.
+    """
     while (node := value.node) is not None and (
         node.op in _ELEMENTWISE or node.op is shaping.refine
     ):
-        spread = (v for v in node.operands if _operands_of(v, shaping.broadcast_to) is not None)
-        value = next(spread, node.operands[0])
+        broadcast = [_operands_of(v, shaping.broadcast_to) is not None for v in node.operands]
+        value = node.operands[broadcast.index(is_spread) if is_spread in broadcast else 0]
     return value
 
 
 def _shape_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     """Sizes are those of what a value is computed from, which then need not be in memory."""
-    source = _as_large(operands[0])
+    source = _as_large(operands[0], is_spread=True)
     inner = _operands_of(source, shaping.broadcast_to)
     if inner is not None and len(inner) == 2:
         return inner[1]
@@ -338,7 +347,7 @@ def _shape_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _dim_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
-    source = _as_large(operands[0])
+    source = _as_large(operands[0], is_spread=False)
     return None if source is operands[0] else b.emit(shaping.dim_of, source, **node.attrs)
 
 
@@ -364,6 +373,7 @@ RULES: Mapping[Op, Rule] = {
     shaping.sum_to: _same_type,
     shaping.refine: _same_type,
     shaping.concat: _concat,
+    updating.set_slice: _set_slice,
     shaping.shape_of: _shape_of,
     shaping.dim_of: _dim_of,
     contracting.dot_general: _dot_general,

@@ -337,7 +337,7 @@ def test_functions_run_when_the_interpreter_ends() -> None:
 
 
 def test_as_many_as_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_processors", lambda: 64)
+    monkeypatch.setattr(threads, "processors", lambda: 64)
     assert threads.wanted() == 8
     with wend.config(threads=1):
         assert threads.wanted() == 1

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Sequence
 
 from wend.backends.native.llvm import engine
+from wend.backends.native.processors import processors
 from wend.base.config import settings
 
 _MANY = 8  # processors that are used if the settings do not say how many
@@ -24,13 +25,7 @@ _OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGA
 
 def wanted() -> int:
     """How many threads a loop may have, the caller's among them."""
-    return settings().threads or min(_processors(), _MANY)
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return settings().threads or min(processors(), _MANY)
 
 
 class Helpers:

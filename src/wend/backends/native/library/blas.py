@@ -8,11 +8,13 @@ cannot count so far.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.kinds import Kind
 from wend.backends.native.library import blas_functions, products
+from wend.backends.native.processors import processors
 from wend.backends.native.sizes import known
 from wend.backends.native.writer import Writer
 
@@ -43,6 +45,12 @@ def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
     if pairs <= (MOST_PAIRS if y_is_plain else MOST_SCATTERED) or depth == 1:
         return True
     return 1 in (rows, columns) and pairs <= MOST_NUMBERS
+
+
+def _is_alone() -> bool:
+    """Whether BLAS has no threads but the caller's, as far as one can tell."""
+    given = [os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "OMP")]
+    return processors() == 1 or "1" in given
 
 
 def library(kind: Kind, adds: bool) -> str:
@@ -127,7 +135,8 @@ class _Calls:
         w = self.w
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        is_parted = w.define(f"icmp ule i64 {pairs}, {PARTED}")
+        most = 0 if _is_alone() else PARTED
+        is_parted = w.define(f"icmp ule i64 {pairs}, {most}")
         depth = self._least("%depth", str(_DEPTH))
         room = w.define(f"udiv i64 {ALONE}, {depth}")
         columns = self._fit(room, self._least("%rows", str(_SIDE)), "%columns")
