@@ -132,17 +132,14 @@ class Body:
         lanes: how many numbers it takes at once.
         format: of reals.
         is_loop: whether it is for loops, where all that counts is how many instructions there are.
+        wide: whether it may use the instructions of `avx512.py`.
     """
 
     lanes: int = 1
     format: Format = F64
     is_loop: bool = False
+    wide: bool = False
     lines: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of_loop(cls, format: Format) -> Body:
-        """One of one number, which LLVM makes vectors of."""
-        return cls(1, format, is_loop=True)
 
     def with_format(self, format: Format) -> Body:
         """The same function, to go on with another format."""

@@ -10,7 +10,8 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import COLD, INLINE, Body, Term, polynomial
+from wend.backends.native.math.avx512 import scaled
+from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64, Format
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
@@ -78,69 +79,77 @@ def exp_common() -> str:
     b = Body()
     b.go_on_if((abs(b.x) <= 708.0).name, otherwise="edge")
     near = b.fma(b.x, LOG2_E, b.format.magic)
-    b.ret(_exp(b, b.x, near - b.format.magic, power_of_two(b, near.word())))
+    k = near - b.format.magic
+    high, low = LN2[b.format]
+    r = b.fma(-k, high, b.x)
+    # The low piece of the reduction multiplies `power` instead of holding up r:
+    # exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
+    power = power_of_two(b, near.word())
+    power = b.fma(-power, k * low, power)
+    near_zero, r4, rest = _expm1_parts(b, r)
+    b.ret(b.fma(r4 * power, rest, b.fma(power, near_zero, power)))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.exp.edge(double %x)"))
     return b.definition("exp")
 
 
-def exp_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
-    """Return exp for all arguments, as a function of this name."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    b.ret(whole_exp(b, b.x))
-    return b.definition(name, attributes=COLD if cold else INLINE)
+def exp(b: Body) -> Term:
+    """Return exp for all arguments."""
+    return whole_exp(b, b.x)
 
 
 def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
-    """Return exp(x + low), whatever x is; low^2 is far below an ulp of 1.
-
-    2^k is applied in two normal halves, so that results overflow and underflow as they should:
-    the second product is the only rounding of a subnormal result.
-    """
+    """Return exp(x + low), whatever x is; low is far below 1."""
     lowest, highest = EXP_RANGE[b.format]
-    x = b.at_least(b.at_most(x, highest), lowest)
-    near = b.fma(x, LOG2_E, b.format.magic)
-    first, second = _halves(b, near)
-    return _exp(b, x, near - b.format.magic, first, low) * second
+    near, k, grown = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
+    return _scaled(b, grown, near, k)
 
 
 def exp_near(b: Body, x: Term, low: Term) -> Term:
     """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
-    near = b.fma(x, LOG2_E, b.format.magic)
-    return _exp(b, x, near - b.format.magic, power_of_two(b, near.word()), low)
+    near, k, grown = _exp(b, x, low)
+    return scaled(grown, k) if b.wide else grown * power_of_two(b, near.word())
 
 
-def exp2(format: Format, name: str) -> str:
+def exp2(b: Body) -> Term:
     """Return 2^x for all arguments: exact where x is an integer."""
-    b = Body.of_loop(format)
-    lowest, highest = EXP2_RANGE[format]
+    lowest, highest = EXP2_RANGE[b.format]
     x = b.at_least(b.at_most(b.x, highest), lowest)
-    near = x + format.magic
-    r = x - (near - format.magic)
-    first, second = _halves(b, near)
-    b.ret(b.fma(r, polynomial(b, r, r * r, EXP2[format]), 1.0) * first * second)
-    return b.definition(name)
+    near = x + b.format.magic
+    k = near - b.format.magic
+    r = x - k
+    return _scaled(b, b.fma(r, polynomial(b, r, r * r, EXP2[b.format]), 1.0), near, k)
 
 
-def _halves(b: Body, near: Term) -> tuple[Term, Term]:
-    """Return two powers of two whose product is 2^k, given k + magic."""
-    k = near.word() - (b.format.magic_bits - 2 * b.format.bias)  # positive: shifts fill with zeros
-    half = k >> 1
-    return (half << b.format.digits).real(), ((k - half) << b.format.digits).real()
+def _exp(b: Body, x: Term, low: Term | None) -> tuple[Term, Term, Term]:
+    """Return k + magic, k, and exp(x + low - k ln 2)."""
+    near = b.fma(x, LOG2_E, b.format.magic)
+    k = near - b.format.magic
+    r = reduced(b, x, k)
+    return near, k, _expm1(b, r if low is None else r + low) + 1.0
 
 
-def _exp(b: Body, x: Term, k: Term, power: Term, extra: Term | None = None) -> Term:
-    """Return power * exp(x + extra - k ln 2).
+def _scaled(b: Body, x: Term, near: Term, k: Term) -> Term:
+    """Return x 2^k for x about 1, given k + magic, too.
 
-    The low piece of the reduction multiplies `power` instead of holding up r:
-    exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
+    Elsewhere than in `avx512.py` two normal powers are multiplied by, so that results overflow and
+    underflow as they should: the second product is the only rounding of a subnormal result.
     """
-    high, low = LN2[b.format]
-    r = b.fma(-k, high, x)
-    rest = k * low if extra is None else b.fma(k, low, -extra)
-    power = b.fma(-power, rest, power)
-    near_zero, r4, high_terms = _expm1_parts(b, r)
-    return b.fma(r4 * power, high_terms, b.fma(power, near_zero, power))
+    if b.wide:
+        return scaled(x, k)
+    # positive: shifts fill with zeros
+    doubled = near.word() - (b.format.magic_bits - 2 * b.format.bias)
+    half, digits = doubled >> 1, b.format.digits
+    return x * (half << digits).real() * ((doubled - half) << digits).real()
+
+
+def _expm1(b: Body, r: Term) -> Term:
+    """Return expm1 r for |r| <= ln(2)/2."""
+    if b.is_loop:
+        r2 = r * r
+        return b.fma(r2, polynomial(b, r, r2, EXPM1[b.format]), r)
+    near_zero, r4, rest = _expm1_parts(b, r)
+    return b.fma(r4, rest, near_zero)
 
 
 def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
@@ -156,12 +165,10 @@ def power_of_two(b: Body, k: Term) -> Term:
     return ((k << b.format.digits) + (b.format.bias << b.format.digits)).real()
 
 
-def _scaled_expm1(b: Body, x: Term) -> tuple[Term, Term, Term]:
-    """Return k as words, 2^k and expm1(x - k ln 2), accurate also relative to itself."""
+def _reduced(b: Body, x: Term) -> tuple[Term, Term]:
+    """Return k as words and x - k ln 2."""
     near = b.fma(x, LOG2_E, b.format.magic)
-    r = reduced(b, x, near - b.format.magic)
-    near_zero, r4, rest = _expm1_parts(b, r)
-    return near.word(), power_of_two(b, near.word()), b.fma(r4, rest, near_zero)
+    return near.word(), reduced(b, x, near - b.format.magic)
 
 
 def reduced(b: Body, x: Term, k: Term) -> Term:
@@ -170,30 +177,24 @@ def reduced(b: Body, x: Term, k: Term) -> Term:
     return b.fma(-k, low, b.fma(-k, high, x))
 
 
-def expm1(lanes: int, name: str, format: Format = F64) -> str:
+def expm1(b: Body) -> Term:
     """Return expm1 for all arguments."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    x = b.at_least(b.at_most(b.x, EXP_RANGE[format][1]), EXPM1_LOWEST[format])
-    k, _, small = _scaled_expm1(b, x)
+    x = b.at_least(b.at_most(b.x, EXP_RANGE[b.format][1]), EXPM1_LOWEST[b.format])
+    k, r = _reduced(b, x)
     half = power_of_two(b, k - 1)  # 2^1024 would overflow where the result does not yet
-    grown = b.fma(half, small, half - 0.5) * 2.0
-    b.ret(b.select(abs(b.x) < format.epsilon, b.x, grown))
-    return b.definition(name)
+    grown = b.fma(half, _expm1(b, r), half - 0.5) * 2.0
+    return b.select(abs(b.x) < b.format.epsilon, b.x, grown)
 
 
-def tanh(lanes: int, name: str, format: Format = F64) -> str:
+def tanh(b: Body) -> Term:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    _, power, small = _scaled_expm1(b, b.at_most(abs(b.x), TANH_HIGHEST[format]) * 2.0)
-    above = b.fma(power, small, power - 1.0)
-    below = b.fma(power, small, power + 1.0)
-    b.ret(b.copysign(above / below, b.x))
-    return b.definition(name)
+    k, r = _reduced(b, b.at_most(abs(b.x), TANH_HIGHEST[b.format]) * 2.0)
+    power = power_of_two(b, k)
+    above = b.fma(power, _expm1(b, r), power - 1.0)
+    return b.copysign(above / (above + 2.0), b.x)
 
 
-def expit(format: Format, name: str) -> str:
+def expit(b: Body) -> Term:
     """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
-    b = Body.of_loop(format)
     e = whole_exp(b, -abs(b.x))
-    b.ret(b.select(b.x < 0.0, e, 1.0) / (e + 1.0))
-    return b.definition(name)
+    return b.select(b.x < 0.0, e, 1.0) / (e + 1.0)

@@ -19,19 +19,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 
 from llvmlite import binding
 
-from wend.backends.native.math import area, cbrt, erf, exp, far, hyperbolic, inverse, log, pow, trig
-from wend.backends.native.math.body import PURE
+from wend.backends.native.math import (
+    area,
+    avx512,
+    cbrt,
+    erf,
+    exp,
+    far,
+    hyperbolic,
+    inverse,
+    log,
+    pow,
+    trig,
+)
+from wend.backends.native.math.body import COLD, INLINE, PURE, Body, Term
 from wend.backends.native.math.format import F32, F64, Format
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
 WAVES = ("sin", "cos", "tan")
-# Functions that look at whole vectors, and what LLVM is told of their arguments
-WHOLE = {**dict.fromkeys(WAVES, "v"), "pow": "vv"}
+# Functions that look at whole vectors
+WHOLE = (*WAVES, "pow")
+TWO = ("atan2", "pow")
+# Those of one body, whatever is given
+_BODIES: dict[str, Callable[[Body], Term]] = {
+    **{name: getattr(exp, name) for name in ("exp", "exp2", "expm1", "tanh", "expit")},
+    **{name: getattr(log, name) for name in ("log", "log2", "log10", "log1p")},
+    **{name: getattr(hyperbolic, name) for name in ("sinh", "cosh")},
+    **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
+    **{name: getattr(area, name) for name in ("asinh", "acosh", "atanh")},
+    "cbrt": cbrt.cbrt,
+    **{name: getattr(erf, name) for name in ("erf", "erfc")},
+}
 _FORMATS = {".loop": F64, ".loop.f32": F32}
 
 
@@ -42,18 +66,32 @@ def _widths(format: Format) -> tuple[int, ...]:
     return (bits // 64,) if format == F64 else (bits // 32, bits // 64)
 
 
-# A rare argument wants a branch, which LLVM makes no vectors of: loops call these, and LLVM the
-# vector forms in their place.
+# Functions that loops call, and LLVM the vector forms in their place. Those in `WHOLE` want a
+# branch for a rare argument, which LLVM makes no vectors of; the others have forms of their own
+# where AVX-512 has instructions for them.
+_HAVE_FORMS = (*WHOLE, *(_BODIES if avx512.is_there() else ()))
 VECTOR_FORMS = {
     f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(format))
-    for name in WHOLE
+    for name in _HAVE_FORMS
     for suffix, format in _FORMATS.items()
 }
+# Those become a part of the loops that call them, once LLVM has made vectors of these
+INLINED_FORMS = frozenset(
+    form
+    for name, forms in VECTOR_FORMS.items()
+    for form in forms
+    if name.partition(".")[0] not in WHOLE
+)
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in WAVES),
     *(f"sincos.far.v{n}" for n in LANES),
-    *(form for name, forms in VECTOR_FORMS.items() for form in (name, *forms)),
+    *(
+        form
+        for name, forms in VECTOR_FORMS.items()
+        for form in (name, *forms)
+        if form not in INLINED_FORMS
+    ),
 )
 
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
@@ -77,7 +115,8 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
             raise KeyError(f"no native math function {name!r}; there are {', '.join(FUNCTIONS)}")
     texts = _with_needs(wanted, COLD_NAMES if not with_cold else ())
     # Nothing calls these before the vectorizer has run
-    kept = [f"ptr @wend.{form}" for name in texts for form in VECTOR_FORMS.get(name, ())]
+    forms = (form for name in texts for form in VECTOR_FORMS.get(name, ()))
+    kept = [f"ptr @wend.{form}" for form in forms if form not in INLINED_FORMS]
     if kept:
         listed = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
         texts["kept"] = (
@@ -132,26 +171,22 @@ def _writers() -> dict[str, Callable[[], str]]:
         **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
         "sincos.far.table": far.table,
         "exp": exp.exp_common,
-        "exp.edge": partial(exp.exp_everywhere, 1, "exp.edge", cold=True),
+        "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
         "log.table": log.table,
         "log": log.log_common,
-        "log.edge": partial(log.log_everywhere, 1, "log.edge", cold=True),
-        "expm1": partial(exp.expm1, 1, "expm1"),
-        "log1p": partial(log.log1p, 1, "log1p"),
-        "tanh": partial(exp.tanh, 1, "tanh"),
+        "log.edge": partial(_define, "log", Body(), "log.edge", COLD),
     }
+    for name in ("expm1", "log1p", "tanh"):
+        writers[name] = partial(_define, name, Body(), name)
     for n in LANES:
         writers |= {
             f"sin.v{n}": partial(trig.vector_wave, "sin", n),
             f"cos.v{n}": partial(trig.vector_wave, "cos", n),
             f"sincos.v{n}": partial(trig.vector_sincos, n),
             f"sincos.far.v{n}": partial(far.vector, n),
-            f"exp.v{n}": partial(exp.exp_everywhere, n, f"exp.v{n}"),
-            f"expm1.v{n}": partial(exp.expm1, n, f"expm1.v{n}"),
-            f"log.v{n}": partial(log.log_everywhere, n, f"log.v{n}"),
-            f"log1p.v{n}": partial(log.log1p, n, f"log1p.v{n}"),
-            f"tanh.v{n}": partial(exp.tanh, n, f"tanh.v{n}"),
         }
+        for name in ("exp", "expm1", "log", "log1p", "tanh"):
+            writers[f"{name}.v{n}"] = partial(_define, name, Body(n), f"{name}.v{n}")
     for suffix, format in _FORMATS.items():
         writers |= _loops(format, suffix)
     return writers
@@ -165,28 +200,32 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
         for form in VECTOR_FORMS[name + suffix]:
             writers[form] = partial(_wide_wave, name, format, form)
     writers |= _powers(format, suffix)
-    for name, write in (
-        ("exp", exp.exp_everywhere),
-        ("expm1", exp.expm1),
-        ("tanh", exp.tanh),
-        ("log", log.log_everywhere),
-        ("log1p", log.log1p),
-    ):
-        writers[name + suffix] = partial(write, 1, name + suffix, format)
-    for base in (2, 10):
-        symbol = f"log{base}{suffix}"
-        writers[symbol] = partial(log.log_of_base, base, format, symbol)
-    for module, names in (
-        (exp, ("exp2", "expit")),
-        (hyperbolic, ("sinh", "cosh")),
-        (inverse, ("asin", "acos", "atan", "atan2")),
-        (area, ("asinh", "acosh", "atanh")),
-        (cbrt, ("cbrt",)),
-        (erf, ("erf", "erfc")),
-    ):
-        for name in names:
-            writers[name + suffix] = partial(getattr(module, name), format, name + suffix)
+    for name in _BODIES:
+        symbol = name + suffix
+        attributes = _of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
+        body = Body(1, format, is_loop=True)
+        writers[symbol] = partial(_define, name, body, symbol, attributes)
+        for form in VECTOR_FORMS.get(symbol, ()):
+            writers[form] = partial(_inlined_form, name, format, form)
     return writers
+
+
+def _define(name: str, b: Body, symbol: str, attributes: str = INLINE) -> str:
+    """Write a function of a body that is empty so far, or was written by an earlier call."""
+    b = replace(b, lines=[])
+    b.ret(_BODIES[name](b))
+    return b.definition(symbol, attributes=attributes, arguments="xy"[: 1 + (name in TWO)])
+
+
+def _inlined_form(name: str, format: Format, symbol: str) -> str:
+    """Write the form of a function that LLVM makes a part of loops, by AVX-512.
+
+    Nothing calls it before the vectorizer has run, so it is visible outside: else it were dropped.
+    """
+    lanes = symbol.rpartition(".v")[2]
+    body = Body(int(lanes), format, is_loop=True, wide=True)
+    attributes = f"alwaysinline {_of_many(format, lanes)} {avx512.ATTRIBUTE}"
+    return _define(name, body, symbol, attributes).replace("define internal", "define", 1)
 
 
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
@@ -201,7 +240,7 @@ def _wide_wave(name: str, format: Format, symbol: str) -> str:
 def _of_one(name: str, symbol: str) -> str:
     """The attributes of a function of one number, which say what computes several."""
     forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
-    kinds = WHOLE[name]
+    kinds = "v" * (1 + (name in TWO))
     variants = ",".join(f"_ZGV_LLVM_N{n}{kinds}_wend.{symbol}(wend.{form})" for form, n in forms)
     return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
 
