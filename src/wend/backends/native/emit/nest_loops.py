@@ -204,9 +204,15 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.body(further(self.low, axis, offsets, number), so_far)
 
-        waits = bool(types) and not (known(count) and int(count) < _LONG)
-        note = self.low.notes.any_order(waits=waits)
-        return self.low.w.fold(count, types, starts, each, note=note)
+        calls, notes = self.low.calls, self.low.notes
+        so_far = calls.in_loops
+
+        def note() -> str:
+            if known(count) and int(count) < _LONG:
+                return notes.any_order()
+            return notes.any_order(4 if calls.in_loops > so_far else 2 if types else 1)
+
+        return self.low.w.fold(count, types, starts, each, note)
 
     def _fresh(self, state: Sequence[str]) -> list[str]:
         """Where a run along the last axis starts: sums of blocks at nothing."""

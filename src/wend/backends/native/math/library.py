@@ -59,11 +59,15 @@ _BODIES: dict[str, Callable[[Body], Term]] = {
 _FORMATS = {".loop": F64, ".loop.f32": F32}
 
 
-def _widths(format: Format) -> tuple[int, ...]:
-    """How many numbers loops on this machine take at once; of f32, also beside f64."""
+def _widths(name: str, format: Format) -> tuple[int, ...]:
+    """How many numbers loops on this machine take at once.
+
+    Of f32 beside f64 half as many as else; and what is left over in the end, of short functions.
+    """
     features = binding.get_host_cpu_features()
     bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-    return (bits // 64,) if format == F64 else (bits // 32, bits // 64)
+    most = bits // format.width
+    return (most,) if format == F64 and name in WHOLE else (most, most // 2)
 
 
 # Functions that loops call, and LLVM the vector forms in their place. Those in `WHOLE` want a
@@ -71,7 +75,7 @@ def _widths(format: Format) -> tuple[int, ...]:
 # where AVX-512 has instructions for them.
 _HAVE_FORMS = (*WHOLE, *(_BODIES if avx512.is_there() else ()))
 VECTOR_FORMS = {
-    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(format))
+    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
     for name in _HAVE_FORMS
     for suffix, format in _FORMATS.items()
 }
