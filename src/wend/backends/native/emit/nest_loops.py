@@ -15,8 +15,9 @@ from wend.backends.native.sizes import known
 # So many terms of a sum are added at once, in an order that suits vectors; these sums are added
 # without rounding errors, so that the error does not grow with their number.
 BLOCK = 512
-# From so many elements on it pays to go on with several vectors at once.
-_LONG = 128
+# From so many elements on it pays to go on with several vectors at once: of sums, and of functions,
+# of which more instructions are to be compiled.
+_LONG, _LONG_OF_FUNCTIONS = 128, 1024
 # The sides of squares in which arrays are gone through that lie along different axes
 TILE = 64
 
@@ -208,9 +209,10 @@ class _Fold:
         so_far = calls.in_loops
 
         def note() -> str:
-            if known(count) and int(count) < _LONG:
-                return notes.any_order()
-            return notes.any_order(4 if calls.in_loops > so_far else 2 if types else 1)
+            size = int(count) if known(count) else None
+            if calls.in_loops > so_far and (size is None or size >= _LONG_OF_FUNCTIONS):
+                return notes.any_order(4)
+            return notes.any_order(2 if types and (size is None or size >= _LONG) else 1)
 
         return self.low.w.fold(count, types, starts, each, note)
 

@@ -15,7 +15,7 @@ where its constants go by `b.format`, one of f32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wend.backends.native.math.format import F64, Format
@@ -142,8 +142,8 @@ class Body:
     lines: list[str] = field(default_factory=list)
 
     def with_format(self, format: Format) -> Body:
-        """The same function, to go on with another format."""
-        return Body(self.lanes, format, is_loop=self.is_loop, lines=self.lines)
+        """The same function, to go on with another format, in vectors of more registers."""
+        return replace(self, format=format, wide=False)
 
     @property
     def x(self) -> Term:

@@ -84,11 +84,12 @@ INLINED_FORMS = frozenset(
     form
     for name, forms in VECTOR_FORMS.items()
     for form in forms
-    if name.partition(".")[0] not in WHOLE
+    if name.partition(".")[0] not in WAVES and avx512.is_there()
 )
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in WAVES),
+    *(form.replace(".loop", ".far") for form in INLINED_FORMS if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
     *(
         form
@@ -259,12 +260,23 @@ def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     writers: dict[str, Callable[[], str]] = {}
     for symbol in (f"pow{suffix}", *VECTOR_FORMS[f"pow{suffix}"]):
         lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
-        attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
         far = symbol.replace(".loop", ".far")
         cold = f"cold noinline {_of_many(format, lanes) if lanes else PURE}"
-        writers[symbol] = partial(pow.pow, int(lanes or 1), format, symbol, far, attributes)
+        writers[symbol] = partial(_power, format, symbol, far)
         writers[far] = partial(pow.far_pow, int(lanes or 1), format, far, cold)
     return writers
+
+
+def _power(format: Format, symbol: str, far: str) -> str:
+    lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
+    wide = symbol in INLINED_FORMS
+    b = Body(int(lanes or 1), format, is_loop=True, wide=wide)
+    pow.pow(b, far)
+    attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
+    if wide:
+        attributes = f"alwaysinline {attributes} {avx512.ATTRIBUTE}"
+    text = b.definition(symbol, arguments="xy", attributes=attributes)
+    return text.replace("define internal", "define", 1) if wide else text
 
 
 class _Functions(Mapping[str, str]):

@@ -58,9 +58,9 @@ SHORT_EXP2 = (
 NEAR, SHORT_NEAR = 600.0, 1000.0
 
 
-def pow(lanes: int, format: Format, name: str, far: str, attributes: str) -> str:
-    """Return x to the power of y; where a lane needs the rules, `far` is called."""
-    b = Body(lanes, format, is_loop=True)
+def pow(b: Body, far: str) -> None:
+    """Write x to the power of y; where a lane needs the rules, `far` is called."""
+    format, lanes = b.format, b.lanes
     if format == F64:
         product, low = _times(b.y, *_precise_log(b, b.x, 0.0))
     else:
@@ -79,7 +79,6 @@ def pow(lanes: int, format: Format, name: str, far: str, attributes: str) -> str
     b.label("far")
     called = f"call {b.type('real')} @wend.{far}({b.typed(b.x)}, {b.typed(b.y)})"
     b.ret(b.emit("real", called))
-    return b.definition(name, arguments="xy", attributes=attributes)
 
 
 def far_pow(lanes: int, format: Format, name: str, attributes: str) -> str:
