@@ -140,7 +140,12 @@ class Writer:
         self.start(done)
 
     def fold(
-        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold, note: Callable[[], str] = str
+        self,
+        count: str,
+        types: Sequence[str],
+        start: Sequence[str],
+        body: Fold,
+        note: Callable[[], str] = str,
     ) -> tuple[str, ...]:
         """Run a body for each number under `count` on values that it changes; return the last.
 

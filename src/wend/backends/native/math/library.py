@@ -99,6 +99,9 @@ COLD_NAMES = (
     ),
 )
 
+# Attributes of those: parts of them may be wider than their arguments
+_OF_FORM = f'{INLINE} "min-legal-vector-width"="512" {avx512.ATTRIBUTE}'
+
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
 
 
@@ -175,6 +178,7 @@ def _writers() -> dict[str, Callable[[], str]]:
         "sincos.far": far.scalar,
         **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
         "sincos.far.table": far.table,
+        **{f"exp.steps.{f.name}": partial(exp.step_table, f) for f in _FORMATS.values()},
         "exp": exp.exp_common,
         "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
         "log.table": log.table,
@@ -229,8 +233,11 @@ def _inlined_form(name: str, format: Format, symbol: str) -> str:
     """
     lanes = symbol.rpartition(".v")[2]
     body = Body(int(lanes), format, is_loop=True, wide=True)
-    attributes = f"alwaysinline {_of_many(format, lanes)} {avx512.ATTRIBUTE}"
-    return _define(name, body, symbol, attributes).replace("define internal", "define", 1)
+    return _visible(_define(name, body, symbol, _OF_FORM))
+
+
+def _visible(definition: str) -> str:
+    return definition.replace("define internal", "define", 1)
 
 
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
@@ -272,11 +279,10 @@ def _power(format: Format, symbol: str, far: str) -> str:
     wide = symbol in INLINED_FORMS
     b = Body(int(lanes or 1), format, is_loop=True, wide=wide)
     pow.pow(b, far)
-    attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
     if wide:
-        attributes = f"alwaysinline {attributes} {avx512.ATTRIBUTE}"
-    text = b.definition(symbol, arguments="xy", attributes=attributes)
-    return text.replace("define internal", "define", 1) if wide else text
+        return _visible(b.definition(symbol, arguments="xy", attributes=_OF_FORM))
+    attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
+    return b.definition(symbol, arguments="xy", attributes=attributes)
 
 
 class _Functions(Mapping[str, str]):
