@@ -5,7 +5,7 @@ The first of them is a polynomial where the logarithm would cancel. Coefficients
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, polynomial
+from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64
 from wend.backends.native.math.log import log_limits, log_of_sum, one_more
 

@@ -7,7 +7,7 @@ series x y^2 accurate to all digits.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, polynomial
+from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64
 
 # How many low bits are left out, and what a third of the others is taken from: a number that

@@ -41,9 +41,8 @@ EXPM1 = {
         0.000198910798644647,
     ),
 }
-# In loops the multiple of ln 2 that is subtracted is one of sixteenths, and a table has their powers
-# of two: so |r| is that much less, and polynomials are half as long. With AVX-512 the table is in
-# registers.
+# In loops sixteenths of ln 2 are subtracted, too, and a table has their powers of two: so |r| is
+# that much less, and polynomials are half as long. With AVX-512 the table is in registers.
 STEP_BITS = 4
 # expm1 r = r + r^2 (c0 + c1 r + ...) for |r| <= ln(2)/32
 EXPM1_OF_STEP = {

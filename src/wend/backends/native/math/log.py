@@ -6,7 +6,8 @@ one rounding, |r| <= 2**-8, and a polynomial of degree 6 gives ln(1 + r). One in
 1, where c = 1: near x = 1 nothing cancels. (As Tang, "Table-driven implementation of the logarithm
 function", 1990.)
 
-Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between 3/4 and 3/2, and log(1 + f) from s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
+Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between 3/4 and 3/2, and log(1 + f) from
+s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
 
 Coefficients: Remez exchange (LOG) and Lawson's reweighted least squares (LOG_NEAR_1) in 240-bit
 arithmetic (mpmath), rounded to double one by one while the rest were fitted again. Largest errors
@@ -176,29 +177,33 @@ def _split(
 
     The terms are s, z, f^2 / 2 and P: log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z P)).
     """
-    count, f, k = fraction(b, x, shift)
-    if low is not None:
+    if low is None:
+        count, f = fraction(b, x, shift)
+    else:
+        count, f, k = _by_words(b, x, shift)
         # As f is rounded more finely than x, this adds nothing to the error; far from 1 (where
         # 2^-k could overflow) `low` does not show.
-        if k is None:
-            shown = f + avx512.scaled(low, -count)
-        else:
-            shown = b.fma(low, ((-k + 2 * b.format.bias) << b.format.digits).real(), f)
-        f = b.select(x < 2.0**60, shown, f)
+        scale = ((-k + 2 * b.format.bias) << b.format.digits).real()
+        f = b.select(x < 2.0**60, b.fma(low, scale, f), f)
     s = f / (f + 2.0)
     z = s * s
     return count, f, (s, z, f * (f * 0.5), polynomial(b, z, z * z, LOG[b.format]))
 
 
-def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term | None]:
-    """Return n, f and n's word where x 2^shift = 2^n (1 + f), LOWEST <= 1 + f < 2 LOWEST.
+def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
+    """Return n and f where x 2^shift = 2^n (1 + f), LOWEST <= 1 + f < 2 LOWEST."""
+    if not b.wide:
+        return _by_words(b, x, shift)[:2]
+    near_1 = avx512.fraction(x)
+    count = avx512.exponent(x) - avx512.exponent(near_1)
+    return count if shift == 0.0 else count + shift, near_1 - 1.0
 
-    The word is n - shift + bias; with `avx512.py` there is none.
+
+def _by_words(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
+    """Return as `fraction` n and f of normal x > 0, and the word n - shift + bias.
+
+    With AVX-512, too, the word is sooner there than an exponent.
     """
-    if b.wide:
-        near_1 = avx512.fraction(x)
-        count = avx512.exponent(x) - avx512.exponent(near_1)
-        return count if shift == 0.0 else count + shift, near_1 - 1.0, None
     format = b.format
     unit = format.bias << format.digits
     k = (x.word() - (format.bits(LOWEST) - unit)) >> format.digits

@@ -126,7 +126,7 @@ def _with_limits(log: Term, size: Term) -> Term:
 
 def _short_log2(b: Body, x: Term, shift: Term | float) -> Term:
     """Return log2 x + shift in f64, to 2**-33, of normal x > 0 in f32."""
-    count, f, _ = fraction(b, x, shift)
+    count, f = fraction(b, x, shift)
     count, f = _widened(count), _widened(f)
     return f.body.fma(f, polynomial(f.body, f, f * f, SHORT_LOG2), count)
 
@@ -141,7 +141,7 @@ def _short_exp2(x: Term) -> tuple[Term, Term]:
 
 def _precise_log(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
     """Return log x + shift ln 2, for normal x > 0, as a sum of two numbers."""
-    count, f, _ = fraction(b, x, shift)
+    count, f = fraction(b, x, shift)
     below = f + 2.0
     inverse = b.one / below
     s = f * inverse
