@@ -7,7 +7,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
-from wend.backends.native.math.library import INLINED_FORMS
+from wend.backends.native.math.forms import INLINED_FORMS
 from wend.backends.native.writer import IN_LOOP
 
 # At level 3 LLVM makes copies of loops for each way that a branch in them may go: four fifths of

@@ -22,11 +22,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 
-from llvmlite import binding
-
 from wend.backends.native.math import (
     area,
-    avx512,
     cbrt,
     erf,
     exp,
@@ -38,14 +35,21 @@ from wend.backends.native.math import (
     trig,
 )
 from wend.backends.native.math.body import COLD, INLINE, PURE, Body, Term
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.format import Format
+from wend.backends.native.math.forms import (
+    INLINED_FORMS,
+    OF_INLINED,
+    SUFFIXES,
+    TWO,
+    VECTOR_FORMS,
+    WAVES,
+    lanes_of,
+    of_many,
+    of_one,
+)
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
-WAVES = ("sin", "cos", "tan")
-# Functions that look at whole vectors
-WHOLE = (*WAVES, "pow")
-TWO = ("atan2", "pow")
 # Those of one body, whatever is given
 _BODIES: dict[str, Callable[[Body], Term]] = {
     **{name: getattr(exp, name) for name in ("exp", "exp2", "expm1", "tanh", "expit")},
@@ -56,40 +60,17 @@ _BODIES: dict[str, Callable[[Body], Term]] = {
     "cbrt": cbrt.cbrt,
     **{name: getattr(erf, name) for name in ("erf", "erfc")},
 }
-_FORMATS = {".loop": F64, ".loop.f32": F32}
 
 
-def _widths(name: str, format: Format) -> tuple[int, ...]:
-    """How many numbers loops on this machine take at once.
-
-    Of f32 beside f64 half as many as else; and what is left over in the end, of short functions.
-    """
-    features = binding.get_host_cpu_features()
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-    most = bits // format.width
-    return (most,) if format == F64 and name in WHOLE else (most, most // 2)
+def _far(symbol: str) -> str:
+    """The power for all arguments, beside the one for most."""
+    return symbol.replace(".loop", ".far")
 
 
-# Functions that loops call, and LLVM the vector forms in their place. Those in `WHOLE` want a
-# branch for a rare argument, which LLVM makes no vectors of; the others have forms of their own
-# where AVX-512 has instructions for them.
-_HAVE_FORMS = (*WHOLE, *(_BODIES if avx512.is_there() else ()))
-VECTOR_FORMS = {
-    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
-    for name in _HAVE_FORMS
-    for suffix, format in _FORMATS.items()
-}
-# Those become a part of the loops that call them, once LLVM has made vectors of these
-INLINED_FORMS = frozenset(
-    form
-    for name, forms in VECTOR_FORMS.items()
-    for form in forms
-    if name.partition(".")[0] not in WAVES and avx512.is_there()
-)
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in WAVES),
-    *(form.replace(".loop", ".far") for form in INLINED_FORMS if form.startswith("pow.")),
+    *(_far(form) for form in INLINED_FORMS if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
     *(
         form
@@ -98,9 +79,6 @@ COLD_NAMES = (
         if form not in INLINED_FORMS
     ),
 )
-
-# Attributes of those: parts of them may be wider than their arguments
-_OF_FORM = f'{INLINE} "min-legal-vector-width"="512" {avx512.ATTRIBUTE}'
 
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
 
@@ -178,7 +156,7 @@ def _writers() -> dict[str, Callable[[], str]]:
         "sincos.far": far.scalar,
         **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
         "sincos.far.table": far.table,
-        **{f"exp.steps.{f.name}": partial(exp.step_table, f) for f in _FORMATS.values()},
+        **{f"exp.steps.{f.name}": partial(exp.step_table, f) for f in SUFFIXES.values()},
         "exp": exp.exp_common,
         "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
         "log.table": log.table,
@@ -196,7 +174,7 @@ def _writers() -> dict[str, Callable[[], str]]:
         }
         for name in ("exp", "expm1", "log", "log1p", "tanh"):
             writers[f"{name}.v{n}"] = partial(_define, name, Body(n), f"{name}.v{n}")
-    for suffix, format in _FORMATS.items():
+    for suffix, format in SUFFIXES.items():
         writers |= _loops(format, suffix)
     return writers
 
@@ -211,7 +189,7 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     writers |= _powers(format, suffix)
     for name in _BODIES:
         symbol = name + suffix
-        attributes = _of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
+        attributes = of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
         body = Body(1, format, is_loop=True)
         writers[symbol] = partial(_define, name, body, symbol, attributes)
         for form in VECTOR_FORMS.get(symbol, ()):
@@ -227,61 +205,43 @@ def _define(name: str, b: Body, symbol: str, attributes: str = INLINE) -> str:
 
 
 def _inlined_form(name: str, format: Format, symbol: str) -> str:
-    """Write the form of a function that LLVM makes a part of loops, by AVX-512.
-
-    Nothing calls it before the vectorizer has run, so it is visible outside: else it were dropped.
-    """
-    lanes = symbol.rpartition(".v")[2]
-    body = Body(int(lanes), format, is_loop=True, wide=True)
-    return _visible(_define(name, body, symbol, _OF_FORM))
+    """Write the form of a function that becomes a part of loops, by AVX-512."""
+    body = Body(lanes_of(symbol), format, is_loop=True, wide=True)
+    return _visible(_define(name, body, symbol, OF_INLINED))
 
 
 def _visible(definition: str) -> str:
+    """Make a form visible outside: nothing calls it before the vectorizer has run."""
     return definition.replace("define internal", "define", 1)
 
 
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
-    return trig.loop_wave(name, format, symbol, _of_one(name, symbol))
+    return trig.loop_wave(name, format, symbol, of_one(name, symbol))
 
 
 def _wide_wave(name: str, format: Format, symbol: str) -> str:
-    alone, _, lanes = symbol.rpartition(".v")
-    return trig.wide_wave(name, format, int(lanes), symbol, alone, _of_many(format, lanes))
-
-
-def _of_one(name: str, symbol: str) -> str:
-    """The attributes of a function of one number, which say what computes several."""
-    forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
-    kinds = "v" * (1 + (name in TWO))
-    variants = ",".join(f"_ZGV_LLVM_N{n}{kinds}_wend.{symbol}(wend.{form})" for form, n in forms)
-    return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
-
-
-def _of_many(format: Format, lanes: str) -> str:
-    bits = int(lanes) * format.width
-    return f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+    alone, lanes = symbol.rpartition(".v")[0], lanes_of(symbol)
+    return trig.wide_wave(name, format, lanes, symbol, alone, of_many(format, lanes))
 
 
 def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     """List who writes the powers of one format, of one pair and of several."""
     writers: dict[str, Callable[[], str]] = {}
     for symbol in (f"pow{suffix}", *VECTOR_FORMS[f"pow{suffix}"]):
-        lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
-        far = symbol.replace(".loop", ".far")
-        cold = f"cold noinline {_of_many(format, lanes) if lanes else PURE}"
-        writers[symbol] = partial(_power, format, symbol, far)
-        writers[far] = partial(pow.far_pow, int(lanes or 1), format, far, cold)
+        lanes, far = lanes_of(symbol), _far(symbol)
+        cold = f"cold noinline {of_many(format, lanes) if lanes > 1 else PURE}"
+        writers[symbol] = partial(_power, format, symbol)
+        writers[far] = partial(pow.far_pow, lanes, format, far, cold)
     return writers
 
 
-def _power(format: Format, symbol: str, far: str) -> str:
-    lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
-    wide = symbol in INLINED_FORMS
-    b = Body(int(lanes or 1), format, is_loop=True, wide=wide)
-    pow.pow(b, far)
-    if wide:
-        return _visible(b.definition(symbol, arguments="xy", attributes=_OF_FORM))
-    attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
+def _power(format: Format, symbol: str) -> str:
+    lanes, is_inlined = lanes_of(symbol), symbol in INLINED_FORMS
+    b = Body(lanes, format, is_loop=True, wide=is_inlined)
+    pow.pow(b, _far(symbol))
+    if is_inlined:
+        return _visible(b.definition(symbol, arguments="xy", attributes=OF_INLINED))
+    attributes = of_many(format, lanes) if lanes > 1 else of_one("pow", symbol)
     return b.definition(symbol, arguments="xy", attributes=attributes)
 
 
