@@ -16,8 +16,8 @@ from wend.backends.native.sizes import known
 # without rounding errors, so that the error does not grow with their number.
 BLOCK = 512
 # From so many elements on it pays to go on with several vectors at once: of sums, and of functions,
-# of which more instructions are to be compiled.
-_LONG, _LONG_OF_FUNCTIONS = 128, 1024
+# of which four vectors take twice as long to compile.
+_LONG, _LONG_OF_FUNCTIONS = 128, 4096
 # The sides of squares in which arrays are gone through that lie along different axes
 TILE = 64
 

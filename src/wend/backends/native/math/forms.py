@@ -17,8 +17,11 @@ SUFFIXES: Mapping[str, Format] = {".loop": F64, ".loop.f32": F32}
 WAVES = ("sin", "cos", "tan")
 # A rare argument wants a branch, which LLVM makes no vectors of
 WITH_BRANCHES = (*WAVES, "pow")
-# Those that gain by the instructions of `avx512.py`
-_BY_AVX512 = ("exp", "exp2", "expit", "log", "log2", "log10", "erf", "erfc")
+# The others, which have forms where the instructions of `avx512.py` are
+_OTHERS = (
+    *("exp", "exp2", "expm1", "tanh", "expit", "log", "log2", "log10", "log1p", "sinh", "cosh"),
+    *("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc"),
+)
 TWO = ("atan2", "pow")  # of two arguments
 
 
@@ -41,7 +44,7 @@ def _is_inlined(name: str) -> bool:
     return avx512.is_there() and name not in WAVES
 
 
-_WITH_FORMS = (*WITH_BRANCHES, *(_BY_AVX512 if avx512.is_there() else ()))
+_WITH_FORMS = (*WITH_BRANCHES, *(_OTHERS if avx512.is_there() else ()))
 VECTOR_FORMS: Mapping[str, tuple[str, ...]] = {
     f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
     for name in _WITH_FORMS
