@@ -21,7 +21,7 @@ class Calls:
         rows: functions that only read elements side by side, with the types of their results.
         declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
         finds_bytes: whether bools are looked for.
-        has_loops: whether any are called that are worth the widest vectors.
+        in_loops: how many calls there are of functions that are worth the widest vectors.
     """
 
     w: Writer
@@ -32,7 +32,7 @@ class Calls:
     rows: dict[str, str] = field(default_factory=dict)
     declared: dict[str, str] = field(default_factory=dict)
     finds_bytes: bool = False
-    has_loops: bool = False
+    in_loops: int = 0
 
     def inlined(self, name: str, kind: Kind, *operands: str) -> str:
         """Call a function of reals that is written in IR; `kind` is f64, of any lanes."""
@@ -41,7 +41,7 @@ class Calls:
 
     def in_loop(self, name: str, kind: Kind, *operands: str) -> str:
         """Call a function of reals, of f64 or f32, that LLVM can make vectors of."""
-        self.has_loops = True
+        self.in_loops += 1
         return self._call(f"{name}.loop{'' if kind.suffix == 'f64' else '.f32'}", kind, operands)
 
     def _call(self, name: str, kind: Kind, operands: Sequence[str]) -> str:

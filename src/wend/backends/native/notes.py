@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 _WEIGHTS, _ACCESSES, _PARALLEL, _SEVERAL = range(4)
-# So many vectors at once hide how long it takes to add one.
-_AT_ONCE = 2
+# So many vectors at once hide how long it takes to add one, or to compute a function of one.
+_AT_ONCE = (2, 4)
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -21,13 +21,13 @@ class Notes:
         self._has_accesses = True
         return f", !llvm.access.group !{_ACCESSES}"
 
-    def any_order(self, *, waits: bool = False) -> str:
+    def any_order(self, at_once: int = 1) -> str:
         """Behind the branch that ends a trip of a loop all of whose accesses are such.
 
-        `waits`: whether trips wait for each other, for a number that they hand on.
+        `at_once`: how many vectors there are to be at once.
         """
-        number = _SEVERAL + 1 + len(self._loops)
-        more = f", !{_SEVERAL}" if waits else ""
+        number = _SEVERAL + len(_AT_ONCE) + len(self._loops)
+        more = "" if at_once == 1 else f", !{_SEVERAL + _AT_ONCE.index(at_once)}"
         self._loops.append(f"!{number} = distinct !{{!{number}, !{_PARALLEL}{more}}}")
         return f", !llvm.loop !{number}"
 
@@ -38,7 +38,10 @@ class Notes:
             found += [
                 f"!{_ACCESSES} = distinct !{{}}",
                 f'!{_PARALLEL} = !{{!"llvm.loop.parallel_accesses", !{_ACCESSES}}}',
-                f'!{_SEVERAL} = !{{!"llvm.loop.interleave.count", i32 {_AT_ONCE}}}',
+                *(
+                    f'!{_SEVERAL + k} = !{{!"llvm.loop.interleave.count", i32 {count}}}'
+                    for k, count in enumerate(_AT_ONCE)
+                ),
                 *self._loops,
             ]
         return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import llvmlite.binding as binding
 
+from wend.backends.native.math.forms import INLINED_FORMS
 from wend.backends.native.writer import IN_LOOP
 
 # At level 3 LLVM makes copies of loops for each way that a branch in them may go: four fifths of
@@ -41,6 +42,7 @@ def optimize(text: str, machine: Any, level: int | None = None) -> Any:
     options.loop_interleaving = options.loop_unrolling = False
     builder = binding.create_pass_builder(machine, options)
     _run(builder.getModulePassManager(), module, builder)
+    _inline_forms(module, builder)
     return module
 
 
@@ -75,6 +77,19 @@ def _outline(module: Any, machine: Any) -> bool:
     for function in made:
         function.add_function_attribute("noinline")
     return len(made) >= MANY_LOOPS // 2
+
+
+def _inline_forms(module: Any, builder: Any) -> None:
+    """Make the vector forms of functions a part of the loops that were given them."""
+    forms = [f for f in module.functions if f.name.removeprefix("wend.") in INLINED_FORMS]
+    if not forms:
+        return
+    for form in forms:
+        form.linkage = "internal"
+    passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    _run(passes, module, builder)
 
 
 def _run(passes: Any, module: Any, builder: Any) -> None:

@@ -222,7 +222,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
             *(products.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
-            f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.has_loops else ''}{{",
+            f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.in_loops else ''}{{",
             *low.w.lines,
             "}",
             *(line for params, lines in low.parts for line in _part(low, params, lines)),
@@ -253,7 +253,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
 def _part(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
     """A function that runs parts of a loop."""
     return (
-        f"define internal void {head} nounwind {WIDE if low.calls.has_loops else ''}{{",
+        f"define internal void {head} nounwind {WIDE if low.calls.in_loops else ''}{{",
         *lines,
         "}",
     )

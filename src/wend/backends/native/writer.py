@@ -140,11 +140,16 @@ class Writer:
         self.start(done)
 
     def fold(
-        self, count: str, types: Sequence[str], start: Sequence[str], body: Fold, note: str = ""
+        self,
+        count: str,
+        types: Sequence[str],
+        start: Sequence[str],
+        body: Fold,
+        note: Callable[[], str] = str,
     ) -> tuple[str, ...]:
         """Run a body for each number under `count` on values that it changes; return the last.
 
-        `note`: what LLVM is told of the loop.
+        `note`: gives what LLVM is told of the loop, once its body is written.
         """
         head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
@@ -158,7 +163,7 @@ class Writer:
         for (_, fill_in), value in zip(phis, body(index, values), strict=True):
             fill_in(value)
         close(self.define(f"add i64 {index}, 1"))
-        self.do(f"br label %{head}{note}")
+        self.do(f"br label %{head}{note()}")
         self.start(done)
         return values
 

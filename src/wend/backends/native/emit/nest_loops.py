@@ -15,8 +15,9 @@ from wend.backends.native.sizes import known
 # So many terms of a sum are added at once, in an order that suits vectors; these sums are added
 # without rounding errors, so that the error does not grow with their number.
 BLOCK = 512
-# From so many elements on it pays to go on with several vectors at once.
-_LONG = 128
+# From so many elements on it pays to go on with several vectors at once: of sums, and of functions,
+# of which four vectors take twice as long to compile.
+_LONG, _LONG_OF_FUNCTIONS = 128, 4096
 # The sides of squares in which arrays are gone through that lie along different axes
 TILE = 64
 
@@ -230,9 +231,16 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.body(further(self.low, axis, offsets, number), so_far)
 
-        waits = bool(types) and not (known(count) and int(count) < _LONG)
-        note = self.low.notes.any_order(waits=waits)
-        return self.low.w.fold(count, types, starts, each, note=note)
+        calls, notes = self.low.calls, self.low.notes
+        so_far = calls.in_loops
+
+        def note() -> str:
+            size = int(count) if known(count) else None
+            if calls.in_loops > so_far and (size is None or size >= _LONG_OF_FUNCTIONS):
+                return notes.any_order(4)
+            return notes.any_order(2 if types and (size is None or size >= _LONG) else 1)
+
+        return self.low.w.fold(count, types, starts, each, note)
 
     def _fresh(self, state: Sequence[str]) -> list[str]:
         """Where a run along the last axis starts: sums of blocks at nothing."""

@@ -5,8 +5,8 @@ The first of them is a polynomial where the logarithm would cancel. Coefficients
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, polynomial
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.body import Body, Term, polynomial
+from wend.backends.native.math.format import F32, F64
 from wend.backends.native.math.log import log_limits, log_of_sum, one_more
 
 # asinh x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= NEAR
@@ -38,38 +38,32 @@ NEAR = 0.53
 FAR = {F64: 2.0**28, F32: 2.0**14}
 
 
-def asinh(format: Format, name: str) -> str:
+def asinh(b: Body) -> Term:
     """Return arcsinh for all arguments: log(|x| + sqrt(x^2 + 1)) with the sign of x."""
-    b = Body.of_loop(format)
     size = abs(b.x)
-    is_far = size > FAR[format]
+    is_far = size > FAR[b.format]
     root = b.intrinsic("sqrt", b.fma(size, size, 1.0))
     u = b.select(is_far, size, root + size)
     low = b.select(is_far, 0.0, size - (u - root))
     far = log_limits(b, log_of_sum(b, u, low, b.select(is_far, 1.0, 0.0)), u)
     z = size * size
-    near = b.fma(size * z, polynomial(b, z, z * z, ASINH[format]), size)
-    b.ret(b.copysign(b.select(size < NEAR, near, far), b.x))
-    return b.definition(name)
+    near = b.fma(size * z, polynomial(b, z, z * z, ASINH[b.format]), size)
+    return b.copysign(b.select(size < NEAR, near, far), b.x)
 
 
-def acosh(format: Format, name: str) -> str:
+def acosh(b: Body) -> Term:
     """Return arccosh for all arguments: log(1 + t + sqrt(t (t + 2))) where t = x - 1."""
-    b = Body.of_loop(format)
-    is_far = b.x > FAR[format]
+    is_far = b.x > FAR[b.format]
     t = b.x - 1.0
     u, low = one_more(b, t + b.intrinsic("sqrt", b.fma(t, t, t * 2.0)))
     u, low = b.select(is_far, b.x, u), b.select(is_far, 0.0, low)
     found = log_limits(b, log_of_sum(b, u, low, b.select(is_far, 1.0, 0.0)), u)
-    b.ret(b.select(b.x < 1.0, float("nan"), found))
-    return b.definition(name)
+    return b.select(b.x < 1.0, float("nan"), found)
 
 
-def atanh(format: Format, name: str) -> str:
+def atanh(b: Body) -> Term:
     """Return arctanh for all arguments: half of log1p(2 |x| / (1 - |x|)) with the sign of x."""
-    b = Body.of_loop(format)
     size = abs(b.x)
     u, low = one_more(b, (size * 2.0) / (-size + 1.0))
     found = log_limits(b, log_of_sum(b, u, low), u) * 0.5
-    b.ret(b.select(size < format.epsilon, b.x, b.copysign(found, b.x)))
-    return b.definition(name)
+    return b.select(size < b.format.epsilon, b.x, b.copysign(found, b.x))

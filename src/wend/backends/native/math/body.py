@@ -15,7 +15,7 @@ where its constants go by `b.format`, one of f32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wend.backends.native.math.format import F64, Format
@@ -132,21 +132,18 @@ class Body:
         lanes: how many numbers it takes at once.
         format: of reals.
         is_loop: whether it is for loops, where all that counts is how many instructions there are.
+        wide: whether it may use the instructions of `avx512.py`.
     """
 
     lanes: int = 1
     format: Format = F64
     is_loop: bool = False
+    wide: bool = False
     lines: list[str] = field(default_factory=list)
 
-    @classmethod
-    def of_loop(cls, format: Format) -> Body:
-        """One of one number, which LLVM makes vectors of."""
-        return cls(1, format, is_loop=True)
-
     def with_format(self, format: Format) -> Body:
-        """The same function, to go on with another format."""
-        return Body(self.lanes, format, is_loop=self.is_loop, lines=self.lines)
+        """The same function, to go on with another format, in vectors of more registers."""
+        return replace(self, format=format, wide=False)
 
     @property
     def x(self) -> Term:

@@ -7,8 +7,8 @@ series x y^2 accurate to all digits.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, polynomial
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.body import Body, Term, polynomial
+from wend.backends.native.math.format import F32, F64
 
 # How many low bits are left out, and what a third of the others is taken from: a number that
 # balances the errors, 0.1026 of 1 - x y^3
@@ -22,21 +22,19 @@ SECOND = {F64: (2.0 / 3.0, 5.0 / 9.0, 40.0 / 81.0), F32: (2.0 / 3.0, 5.0 / 9.0)}
 SUBNORMAL_BITS = {F64: 54, F32: 24}
 
 
-def cbrt(format: Format, name: str) -> str:
+def cbrt(b: Body) -> Term:
     """Return the cube root for all arguments."""
-    b = Body.of_loop(format)
     size = abs(b.x)
-    is_subnormal = size < format.smallest_normal
-    up = SUBNORMAL_BITS[format]
+    is_subnormal = size < b.format.smallest_normal
+    up = SUBNORMAL_BITS[b.format]
     x = b.select(is_subnormal, size * 2.0**up, size)
-    high = ((x.word() >> LOW_BITS[format]) + format.magic_bits).real() - format.magic
-    near = b.fma(high, -1.0 / 3.0, format.magic + START[format])
-    y = (near.word() << LOW_BITS[format]).real()
+    high = ((x.word() >> LOW_BITS[b.format]) + b.format.magic_bits).real() - b.format.magic
+    near = b.fma(high, -1.0 / 3.0, b.format.magic + START[b.format])
+    y = (near.word() << LOW_BITS[b.format]).real()
     e = b.fma(-(x * y), y * y, 1.0)
     y = y * polynomial(b, e, e * e, FIRST)
     root = x * (y * y)
     e = b.fma(-root, y, 1.0)
-    root = b.fma(root * e, polynomial(b, e, e * e, SECOND[format]), root)
+    root = b.fma(root * e, polynomial(b, e, e * e, SECOND[b.format]), root)
     root = root * b.select(is_subnormal, 2.0 ** (-up // 3), 1.0)
-    b.ret(b.select(b.is_ordinary(size), b.copysign(root, b.x), b.x))
-    return b.definition(name)
+    return b.select(b.is_ordinary(size), b.copysign(root, b.x), b.x)

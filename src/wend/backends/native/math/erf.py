@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.exp import whole_exp
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.format import F32, F64
 
 # erf x = x + x (c0 + c1 z + ...) with z = x^2, |x| <= 1
 ERF = {
@@ -83,23 +83,19 @@ ERFC = {
 ERFC_HIGHEST = {F64: 28.0, F32: 11.0}  # erfc is 0 from here on
 
 
-def erf(format: Format, name: str) -> str:
+def erf(b: Body) -> Term:
     """Return erf for all arguments."""
-    b = Body.of_loop(format)
     size = abs(b.x)
     far = -_far_erfc(b, size) + 1.0
-    b.ret(b.copysign(b.select(size < 1.0, _near_erf(b, size), far), b.x))
-    return b.definition(name)
+    return b.copysign(b.select(size < 1.0, _near_erf(b, size), far), b.x)
 
 
-def erfc(format: Format, name: str) -> str:
+def erfc(b: Body) -> Term:
     """Return erfc for all arguments."""
-    b = Body.of_loop(format)
     size = abs(b.x)
     far = _far_erfc(b, size)
     far = b.select(b.x < 0.0, -far + 2.0, far)
-    b.ret(b.select(size < 0.5, -_near_erf(b, b.x) + 1.0, far))
-    return b.definition(name)
+    return b.select(size < 0.5, -_near_erf(b, b.x) + 1.0, far)
 
 
 def _near_erf(b: Body, x: Term) -> Term:

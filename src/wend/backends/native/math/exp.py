@@ -10,8 +10,13 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import COLD, INLINE, Body, Term, polynomial
+from dataclasses import dataclass
+from functools import cache
+
+from wend.backends.native.math import avx512
+from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.lookup import lookup
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
 EXPM1 = {
@@ -36,29 +41,31 @@ EXPM1 = {
         0.000198910798644647,
     ),
 }
-# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2
-EXP2 = {
+# In loops sixteenths of ln 2 are subtracted, too, and a table has their powers of two: so |r| is
+# that much less, and polynomials are half as long. With AVX-512 the table is in registers.
+STEP_BITS = 4
+# expm1 r = r + r^2 (c0 + c1 r + ...) for |r| <= ln(2)/32
+EXPM1_OF_STEP = {
     F64: (
-        0.6931471805599453,
-        0.24022650695910097,
-        0.0555041086648216,
-        0.009618129107606888,
-        0.0013333558146416936,
-        0.0001540353044173605,
-        1.5252733829836116e-05,
-        1.321544258792169e-06,
-        1.0178062445847076e-07,
-        7.072585949269223e-09,
-        4.4549605979970973e-10,
+        0.5000000000000001,
+        0.16666666665301683,
+        0.04166666666223048,
+        0.008333449701551246,
+        0.0013889092533175443,
     ),
-    F32: (
-        0.6931471824645996,
-        0.24022650718688965,
-        0.055503569543361664,
-        0.009618083015084267,
-        0.0013390863314270973,
-        0.00015453163359779865,
+    F32: (0.5000097751617432, 0.16667057573795319),
+}
+# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/32
+EXP2_OF_STEP = {
+    F64: (
+        0.6931471805599457,
+        0.24022650695910094,
+        0.05550410865663925,
+        0.009618129106131818,
+        0.0013333781577331766,
+        0.00015403788510742584,
     ),
+    F32: (0.6931471824645996, 0.24023355543613434, 0.05550573766231537),
 }
 LOG2_E = 1.4426950408889634
 # ln 2 in two pieces, hi + lo
@@ -78,69 +85,135 @@ def exp_common() -> str:
     b = Body()
     b.go_on_if((abs(b.x) <= 708.0).name, otherwise="edge")
     near = b.fma(b.x, LOG2_E, b.format.magic)
-    b.ret(_exp(b, b.x, near - b.format.magic, power_of_two(b, near.word())))
+    k = near - b.format.magic
+    high, low = LN2[b.format]
+    r = b.fma(-k, high, b.x)
+    # The low piece of the reduction multiplies `power` instead of holding up r:
+    # exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
+    power = power_of_two(b, near.word())
+    power = b.fma(-power, k * low, power)
+    near_zero, r4, rest = _expm1_parts(b, r)
+    b.ret(b.fma(r4 * power, rest, b.fma(power, near_zero, power)))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.exp.edge(double %x)"))
     return b.definition("exp")
 
 
-def exp_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
-    """Return exp for all arguments, as a function of this name."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    b.ret(whole_exp(b, b.x))
-    return b.definition(name, attributes=COLD if cold else INLINE)
+def exp(b: Body) -> Term:
+    """Return exp for all arguments."""
+    return whole_exp(b, b.x)
 
 
 def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
-    """Return exp(x + low), whatever x is; low^2 is far below an ulp of 1.
-
-    2^k is applied in two normal halves, so that results overflow and underflow as they should:
-    the second product is the only rounding of a subnormal result.
-    """
+    """Return exp(x + low), whatever x is; low is far below 1."""
     lowest, highest = EXP_RANGE[b.format]
-    x = b.at_least(b.at_most(x, highest), lowest)
-    near = b.fma(x, LOG2_E, b.format.magic)
-    first, second = _halves(b, near)
-    return _exp(b, x, near - b.format.magic, first, low) * second
+    parts = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
+    return parts.product()
 
 
 def exp_near(b: Body, x: Term, low: Term) -> Term:
-    """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
-    near = b.fma(x, LOG2_E, b.format.magic)
-    return _exp(b, x, near - b.format.magic, power_of_two(b, near.word()), low)
+    """Return exp(x + low) as `whole_exp`, where it is a normal number."""
+    return _exp(b, x, low).normal_product()
 
 
-def exp2(format: Format, name: str) -> str:
+def exp2(b: Body) -> Term:
     """Return 2^x for all arguments: exact where x is an integer."""
-    b = Body.of_loop(format)
-    lowest, highest = EXP2_RANGE[format]
+    lowest, highest = EXP2_RANGE[b.format]
     x = b.at_least(b.at_most(b.x, highest), lowest)
-    near = x + format.magic
-    r = x - (near - format.magic)
-    first, second = _halves(b, near)
-    b.ret(b.fma(r, polynomial(b, r, r * r, EXP2[format]), 1.0) * first * second)
-    return b.definition(name)
+    near = x + _magic(b)
+    k = near - _magic(b)
+    r = x - k
+    return _of_step(near, k, r * polynomial(b, r, r * r, EXP2_OF_STEP[b.format])).product()
 
 
-def _halves(b: Body, near: Term) -> tuple[Term, Term]:
-    """Return two powers of two whose product is 2^k, given k + magic."""
-    k = near.word() - (b.format.magic_bits - 2 * b.format.bias)  # positive: shifts fill with zeros
-    half = k >> 1
-    return (half << b.format.digits).real(), ((k - half) << b.format.digits).real()
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A number about 1, and what power of two it is to be multiplied by.
 
-
-def _exp(b: Body, x: Term, k: Term, power: Term, extra: Term | None = None) -> Term:
-    """Return power * exp(x + extra - k ln 2).
-
-    The low piece of the reduction multiplies `power` instead of holding up r:
-    exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
+    Attributes:
+        x: the number.
+        k: the exponent, which is to be rounded down.
+        word: it, rounded down, and twice the bias, so it is positive: shifts fill with zeros.
     """
-    high, low = LN2[b.format]
-    r = b.fma(-k, high, x)
-    rest = k * low if extra is None else b.fma(k, low, -extra)
-    power = b.fma(-power, rest, power)
-    near_zero, r4, high_terms = _expm1_parts(b, r)
-    return b.fma(r4 * power, high_terms, b.fma(power, near_zero, power))
+
+    x: Term
+    k: Term
+    word: Term
+
+    def product(self) -> Term:
+        """Return x 2^k rounded once, also where it overflows or is subnormal.
+
+        Elsewhere than in `avx512.py` by two normal powers: the second product is the only rounding.
+        """
+        b, digits = self.x.body, self.x.body.format.digits
+        if b.wide:
+            return avx512.scaled(self.x, self.k)
+        half = self.word >> 1
+        return self.x * (half << digits).real() * ((self.word - half) << digits).real()
+
+    def normal_product(self) -> Term:
+        """Return x 2^k where that is a normal number."""
+        b = self.x.body
+        if b.wide:
+            return self.product()
+        return self.x * ((self.word - b.format.bias) << b.format.digits).real()
+
+
+def _exp(b: Body, x: Term, low: Term | None) -> _Parts:
+    """Return exp(x + low) in parts."""
+    magic = _magic(b)
+    near = b.fma(x, LOG2_E, magic)
+    k = near - magic
+    r = reduced(b, x, k)
+    r = r if low is None else r + low
+    if not b.is_loop:
+        return _Parts(_expm1(b, r) + 1.0, k, _word(near, 0))
+    r2 = r * r
+    return _of_step(near, k, b.fma(r2, polynomial(b, r, r2, EXPM1_OF_STEP[b.format]), r))
+
+
+def _of_step(near: Term, k: Term, grown: Term) -> _Parts:
+    """Return 2^k (1 + grown) in parts, k being whole sixteenths that stand in near's low bits."""
+    b = near.body
+    step = lookup(near.word(), f"exp.steps.{b.format.name}", _steps(b.format))
+    return _Parts(b.fma(step, grown, step), k, _word(near, STEP_BITS))
+
+
+def _word(near: Term, bits: int) -> Term:
+    """Return the `word` of parts, given k + magic with so many bits behind the point."""
+    b = near.body
+    word = near.word() - (b.format.bits(_magic(b)) - (2 * b.format.bias << bits))
+    return word >> bits if bits else word
+
+
+def step_table(format: Format) -> str:
+    """Return the powers of two of sixteenths."""
+    values = ", ".join(f"{format.real} {format.literal(x)}" for x in _steps(format))
+    head = f"@wend.exp.steps.{format.name} = internal constant"
+    return f"{head} [{1 << STEP_BITS} x {format.real}] [{values}], align 64\n"
+
+
+@cache
+def _steps(format: Format) -> tuple[float, ...]:
+    from decimal import Context, Decimal  # late, as in `trig.pi`
+
+    context = Context(prec=40)
+    root = context.power(Decimal(2), Decimal(1) / (1 << STEP_BITS))
+    return tuple(float(context.power(root, j)) for j in range(1 << STEP_BITS))
+
+
+def _magic(b: Body) -> float:
+    """What rounds to whole numbers, or in loops to whole sixteenths."""
+    return b.format.magic / (1 << STEP_BITS if b.is_loop else 1)
+
+
+def _expm1(b: Body, r: Term) -> Term:
+    """Return expm1 r for |r| <= ln(2)/2."""
+    if b.is_loop:
+        r2 = r * r
+        return b.fma(r2, polynomial(b, r, r2, EXPM1[b.format]), r)
+    near_zero, r4, rest = _expm1_parts(b, r)
+    return b.fma(r4, rest, near_zero)
 
 
 def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
@@ -156,12 +229,10 @@ def power_of_two(b: Body, k: Term) -> Term:
     return ((k << b.format.digits) + (b.format.bias << b.format.digits)).real()
 
 
-def _scaled_expm1(b: Body, x: Term) -> tuple[Term, Term, Term]:
-    """Return k as words, 2^k and expm1(x - k ln 2), accurate also relative to itself."""
+def _reduced(b: Body, x: Term) -> tuple[Term, Term]:
+    """Return k as words and x - k ln 2."""
     near = b.fma(x, LOG2_E, b.format.magic)
-    r = reduced(b, x, near - b.format.magic)
-    near_zero, r4, rest = _expm1_parts(b, r)
-    return near.word(), power_of_two(b, near.word()), b.fma(r4, rest, near_zero)
+    return near.word(), reduced(b, x, near - b.format.magic)
 
 
 def reduced(b: Body, x: Term, k: Term) -> Term:
@@ -170,30 +241,24 @@ def reduced(b: Body, x: Term, k: Term) -> Term:
     return b.fma(-k, low, b.fma(-k, high, x))
 
 
-def expm1(lanes: int, name: str, format: Format = F64) -> str:
+def expm1(b: Body) -> Term:
     """Return expm1 for all arguments."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    x = b.at_least(b.at_most(b.x, EXP_RANGE[format][1]), EXPM1_LOWEST[format])
-    k, _, small = _scaled_expm1(b, x)
+    x = b.at_least(b.at_most(b.x, EXP_RANGE[b.format][1]), EXPM1_LOWEST[b.format])
+    k, r = _reduced(b, x)
     half = power_of_two(b, k - 1)  # 2^1024 would overflow where the result does not yet
-    grown = b.fma(half, small, half - 0.5) * 2.0
-    b.ret(b.select(abs(b.x) < format.epsilon, b.x, grown))
-    return b.definition(name)
+    grown = b.fma(half, _expm1(b, r), half - 0.5) * 2.0
+    return b.select(abs(b.x) < b.format.epsilon, b.x, grown)
 
 
-def tanh(lanes: int, name: str, format: Format = F64) -> str:
+def tanh(b: Body) -> Term:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
-    b = Body(lanes, format, is_loop=".loop" in name)
-    _, power, small = _scaled_expm1(b, b.at_most(abs(b.x), TANH_HIGHEST[format]) * 2.0)
-    above = b.fma(power, small, power - 1.0)
-    below = b.fma(power, small, power + 1.0)
-    b.ret(b.copysign(above / below, b.x))
-    return b.definition(name)
+    k, r = _reduced(b, b.at_most(abs(b.x), TANH_HIGHEST[b.format]) * 2.0)
+    power = power_of_two(b, k)
+    above = b.fma(power, _expm1(b, r), power - 1.0)
+    return b.copysign(above / (above + 2.0), b.x)
 
 
-def expit(format: Format, name: str) -> str:
+def expit(b: Body) -> Term:
     """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
-    b = Body.of_loop(format)
     e = whole_exp(b, -abs(b.x))
-    b.ret(b.select(b.x < 0.0, e, 1.0) / (e + 1.0))
-    return b.definition(name)
+    return b.select(b.x < 0.0, e, 1.0) / (e + 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.exp import LOG2_E, power_of_two, reduced
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.format import F32, F64
 
 # sinh r = r + r z (c0 + c1 z + ...) with z = r^2
 SINH = {
@@ -37,21 +37,17 @@ HIGHEST = {F64: 710.6, F32: 89.5}  # both are infinite from here on
 NEGLIGIBLE = {F64: 200.0, F32: 60.0}  # 2^-k beside 2^k, from here on
 
 
-def sinh(format: Format, name: str) -> str:
+def sinh(b: Body) -> Term:
     """Return sinh for all arguments."""
-    b = Body.of_loop(format)
     sine, cosine, grown, small = _parts(b)
     found = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
-    b.ret(b.select(abs(b.x) < format.epsilon, b.x, b.copysign(found, b.x)))
-    return b.definition(name)
+    return b.select(abs(b.x) < b.format.epsilon, b.x, b.copysign(found, b.x))
 
 
-def cosh(format: Format, name: str) -> str:
+def cosh(b: Body) -> Term:
     """Return cosh for all arguments."""
-    b = Body.of_loop(format)
     sine, cosine, grown, small = _parts(b)
-    b.ret(b.fma(cosine, grown + small, sine * (grown - small)) * 2.0)
-    return b.definition(name)
+    return b.fma(cosine, grown + small, sine * (grown - small)) * 2.0
 
 
 def _parts(b: Body) -> tuple[Term, Term, Term, Term]:

@@ -6,7 +6,7 @@ Coefficients as in `exp.py`.
 from __future__ import annotations
 
 from wend.backends.native.math.body import Body, Term, polynomial
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.format import F32, F64
 
 # asin x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= 1/2
 ASIN = {
@@ -79,23 +79,19 @@ HALF_PI = {
 }
 
 
-def asin(format: Format, name: str) -> str:
+def asin(b: Body) -> Term:
     """Return arcsin for all arguments."""
-    b = Body.of_loop(format)
     is_far, near = _asin_parts(b)
-    b.ret(b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x))
-    return b.definition(name)
+    return b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x)
 
 
-def acos(format: Format, name: str) -> str:
+def acos(b: Body) -> Term:
     """Return arccos for all arguments."""
-    b = Body.of_loop(format)
     is_far, near = _asin_parts(b)
-    high, low = HALF_PI[format]
+    high, low = HALF_PI[b.format]
     twice = near * 2.0
     far = b.select(b.x < 0.0, (-twice + 2.0 * high) + 2.0 * low, twice)
-    b.ret(b.select(is_far, far, _from_half_pi(b, b.copysign(near, b.x))))
-    return b.definition(name)
+    return b.select(is_far, far, _from_half_pi(b, b.copysign(near, b.x)))
 
 
 def _asin_parts(b: Body) -> tuple[Term, Term]:
@@ -110,19 +106,16 @@ def _asin_parts(b: Body) -> tuple[Term, Term]:
     return is_far, b.fma(t * z, polynomial(b, z, z * z, ASIN[b.format]), t)
 
 
-def atan(format: Format, name: str) -> str:
+def atan(b: Body) -> Term:
     """Return arctan for all arguments."""
-    b = Body.of_loop(format)
     size = abs(b.x)
     is_far = size > 1.0
     found = _atan(b, b.select(is_far, b.one / size, size))
-    b.ret(b.copysign(b.select(is_far, _from_half_pi(b, found), found), b.x))
-    return b.definition(name)
+    return b.copysign(b.select(is_far, _from_half_pi(b, found), found), b.x)
 
 
-def atan2(format: Format, name: str) -> str:
+def atan2(b: Body) -> Term:
     """Return arctan2 of x and y, in this order, for all arguments."""
-    b = Body.of_loop(format)
     up, along = abs(b.x), abs(b.y)
     is_steep = up > along
     larger, smaller = b.select(is_steep, up, along), b.select(is_steep, along, up)
@@ -130,11 +123,10 @@ def atan2(format: Format, name: str) -> str:
     of_equals = b.select(larger.equals(0.0), larger, b.one)
     found = _atan(b, b.select(larger.equals(smaller), of_equals, smaller / larger))
     found = b.select(is_steep, _from_half_pi(b, found), found)
-    high, low = HALF_PI[format]
+    high, low = HALF_PI[b.format]
     is_left = b.copysign(1.0, b.y) < 0.0  # -0.0, too
     found = b.select(is_left, (-found + 2.0 * high) + 2.0 * low, found)
-    b.ret(b.copysign(found, b.x))
-    return b.definition(name, arguments="xy")
+    return b.copysign(found, b.x)
 
 
 def _atan(b: Body, x: Term) -> Term:

@@ -19,41 +19,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 
-from llvmlite import binding
-
-from wend.backends.native.math import area, cbrt, erf, exp, far, hyperbolic, inverse, log, pow, trig
-from wend.backends.native.math.body import PURE
-from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math import (
+    area,
+    cbrt,
+    erf,
+    exp,
+    far,
+    hyperbolic,
+    inverse,
+    log,
+    pow,
+    trig,
+)
+from wend.backends.native.math.body import COLD, INLINE, PURE, Body, Term
+from wend.backends.native.math.format import Format
+from wend.backends.native.math.forms import (
+    INLINED_FORMS,
+    OF_INLINED,
+    SUFFIXES,
+    TWO,
+    VECTOR_FORMS,
+    WAVES,
+    lanes_of,
+    of_many,
+    of_one,
+)
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
-WAVES = ("sin", "cos", "tan")
-# Functions that look at whole vectors, and what LLVM is told of their arguments
-WHOLE = {**dict.fromkeys(WAVES, "v"), "pow": "vv"}
-_FORMATS = {".loop": F64, ".loop.f32": F32}
-
-
-def _widths(format: Format) -> tuple[int, ...]:
-    """How many numbers loops on this machine take at once; of f32, also beside f64."""
-    features = binding.get_host_cpu_features()
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-    return (bits // 64,) if format == F64 else (bits // 32, bits // 64)
-
-
-# A rare argument wants a branch, which LLVM makes no vectors of: loops call these, and LLVM the
-# vector forms in their place.
-VECTOR_FORMS = {
-    f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(format))
-    for name in WHOLE
-    for suffix, format in _FORMATS.items()
+# Those of one body, whatever is given
+_BODIES: dict[str, Callable[[Body], Term]] = {
+    **{name: getattr(exp, name) for name in ("exp", "exp2", "expm1", "tanh", "expit")},
+    **{name: getattr(log, name) for name in ("log", "log2", "log10", "log1p")},
+    **{name: getattr(hyperbolic, name) for name in ("sinh", "cosh")},
+    **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
+    **{name: getattr(area, name) for name in ("asinh", "acosh", "atanh")},
+    "cbrt": cbrt.cbrt,
+    **{name: getattr(erf, name) for name in ("erf", "erfc")},
 }
+
+
+def _far(symbol: str) -> str:
+    """The power for all arguments, beside the one for most."""
+    return symbol.replace(".loop", ".far")
+
+
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in WAVES),
+    *(_far(form) for form in INLINED_FORMS if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
-    *(form for name, forms in VECTOR_FORMS.items() for form in (name, *forms)),
+    *(
+        form
+        for name, forms in VECTOR_FORMS.items()
+        for form in (name, *forms)
+        if form not in INLINED_FORMS
+    ),
 )
 
 _SYMBOL = re.compile(r"@wend\.([\w.]+)")
@@ -77,7 +101,8 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
             raise KeyError(f"no native math function {name!r}; there are {', '.join(FUNCTIONS)}")
     texts = _with_needs(wanted, COLD_NAMES if not with_cold else ())
     # Nothing calls these before the vectorizer has run
-    kept = [f"ptr @wend.{form}" for name in texts for form in VECTOR_FORMS.get(name, ())]
+    forms = (form for name in texts for form in VECTOR_FORMS.get(name, ()))
+    kept = [f"ptr @wend.{form}" for form in forms if form not in INLINED_FORMS]
     if kept:
         listed = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
         texts["kept"] = (
@@ -131,28 +156,25 @@ def _writers() -> dict[str, Callable[[], str]]:
         "sincos.far": far.scalar,
         **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
         "sincos.far.table": far.table,
+        **{f"exp.steps.{f.name}": partial(exp.step_table, f) for f in SUFFIXES.values()},
         "exp": exp.exp_common,
-        "exp.edge": partial(exp.exp_everywhere, 1, "exp.edge", cold=True),
+        "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
         "log.table": log.table,
         "log": log.log_common,
-        "log.edge": partial(log.log_everywhere, 1, "log.edge", cold=True),
-        "expm1": partial(exp.expm1, 1, "expm1"),
-        "log1p": partial(log.log1p, 1, "log1p"),
-        "tanh": partial(exp.tanh, 1, "tanh"),
+        "log.edge": partial(_define, "log", Body(), "log.edge", COLD),
     }
+    for name in ("expm1", "log1p", "tanh"):
+        writers[name] = partial(_define, name, Body(), name)
     for n in LANES:
         writers |= {
             f"sin.v{n}": partial(trig.vector_wave, "sin", n),
             f"cos.v{n}": partial(trig.vector_wave, "cos", n),
             f"sincos.v{n}": partial(trig.vector_sincos, n),
             f"sincos.far.v{n}": partial(far.vector, n),
-            f"exp.v{n}": partial(exp.exp_everywhere, n, f"exp.v{n}"),
-            f"expm1.v{n}": partial(exp.expm1, n, f"expm1.v{n}"),
-            f"log.v{n}": partial(log.log_everywhere, n, f"log.v{n}"),
-            f"log1p.v{n}": partial(log.log1p, n, f"log1p.v{n}"),
-            f"tanh.v{n}": partial(exp.tanh, n, f"tanh.v{n}"),
         }
-    for suffix, format in _FORMATS.items():
+        for name in ("exp", "expm1", "log", "log1p", "tanh"):
+            writers[f"{name}.v{n}"] = partial(_define, name, Body(n), f"{name}.v{n}")
+    for suffix, format in SUFFIXES.items():
         writers |= _loops(format, suffix)
     return writers
 
@@ -165,63 +187,62 @@ def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
         for form in VECTOR_FORMS[name + suffix]:
             writers[form] = partial(_wide_wave, name, format, form)
     writers |= _powers(format, suffix)
-    for name, write in (
-        ("exp", exp.exp_everywhere),
-        ("expm1", exp.expm1),
-        ("tanh", exp.tanh),
-        ("log", log.log_everywhere),
-        ("log1p", log.log1p),
-    ):
-        writers[name + suffix] = partial(write, 1, name + suffix, format)
-    for base in (2, 10):
-        symbol = f"log{base}{suffix}"
-        writers[symbol] = partial(log.log_of_base, base, format, symbol)
-    for module, names in (
-        (exp, ("exp2", "expit")),
-        (hyperbolic, ("sinh", "cosh")),
-        (inverse, ("asin", "acos", "atan", "atan2")),
-        (area, ("asinh", "acosh", "atanh")),
-        (cbrt, ("cbrt",)),
-        (erf, ("erf", "erfc")),
-    ):
-        for name in names:
-            writers[name + suffix] = partial(getattr(module, name), format, name + suffix)
+    for name in _BODIES:
+        symbol = name + suffix
+        attributes = of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
+        body = Body(1, format, is_loop=True)
+        writers[symbol] = partial(_define, name, body, symbol, attributes)
+        for form in VECTOR_FORMS.get(symbol, ()):
+            writers[form] = partial(_inlined_form, name, format, form)
     return writers
 
 
+def _define(name: str, b: Body, symbol: str, attributes: str = INLINE) -> str:
+    """Write a function of a body that is empty so far, or was written by an earlier call."""
+    b = replace(b, lines=[])
+    b.ret(_BODIES[name](b))
+    return b.definition(symbol, attributes=attributes, arguments="xy"[: 1 + (name in TWO)])
+
+
+def _inlined_form(name: str, format: Format, symbol: str) -> str:
+    """Write the form of a function that becomes a part of loops, by AVX-512."""
+    body = Body(lanes_of(symbol), format, is_loop=True, wide=True)
+    return _visible(_define(name, body, symbol, OF_INLINED))
+
+
+def _visible(definition: str) -> str:
+    """Make a form visible outside: nothing calls it before the vectorizer has run."""
+    return definition.replace("define internal", "define", 1)
+
+
 def _loop_wave(name: str, format: Format, symbol: str) -> str:
-    return trig.loop_wave(name, format, symbol, _of_one(name, symbol))
+    return trig.loop_wave(name, format, symbol, of_one(name, symbol))
 
 
 def _wide_wave(name: str, format: Format, symbol: str) -> str:
-    alone, _, lanes = symbol.rpartition(".v")
-    return trig.wide_wave(name, format, int(lanes), symbol, alone, _of_many(format, lanes))
-
-
-def _of_one(name: str, symbol: str) -> str:
-    """The attributes of a function of one number, which say what computes several."""
-    forms = ((form, form.rpartition(".v")[2]) for form in VECTOR_FORMS[symbol])
-    kinds = WHOLE[name]
-    variants = ",".join(f"_ZGV_LLVM_N{n}{kinds}_wend.{symbol}(wend.{form})" for form, n in forms)
-    return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
-
-
-def _of_many(format: Format, lanes: str) -> str:
-    bits = int(lanes) * format.width
-    return f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+    alone, lanes = symbol.rpartition(".v")[0], lanes_of(symbol)
+    return trig.wide_wave(name, format, lanes, symbol, alone, of_many(format, lanes))
 
 
 def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     """List who writes the powers of one format, of one pair and of several."""
     writers: dict[str, Callable[[], str]] = {}
     for symbol in (f"pow{suffix}", *VECTOR_FORMS[f"pow{suffix}"]):
-        lanes = symbol.rpartition(".v")[2] if ".v" in symbol else ""
-        attributes = _of_many(format, lanes) if lanes else _of_one("pow", symbol)
-        far = symbol.replace(".loop", ".far")
-        cold = f"cold noinline {_of_many(format, lanes) if lanes else PURE}"
-        writers[symbol] = partial(pow.pow, int(lanes or 1), format, symbol, far, attributes)
-        writers[far] = partial(pow.far_pow, int(lanes or 1), format, far, cold)
+        lanes, far = lanes_of(symbol), _far(symbol)
+        cold = f"cold noinline {of_many(format, lanes) if lanes > 1 else PURE}"
+        writers[symbol] = partial(_power, format, symbol)
+        writers[far] = partial(pow.far_pow, lanes, format, far, cold)
     return writers
+
+
+def _power(format: Format, symbol: str) -> str:
+    lanes, is_inlined = lanes_of(symbol), symbol in INLINED_FORMS
+    b = Body(lanes, format, is_loop=True, wide=is_inlined)
+    pow.pow(b, _far(symbol))
+    if is_inlined:
+        return _visible(b.definition(symbol, arguments="xy", attributes=OF_INLINED))
+    attributes = of_many(format, lanes) if lanes > 1 else of_one("pow", symbol)
+    return b.definition(symbol, arguments="xy", attributes=attributes)
 
 
 class _Functions(Mapping[str, str]):

@@ -6,8 +6,8 @@ one rounding, |r| <= 2**-8, and a polynomial of degree 6 gives ln(1 + r). One in
 1, where c = 1: near x = 1 nothing cancels. (As Tang, "Table-driven implementation of the logarithm
 function", 1990.)
 
-Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
-log(1 + f) from s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
+Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between 3/4 and 3/2, and log(1 + f) from
+s = f / (2 + f), whose series is short: 2 atanh s (as in fdlibm's e_log).
 
 Coefficients: Remez exchange (LOG) and Lawson's reweighted least squares (LOG_NEAR_1) in 240-bit
 arithmetic (mpmath), rounded to double one by one while the rest were fitted again. Largest errors
@@ -18,22 +18,26 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.math.body import COLD, INLINE, Body, Term, literal, polynomial
+from wend.backends.native.math import avx512
+from wend.backends.native.math.body import Body, Term, literal, polynomial
 from wend.backends.native.math.exp import LN2
-from wend.backends.native.math.format import F32, F64, Format, bits_of, double_of
+from wend.backends.native.math.format import F32, F64, bits_of, double_of
 
+# 1 + f is between this and twice this: where AVX-512 puts fractions, and one polynomial is as good
+# as between sqrt(1/2) and sqrt(2)
+LOWEST = 0.75
 # log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
 LOG = {
     F64: (
-        0.6666666666666734,
-        0.3999999999941664,
-        0.28571428742028154,
-        0.22222198605061974,
-        0.18183562850518523,
-        0.15314084874115147,
-        0.14795632867723466,
+        0.6666666666667271,
+        0.39999999996160074,
+        0.28571429395585635,
+        0.22222138476630654,
+        0.18186357117311525,
+        0.1525017069915397,
+        0.15368253914356175,
     ),
-    F32: (0.6666668653488159, 0.39988771080970764, 0.2958039939403534),
+    F32: (0.666669487953186, 0.3995768129825592, 0.303634375333786),
 }
 # log(1 + r) = r + r^2 (c0 + c1 r + ...) for |r| <= 2**-8
 LOG_NEAR_1 = (
@@ -100,34 +104,37 @@ def _entry(b: Body, rows: str, row: Term, offset: int) -> Term:
     return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
 
 
-def log_everywhere(lanes: int, name: str, format: Format = F64, *, cold: bool = False) -> str:
-    """Return log for all arguments, as a function of this name."""
-    b = Body(lanes, format, is_loop=".loop" in name)
+def log(b: Body) -> Term:
+    """Return log for all arguments."""
     x, shift = made_normal(b, b.x)
     count, f, parts = _split(b, x, shift)
-    b.ret(log_limits(b, _sum(b, count, f, *parts), b.x))
-    return b.definition(name, attributes=COLD if cold else INLINE)
+    return log_limits(b, _sum(b, count, f, *parts), b.x)
 
 
-def log_of_base(base: int, format: Format, name: str) -> str:
-    """Return log2 or log10 for all arguments: exact for powers of the base."""
-    b = Body.of_loop(format)
+def log2(b: Body) -> Term:
+    """Return log2 for all arguments: exact for powers of 2."""
+    return _log_of_base(2, b)
+
+
+def log10(b: Body) -> Term:
+    """Return log10 for all arguments: exact for powers of 10."""
+    return _log_of_base(10, b)
+
+
+def _log_of_base(base: int, b: Body) -> Term:
     x, shift = made_normal(b, b.x)
     count, f, (s, z, half_square, rest) = _split(b, x, shift)
     inside = f - (half_square - s * b.fma(z, rest, half_square))
-    unit, step, step_low = UNITS[base, format]
+    unit, step, step_low = UNITS[base, b.format]
     part = b.fma(count, step_low, inside * unit) if step_low else inside * unit
-    b.ret(log_limits(b, b.fma(count, step, part), b.x))
-    return b.definition(name)
+    return log_limits(b, b.fma(count, step, part), b.x)
 
 
-def log1p(lanes: int, name: str, format: Format = F64) -> str:
+def log1p(b: Body) -> Term:
     """Return log1p for all arguments: log(u + low) where u + low = 1 + x exactly."""
-    b = Body(lanes, format, is_loop=".loop" in name)
     u, low = one_more(b, b.x)
     inner = log_of_sum(b, u, low)
-    b.ret(b.select(abs(b.x) < format.epsilon, b.x, log_limits(b, inner, u)))
-    return b.definition(name)
+    return b.select(abs(b.x) < b.format.epsilon, b.x, log_limits(b, inner, u))
 
 
 def one_more(b: Body, x: Term) -> tuple[Term, Term]:
@@ -139,6 +146,8 @@ def one_more(b: Body, x: Term) -> tuple[Term, Term]:
 
 def log_limits(b: Body, inside: Term, x: Term) -> Term:
     """Return log x, which is `inside` where x is positive and finite."""
+    if b.wide:
+        return avx512.limited_logarithm(inside, x)
     at_end = b.select(x.equals(0.0), -float("inf"), b.select(x < 0.0, float("nan"), x))
     return b.select(b.is_ordinary(x), inside, at_end)
 
@@ -149,8 +158,10 @@ def log_of_sum(b: Body, u: Term, low: Term | None, shift: Term | float = 0.0) ->
     return _sum(b, count, f, *parts)
 
 
-def made_normal(b: Body, x: Term) -> tuple[Term, Term]:
+def made_normal(b: Body, x: Term) -> tuple[Term, Term | float]:
     """Return x times a power of two if it is subnormal, and what to add to the exponent."""
+    if b.wide:
+        return x, 0.0
     subnormal = x < b.format.smallest_normal
     bits = b.format.digits + 2
     return b.select(subnormal, x * 2.0**bits, x), b.select(subnormal, float(-bits), 0.0)
@@ -166,8 +177,10 @@ def _split(
 
     The terms are s, z, f^2 / 2 and P: log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z P)).
     """
-    count, f, k = fraction(b, x, shift)
-    if low is not None:
+    if low is None:
+        count, f = fraction(b, x, shift)
+    else:
+        count, f, k = _by_words(b, x, shift)
         # As f is rounded more finely than x, this adds nothing to the error; far from 1 (where
         # 2^-k could overflow) `low` does not show.
         scale = ((-k + 2 * b.format.bias) << b.format.digits).real()
@@ -177,14 +190,23 @@ def _split(
     return count, f, (s, z, f * (f * 0.5), polynomial(b, z, z * z, LOG[b.format]))
 
 
-def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
-    """Return n, f and n's word where x 2^shift = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
+def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
+    """Return n and f where x 2^shift = 2^n (1 + f), LOWEST <= 1 + f < 2 LOWEST."""
+    if not b.wide:
+        return _by_words(b, x, shift)[:2]
+    near_1 = avx512.fraction(x)
+    count = avx512.exponent(x) - avx512.exponent(near_1)
+    return count if shift == 0.0 else count + shift, near_1 - 1.0
 
-    The word is n - shift + bias.
+
+def _by_words(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
+    """Return as `fraction` n and f of normal x > 0, and the word n - shift + bias.
+
+    With AVX-512, too, the word is sooner there than an exponent.
     """
     format = b.format
     unit = format.bias << format.digits
-    k = (x.word() - (format.bits(0.7071067811865476) - unit)) >> format.digits
+    k = (x.word() - (format.bits(LOWEST) - unit)) >> format.digits
     f = (x.word() - (k << format.digits) + unit).real() - 1.0
     count = (k + format.magic_bits).real() - (format.magic + format.bias)
     return count if shift == 0.0 else count + shift, f, k

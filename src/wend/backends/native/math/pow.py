@@ -18,31 +18,31 @@ from wend.backends.native.math.log import fraction, made_normal
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
 TAIL = (
-    0.4,
-    0.2857142857142937,
-    0.22222222221654733,
-    0.1818181833565416,
-    0.15384594934597917,
-    0.13334806212100603,
-    0.11706195689881364,
-    0.11723603622905411,
+    0.39999999999999725,
+    0.2857142857157731,
+    0.22222222191249552,
+    0.18181821525904443,
+    0.15384406650444832,
+    0.13341144692292922,
+    0.11592351218836211,
+    0.1257150114034289,
 )
 TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 LN2 = (0.6931471805598903, 5.497923018708371e-14)  # the first with room for 11 more bits
-# log2(1 + f) = f (c0 + c1 f + ...) from sqrt(1/2) to sqrt(2), within 2**-32
+# log2(1 + f) = f (c0 + c1 f + ...) from 3/4 to 3/2, within 2**-33
 SHORT_LOG2 = (
-    1.4426950409582318,
-    -0.7213475248947044,
-    0.4808983110818272,
-    -0.36067284532335,
-    0.2885414555469233,
-    -0.2405027993928874,
-    0.20607165221992219,
-    -0.1790512136742451,
-    0.15931297031624878,
-    -0.15722661623150724,
-    0.15345312450168455,
-    -0.08433535179351494,
+    1.442695040994508,
+    -0.7213475168565446,
+    0.48089828221235403,
+    -0.3606743592948937,
+    0.2885460245451372,
+    -0.24042822277442696,
+    0.20582037524112567,
+    -0.1803144975092003,
+    0.16465709274961873,
+    -0.15287130962962106,
+    0.11550527780069596,
+    -0.044955495514818304,
 )
 # 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2, within 2**-28
 SHORT_EXP2 = (
@@ -58,9 +58,9 @@ SHORT_EXP2 = (
 NEAR, SHORT_NEAR = 600.0, 1000.0
 
 
-def pow(lanes: int, format: Format, name: str, far: str, attributes: str) -> str:
-    """Return x to the power of y; where a lane needs the rules, `far` is called."""
-    b = Body(lanes, format, is_loop=True)
+def pow(b: Body, far: str) -> None:
+    """Write x to the power of y; where a lane needs the rules, `far` is called."""
+    format, lanes = b.format, b.lanes
     if format == F64:
         product, low = _times(b.y, *_precise_log(b, b.x, 0.0))
     else:
@@ -79,7 +79,6 @@ def pow(lanes: int, format: Format, name: str, far: str, attributes: str) -> str
     b.label("far")
     called = f"call {b.type('real')} @wend.{far}({b.typed(b.x)}, {b.typed(b.y)})"
     b.ret(b.emit("real", called))
-    return b.definition(name, arguments="xy", attributes=attributes)
 
 
 def far_pow(lanes: int, format: Format, name: str, attributes: str) -> str:
@@ -126,8 +125,8 @@ def _with_limits(log: Term, size: Term) -> Term:
 
 
 def _short_log2(b: Body, x: Term, shift: Term | float) -> Term:
-    """Return log2 x + shift in f64, to 2**-32, of normal x > 0 in f32."""
-    count, f, _ = fraction(b, x, shift)
+    """Return log2 x + shift in f64, to 2**-33, of normal x > 0 in f32."""
+    count, f = fraction(b, x, shift)
     count, f = _widened(count), _widened(f)
     return f.body.fma(f, polynomial(f.body, f, f * f, SHORT_LOG2), count)
 
@@ -142,7 +141,7 @@ def _short_exp2(x: Term) -> tuple[Term, Term]:
 
 def _precise_log(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
     """Return log x + shift ln 2, for normal x > 0, as a sum of two numbers."""
-    count, f, _ = fraction(b, x, shift)
+    count, f = fraction(b, x, shift)
     below = f + 2.0
     inverse = b.one / below
     s = f * inverse

@@ -209,7 +209,7 @@ def _reduced_waves(b: Body) -> tuple[Term, Term, Term]:
 
 def loop_wave(name: str, format: Format, symbol: str, attributes: str) -> str:
     """Return sin, cos or tan of one number, as `wide_wave` computes it of several."""
-    b = Body.of_loop(format)
+    b = Body(1, format, is_loop=True)
     b.go_on_if((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
     b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
     b.label("far")
