@@ -132,13 +132,7 @@ def isin(
     """`numpy.isin`, for traced arrays as well."""
     del assume_unique, kind
     element, given = alike(element, test_elements)
-    flat = reducing.sort(shaping.ravel(given))
-    size = shaping.shape(flat)[0]
-    if size == 0:
-        found = ew.not_equal(element, element) & False
-    else:
-        place = apply(searching.searchsorted, flat, element, side="left")
-        found = ew.equal(flat[ew.minimum(place, size - 1)], element)
+    found = apply(searching.isin, element, shaping.ravel(given))
     return ew.logical_not(found) if invert else found
 
 

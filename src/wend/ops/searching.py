@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, listed
-from wend.ir.dtypes import ALL, INT64, INTEGERS
+from wend.ir.dtypes import ALL, BOOL, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
@@ -28,6 +28,18 @@ searchsorted = Op(
     lambda x, values, *, side: np.searchsorted(x, values, side),
     no_gradient(),
 )
+
+
+def _infer_isin(x: Type, among: Type) -> TensorType:
+    x, among = tensor_of(x), tensor_of(among)
+    check_dtype(x, ALL)
+    if len(among.dims) != 1 or x.dtype != among.dtype:
+        raise ShapeError(f"looks for values in a vector of their dtype, found {x}, {among}")
+    return x.with_dtype(BOOL)
+
+
+# Which values are among those of a vector; NaN is not
+isin = Op("isin", _infer_isin, lambda x, among: np.isin(x, among)[()], no_gradient())
 
 
 # Along one axis, the other axes running together

@@ -42,6 +42,19 @@ CASES = [
         )
         for side in ("left", "right")
     ),
+    Case(
+        "isin",
+        lambda x, among: np.array([v in list(among) for v in np.ravel(x)], bool).reshape(
+            np.shape(x)
+        ),
+        [
+            (between(-2, 3, 2, 3), SORTED),
+            (SORTED, np.array([0.5, -0.0, np.nan])),
+            (np.array([3, 1, 7]), np.array([3, 3, 1])),
+            (np.array(3), np.array([1, 3])),
+            (SORTED, SORTED[:0]),
+        ],
+    ),
     *(
         Case(
             "set_along",

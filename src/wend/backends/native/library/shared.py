@@ -11,6 +11,7 @@ from wend.backends.native.library import (
     blas,
     blas_functions,
     extreme_rows,
+    members,
     numpy_sorts,
     products,
     solvers,
@@ -92,6 +93,10 @@ SHARED: Sequence[Shared] = (
     *(
         Shared(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
         for dtype in sorts.DTYPES
+    ),
+    *(
+        Shared(partial(members.library, dtype), [members.function(dtype)])
+        for dtype in members.DTYPES
     ),
     *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
 )
