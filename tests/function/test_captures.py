@@ -101,3 +101,56 @@ def test_what_is_computed_of_plain_arrays_alone_is_computed_once():
     assert fun(1.0) == 3.0
     a[:] = 2.0
     assert fun(1.0) == 3.0, "as the page says"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("number", [0.0, -0.0, 2.5, np.nan, 1 + 2j, np.int8(3), True])
+def test_large_arrays_of_one_number_are_not_kept(backend, number):
+    """They are made at each call, and are the caller's."""
+
+    def fun(x):
+        whole = np.full((80, 100), number)
+        part = np.full((80, 100), number)
+        part[1:, 3] = x
+        return whole, whole.T, part, whole[0] * x
+
+    compiled = wend.function(fun, backend=backend)
+    for k in range(3):
+        found, expected = compiled(float(k)), fun(float(k))
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(np.signbit(one.real), np.signbit(other.real))
+            one[...] = 0
+    kept = compiled.get_concrete_function(1.0).captured_inputs
+    assert all(array.size < 8000 for array in kept)
+
+
+def test_large_arrays_of_several_numbers_are_kept():
+    def fun(x):
+        found = np.zeros(2000)
+        found[7] = 1.0
+        read = x * found
+        found[8] = 2.0  # the graph has read it
+        return read, found
+
+    compiled = wend.function(fun, backend="native")
+    for one, other in zip(compiled(3.0), fun(3.0), strict=True):
+        np.testing.assert_array_equal(one, other)
+    (kept,) = compiled.get_concrete_function(3.0).captured_inputs
+    assert kept.shape == (2000,)
+
+
+def test_large_arrays_of_one_number_that_loops_change():
+    def fun(count, x):
+        total, terms = np.zeros(1000), np.ones(1000)
+        for k in range(count):
+            total = total + terms * x
+            total[k] = k
+        return total
+
+    compiled = wend.function(fun, backend="native")
+    for count in (0, 3, 5):
+        found = compiled(np.int64(count), 2.0)
+        np.testing.assert_array_equal(found, fun(count, 2.0))
+    assert compiled.get_concrete_function(np.int64(2), 2.0).captured_inputs == ()

@@ -34,6 +34,8 @@ CHANGE_THE_FIRST = frozenset(
 CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
 
 
+_LARGE = 4096  # bytes: from here on to keep an array costs more than to make it at each call
+
 # Who is told of an array before its numbers change, to take that back
 told: ContextVar[Callable[[KnownArray], None]] = ContextVar("told", default=lambda array: None)
 
@@ -67,6 +69,14 @@ class KnownArray(np.ndarray):
             base = np.ndarray.base.__get__(base) if is_array else getattr(base, "base", None)
         root: KnownArray = found
         return root
+
+    def only_number(self) -> Any:
+        """The number that it has everywhere, to the bit, if it is large; else None."""
+        if self.nbytes < _LARGE:
+            return None
+        numbers = np.ascontiguousarray(_plain(self)).reshape(-1)
+        bits = numbers.view(np.uint8).reshape(numbers.size, -1)
+        return numbers[0] if (bits == bits[0]).all() else None
 
     # Becoming traced
     def depends(self, *met: Any) -> bool:

@@ -225,15 +225,27 @@ class Recording(Recorder):
     def _capture(self, key: Hashable, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
-            self._array_params[key] = Value(type)
             if isinstance(binding, KnownArray):
                 self._read_arrays.append(binding)
-                binding = np.array(binding)
-            elif isinstance(binding, np.ndarray):
-                self._reads.note(self._array_params[key], binding)
-            self.captures.append(self._array_params[key])
-            self.bindings.append(binding)
+                self._array_params[key] = self._known(binding, type)
+            else:
+                value = self._array_params[key] = self._new_capture(binding, type)
+                if isinstance(binding, np.ndarray):
+                    self._reads.note(value, binding)
         return self._array_params[key]
+
+    def _known(self, array: KnownArray, type: Type) -> Value:
+        """The numbers that an array has: made at each call where it is large and they are one."""
+        number = array.only_number()
+        if number is None:
+            return self._new_capture(np.array(array), type)
+        return self.b.broadcast_to(self.b.constant(number, array.dtype), array.shape)
+
+    def _new_capture(self, binding: Any, type: Type) -> Value:
+        value = Value(type)
+        self.captures.append(value)
+        self.bindings.append(binding)
+        return value
 
     # Sizes that are values
     def size_of(self, number: Any) -> Dim:

@@ -111,3 +111,22 @@ def test_places(
     expected = np.searchsorted(x, values, side)
     assert np.asarray(found).dtype == np.int64
     np.testing.assert_array_equal(found, expected)
+
+
+@given(
+    dtype=DTYPES,
+    shape=st.lists(st.integers(0, 40), max_size=2),
+    among=st.sampled_from([0, 1, 4, 5, 30, 40, 300]),
+    known=st.booleans(),
+    seed=SEEDS,
+)
+@settings(max_examples=150, deadline=None)
+def test_members(dtype: np.dtype, shape: list[int], among: int, known: bool, seed: int) -> None:
+    """Compared with each, marked in a table, or looked for by halves."""
+    rng = np.random.default_rng(seed)
+    x, given_ones = numbers(rng, dtype, tuple(shape)), numbers(rng, dtype, (among,))
+    if among:
+        x = np.where(rng.random(x.shape) < 0.3, rng.choice(given_ones, x.shape), x)
+    found = compiled(searching.isin, [x, given_ones], known)
+    assert np.asarray(found).dtype == bool
+    np.testing.assert_array_equal(found, np.isin(x, given_ones))

@@ -18,6 +18,13 @@ def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+def test_numpys_are_found_where_it_has_vectors() -> None:
+    features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    has_vectors = any(map(features.get, ("AVX2", "ASIMD")))
+    for dtype in sorts.DTYPES:
+        assert numpy_sorts.is_there(dtype) == (has_vectors and dtype.itemsize >= 4)
+
+
 def sorted_by(dtype: np.dtype, x: np.ndarray, step: int) -> np.ndarray:
     text, name = sorts.sort_library(dtype), sorts.sort(dtype)
     linked = engine()._link(engine()._for_shared, text, [name], numpy_sorts.addresses(dtype))

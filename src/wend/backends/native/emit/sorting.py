@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.kinds import REGISTERS, Kind, stored
-from wend.backends.native.library import members, sorts
+from wend.backends.native.library import halves, members, sorts
 from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.slots import Slots, is_scalar
 from wend.backends.native.writer import Writer
@@ -59,20 +60,25 @@ def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
         place = low.w.define(f"load {keys.type}, ptr {low.arrays.address(array, k)}")
         return keys.of(low.w, place)
 
-    def place(wanted: str) -> str:
-        compare = f"icmp {goes_on} {keys.type}"
-        return _first_not(
-            low.w, array.dims[0], lambda k: low.w.define(f"{compare} {key(array, k)}, {wanted}")
-        )
+    def comes_before(wanted: str, k: str) -> str:
+        return low.w.define(f"icmp {goes_on} {keys.type} {key(array, k)}, {wanted}")
+
+    def places(wanted: Sequence[str]) -> list[str]:
+        return _first_not(low.w, array.dims[0], [partial(comes_before, one) for one in wanted])
 
     if is_scalar(values.type):
         bits = _bits(low, Kind(sorted.dtype), keys, operands[1][0])
-        return [(place(keys.of(low.w, bits)),)]
+        return [tuple(places([keys.of(low.w, bits)]))]
     given = low.array(node, 1)
     if is_scalar(node.results[0].type):  # of a dtype that lives in memory
-        return [(place(key(given, "0")),)]
+        return [tuple(places([key(given, "0")]))]
     made = low.new_result(node, given.dims)
-    low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, place(key(given, k))))
+
+    def search(numbers: Sequence[str]) -> None:
+        for k, place in zip(numbers, places([key(given, k) for k in numbers]), strict=True):
+            low.arrays.store(made, k, place)
+
+    halves.loop(low.w, low.arrays.count(made), search)
     return [low.give(node, made)]
 
 
@@ -100,25 +106,22 @@ def emit_isin(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [(low.arrays.load(made, "0"),) if is_one else low.give(node, made)]
 
 
-def _first_not(w: Writer, size: str, holds: Callable[[str], str]) -> str:
-    """The first number under `size` of which something does not hold; it holds of those before."""
-    head, look, done, before = *map(w.new_label, ("head", "look", "done")), w.block
-    w.jump(head)
-    w.start(head)
-    first, close_first = w.open_phi("i64", "0", before)
-    count, close_count = w.open_phi("i64", size, before)
-    w.branch(w.define(f"icmp sgt i64 {count}, 0"), look, done)
-    w.start(look)
-    half = w.define(f"lshr i64 {count}, 1")
-    middle = w.define(f"add i64 {first}, {half}")
-    flag = holds(middle)
-    after = w.define(f"add i64 {middle}, 1")
-    rest = w.define(f"sub i64 {w.define(f'sub i64 {count}, {half}')}, 1")
-    close_first(w.define(f"select i1 {flag}, i64 {after}, i64 {first}"))
-    close_count(w.define(f"select i1 {flag}, i64 {rest}, i64 {half}"))
-    w.jump(head)
+def _first_not(w: Writer, size: str, holds: Sequence[halves.Holds]) -> list[str]:
+    """The first number under `size` of which each does not hold; it holds of those before."""
+    if size == "0":
+        return [size for _ in holds]
+    some, done, before = w.new_label("some"), w.new_label("done"), w.block
+    w.branch(w.define(f"icmp sgt i64 {size}, 0"), some, done)
+    w.start(some)
+    lasts = halves.last(w, size, holds)
+    flags = [
+        w.define(f"zext i1 {flag(last)} to i64") for flag, last in zip(holds, lasts, strict=True)
+    ]
+    firsts = [w.define(f"add i64 {last}, {flag}") for last, flag in zip(lasts, flags, strict=True)]
+    here = w.block
+    w.jump(done)
     w.start(done)
-    return first
+    return [w.phi("i64", ("0", before), (first, here)) for first in firsts]
 
 
 def _bits(low: Lowering, kind: Kind, keys: sorts.Keys, x: str) -> str:

@@ -2,26 +2,27 @@
 
     void wend.isin.<dtype>(x, n, among, m, room, out)
 
-They are compared as unsigned integers, their keys (`sorts.py`). With few of one kind, all are
-compared; else integers that are not far apart are marked in a table, as NumPy does it, and of
-others those that are looked for in are sorted, and each is looked for by halves.
+They are compared as unsigned integers, their keys (`sorts.py`): all with each where there are few.
+Where there are many, those that are looked for in are marked in a table, if they are integers not
+far apart, as in NumPy; else they are sorted, and each number is looked for by halves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from wend.backends.native.library import sorts
+from wend.backends.native.library import halves, sorts
 from wend.backends.native.library.sorts import Keys
 from wend.backends.native.writer import Writer
 
 DTYPES = sorts.DTYPES
 TYPES = "ptr, i64, ptr, i64, ptr, ptr"
 
-_FEW = 16
+_VERY_FEW, _FEW = 4, 32
 _BLOCK = 256  # keys that are compared together
 _SPREAD = 4  # how many marks there may be for each number
 
@@ -66,24 +67,28 @@ class _Isin:
         w, type = self.w, self.keys.type
         w.start("entry")
         w.open_entry()
-        compare, many, done = map(w.new_label, ("compare", "many", "done"))
+        compare, some, search, done = map(w.new_label, ("compare", "some", "search", "done"))
         least, most = self._fill()
-        is_few = [w.define(f"icmp sle i64 {count}, {_FEW}") for count in ("%n", "%m")]
-        w.branch(w.define(f"or i1 {is_few[0]}, {is_few[1]}"), compare, many)
-        w.start(compare)
-        self._compare()
-        w.jump(done)
-        w.start(many)
         if not self.keys.is_real:
-            mark, search = w.new_label("mark"), w.new_label("search")
+            mark, other = w.new_label("mark"), w.new_label("other")
+            w.branch(w.define(f"icmp sle i64 %m, {_VERY_FEW}"), compare, other)
+            w.start(other)
             last = w.define(f"sub {type} {most}, {least}")
             last = last if type == "i64" else w.define(f"zext {type} {last} to i64")
             both = w.define(f"mul i64 {w.define('add i64 %n, %m')}, {_SPREAD}")
-            w.branch(w.define(f"icmp ult i64 {last}, {both}"), mark, search)
+            w.branch(w.define(f"icmp ult i64 {last}, {both}"), mark, some)
             w.start(mark)
             self._mark(least, last)
             w.jump(done)
-            w.start(search)
+        else:
+            w.jump(some)
+        w.start(some)
+        are_few = w.define(f"icmp sle i64 %m, {_FEW}"), w.define(f"icmp sle i64 %n, {_VERY_FEW}")
+        w.branch(w.define(f"or i1 {', '.join(are_few)}"), compare, search)
+        w.start(compare)
+        self._compare()
+        w.jump(done)
+        w.start(search)
         self._search()
         w.jump(done)
         w.start(done)
@@ -186,31 +191,16 @@ class _Isin:
         given = f"ptr %room, ptr {ordered}, i64 1, ptr {rest}, i64 %m"
         w.do(f"call void @{sorts.sort(_unsigned(self.keys))}({given})")
 
-        def each(k: str) -> None:
-            wanted = self._key("%x", k)
-            first = self._last_up_to(ordered, wanted)
-            self._flag(k, w.define(f"icmp eq {type} {self._load(ordered, first)}, {wanted}"))
+        def search(numbers: Sequence[str]) -> None:
+            wanted = [self._key("%x", k) for k in numbers]
+            found = halves.last(w, "%m", [partial(is_up_to, key) for key in wanted])
+            for k, key, place in zip(numbers, wanted, found, strict=True):
+                self._flag(k, w.define(f"icmp eq {type} {self._load(ordered, place)}, {key}"))
 
-        w.loop("%n", each)
+        def is_up_to(key: str, place: str) -> str:
+            return w.define(f"icmp ule {type} {self._load(ordered, place)}, {key}")
 
-    def _last_up_to(self, ordered: str, wanted: str) -> str:
-        """Where the last number is that is not greater, or 0: with no branch but the count's."""
-        w, type = self.w, self.keys.type
-        head, look, done, before = *map(w.new_label, ("head", "look", "done")), w.block
-        w.jump(head)
-        w.start(head)
-        first, close_first = w.open_phi("i64", "0", before)
-        count, close_count = w.open_phi("i64", "%m", before)
-        w.branch(w.define(f"icmp sgt i64 {count}, 1"), look, done)
-        w.start(look)
-        half = w.define(f"lshr i64 {count}, 1")
-        middle = w.define(f"add i64 {first}, {half}")
-        is_after = w.define(f"icmp ugt {type} {self._load(ordered, middle)}, {wanted}")
-        close_first(w.define(f"select i1 {is_after}, i64 {first}, i64 {middle}"))
-        close_count(w.define(f"sub i64 {count}, {half}"))
-        w.jump(head)
-        w.start(done)
-        return first
+        halves.loop(w, "%n", search)
 
     # Memory
     def _at(self, pointer: str, k: str) -> str:

@@ -49,4 +49,13 @@ def _address(dtype: np.dtype) -> int:
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
         numpy_functions({"get": _GET_FUNCTIONS})["get"]
     )
-    return ctypes.c_void_p.from_address(get(dtype) + _QUICKSORT).value or 0
+    found = ctypes.c_void_p.from_address(get(dtype) + _QUICKSORT).value or 0
+    return found if found and _sorts(found, dtype) else 0
+
+
+def _sorts(address: int, dtype: np.dtype) -> bool:
+    """Whether a function does what is asked of it here: no array is given to it."""
+    numbers = np.arange(100, dtype=dtype)[::-1].copy()
+    sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+    sort(address)(numbers.ctypes.data, numbers.size, None)
+    return bool((numbers == np.arange(100)).all())
