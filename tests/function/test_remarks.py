@@ -153,3 +153,15 @@ def test_to_explain_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(native, "write", compile)
     assert function.explain()
+
+
+def test_sums_that_are_computed_again_are_told() -> None:
+    def fun(x: Any) -> Any:
+        for _ in range(5):
+            x = wnp.tanh(1.0 / (1.0 + wnp.exp(x)))
+        return wnp.sum(x)
+
+    slope = wend.grad(fun)
+    slope(np.ones(100))
+    (line,) = told(slope, "recomputes")
+    assert line.startswith("recomputes add, div at +1 rather than keep ")
