@@ -268,7 +268,6 @@ def test_a_while_that_is_left_by_a_break_is_over(backend: str, calls: Calls) -> 
     assert calls.count("end") == 1
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the test has one place in the bytecode")
 def test_in_python_a_loop_that_was_left_counts_anew(calls: Calls) -> None:
     def until(x: float) -> float:
         while wend.progress(x < 100.0):

@@ -153,3 +153,36 @@ def test_to_explain_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(native, "write", compile)
     assert function.explain()
+
+
+def test_sums_that_are_computed_again_are_told() -> None:
+    def fun(x: Any) -> Any:
+        for _ in range(5):
+            x = wnp.tanh(1.0 / (1.0 + wnp.exp(x)))
+        return wnp.sum(x)
+
+    slope = wend.grad(fun)
+    slope(np.ones(100))
+    (line,) = told(slope, "recomputes")
+    assert line.startswith("recomputes add, div at +1 rather than keep ")
+
+
+def test_what_several_backends_and_choices_of_cotangents_run_is_told_once() -> None:
+    def both(x: Any) -> Any:
+        while x < 10.0:
+            x = x + np.exp(np.sin(x))
+        return x, 2.0 * x
+
+    function = wend.function(both)
+    for backend in ("numpy", "native"):
+        with wend.config(backend=backend):
+            _, pull = wend.vjp(function, 1.0)
+            pull((1.0, 0.0))
+            wend.grad(lambda x: function(x)[0])(1.0)
+    run = function.get_concrete_function(1.0)
+    for cotangents in ((1.0, None), (None, 1.0)):
+        _, taken = run.forward(1.0)
+        run.backward(taken, cotangents)
+    found = [line for line in run.explain().split("\n") if line.startswith("recomputes")]
+    assert len(found) == 1
+    assert "rather than keep 8 bytes a trip" in found[0]

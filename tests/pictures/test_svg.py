@@ -145,3 +145,29 @@ def test_notebooks_show_it_and_very_large_graphs_as_text() -> None:
     html = wend.function(long).get_concrete_function(1.0).graph._repr_html_()
     assert html.startswith("<pre>")
     assert "sin" in html
+
+
+def test_boxes_tell_what_was_moved_and_what_is_computed_again() -> None:
+    def root(a: Any) -> Any:
+        x = a
+        while np.abs(x * x - a) > 1e-12 * a:
+            x = 0.5 * (x + a / x)
+        return x
+
+    recorded = wend.grad(root).get_concrete_function(2.0).graph
+    svg = run_passes(recorded, OPTIMIZE).to_svg()
+    assert svg.count("moved out of the loop") == 1
+    assert svg.count("computed again") == 1
+    assert "computed again" not in wend.function(root).get_concrete_function(2.0).graph.to_svg()
+
+
+def test_what_only_the_backward_pass_needs_is_not_computed_again() -> None:
+    @wend.function
+    def scaled(x: Any) -> Any:
+        return x / wnp.sum(x)
+
+    recorded = wend.grad(lambda x, y: wnp.sum(scaled(x) * y)).get_concrete_function(
+        np.ones(100), np.ones(100)
+    )
+    graph = run_passes(recorded.graph, OPTIMIZE)
+    assert "computed again" not in graph.to_svg()

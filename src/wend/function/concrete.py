@@ -162,7 +162,9 @@ class ConcreteFunction:
 
     def costs(self) -> list[str]:
         """What `explain` of the function tells of it, too."""
-        return costs([*self._executables.values()])
+        runs = [*self._executables.items()]
+        graphs = {graph: optimized for (_, graph), (optimized, _) in runs}  # of all backends once
+        return costs([*graphs.values()], [run for _, (_, run) in runs])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.

@@ -13,15 +13,15 @@ from wend.ops.records import Record, records
 _MOST_RECORDS = 3  # in a line
 
 
-def costs(runs: Sequence[tuple[Graph, Executable]]) -> list[str]:
+def costs(graphs: Sequence[Graph], runs: Sequence[Executable]) -> list[str]:
     """A line for each of them, and for what was done to save some.
 
     Args:
-        runs: graphs as they are run, with what runs them.
+        graphs: those of a trace, as they are run, each once.
+        runs: what runs them.
     """
-    graphs = [graph for graph, _ in runs]
-    loops = [loop for _, run in runs for loop in run.fused]
-    calls = [node for _, run in runs for node in run.host_nodes]
+    loops = [loop for run in runs for loop in run.fused]
+    calls = [node for run in runs for node in run.host_nodes]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
     done = [*recomputed(graphs), *hoisted(graphs), *fused(loops)]
     return [*_kept(graphs), *done, *dict.fromkeys(in_python)]

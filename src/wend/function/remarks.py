@@ -24,15 +24,8 @@ _MOST_NAMES = 4  # of operations in a line
 _MOVES = {
     *(creating.constant, creating.iota, elementwise.cast, elementwise.stop_gradient),
     *(shaping.shape_of, shaping.dim_of, shaping.broadcast_shapes, shaping.broadcast_to),
-    *(
-        lists.list_get,
-        maybe.present,
-        shaping.refine,
-        shaping.keep_shape,
-        shaping.reshape,
-        shaping.transpose,
-        shaping.slice_,
-    ),
+    *(shaping.refine, shaping.keep_shape, shaping.reshape, shaping.transpose, shaping.slice_),
+    *(lists.list_get, maybe.present),
 }
 
 
@@ -42,27 +35,27 @@ def recomputed(graphs: Sequence[Graph]) -> list[str]:
     What that saves are the values that the rest of the backward pass reads. Nothing is computed
     again where the forward pass has come to need it no more.
     """
-    regions = [found for graph in graphs for found in _regions(graph, None)]
     done: dict[tuple[Op, Source | None], set[Graph]] = defaultdict(set)
-    for region, _ in regions:
+    for region in (region for graph in graphs for region, _ in _regions(graph, None)):
         for node in region.nodes:
             if not _is_again(node):
                 done[node.op, node.source].add(region)
-    nodes: dict[Source | None, list[Node]] = defaultdict(list)
-    read: dict[Source | None, list[Value]] = defaultdict(list)
-    for region, loop in regions:
-        again = [n for n in region.nodes if _is_again(n) and done[n.op, n.source] - {region}]
-        rest = {*region.nodes}.difference(again)
-        wanted = {*region.results, *(value for node in rest for value in node.operands)}
-        nodes[loop] += again
-        read[loop] += [value for node in again for value in node.results if value in wanted]
     found = []
-    for loop, group in nodes.items():
-        if group:
-            size, text = _size(read[loop])
-            trip = "" if loop is None else f" a trip of the loop{at(loop)}"
-            line = f"recomputes {_operations(group)} rather than keep {text}{trip}"
-            found.append((size, line))
+    for graph in graphs:
+        nodes: dict[Source | None, list[Node]] = defaultdict(list)
+        read: dict[Source | None, list[Value]] = defaultdict(list)
+        for region, loop in _regions(graph, None):
+            again = [n for n in region.nodes if _is_again(n) and done[n.op, n.source] - {region}]
+            rest = {*region.nodes}.difference(again)
+            wanted = {*region.results, *(value for node in rest for value in node.operands)}
+            nodes[loop] += again
+            read[loop] += [value for node in again for value in node.results if value in wanted]
+        for loop, group in nodes.items():
+            if group:
+                size, text = _size(read[loop])
+                trip = "" if loop is None else f" a trip of the loop{at(loop)}"
+                line = f"recomputes {_operations(group)} rather than keep {text}{trip}"
+                found.append((size, line))
     return largest(found)
 
 

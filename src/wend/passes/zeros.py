@@ -273,8 +273,13 @@ def _autograd_add(s: Specialiser, b: Build, node: Node, states: Sequence[State])
 
 def _add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     """An array that stands for a Zero is the identity of sums, too."""
-    x, y = _values(states)
-    return _sum(s, b, node, [x, y]) or [b.emit(node.op, x, y)]
+    operands = _values(states)
+    found = _sum(s, b, node, operands)
+    if found:
+        return found
+    made = b.emit_node(node.op, operands)
+    made.remark = node.remark
+    return made.results
 
 
 def _sum(s: Specialiser, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:

@@ -27,6 +27,7 @@ class Words:
         self.names = names_of(graph)
         self.numbers = value_numbers(graph)
         self.texts = node_texts(graph)
+        self.outermost = frozenset(graph.nodes)
         self.records = {record.push: record for record in records(graph)}
         files = Counter(node.source.file for node in graph.walk() if node.source)
         self.file = max(files, key=files.__getitem__, default="")  # lines of others are not shown
@@ -62,11 +63,21 @@ class Words:
         return f":{node.source.line}" if node.source is not None and is_here else ""
 
     def details(self, node: Node) -> list[str]:
-        """The attributes, as the text has them."""
+        """The attributes, as the text has them; and what was done with the node."""
+        done = self.done(node)
         if not node.attrs or node.op.name in _TOLD_BY_TYPES or is_tape(node):
-            return []
+            return done
         _, _, attrs = self.texts[node].partition(") {")
-        return [letters.cut(attrs.removesuffix("}"), _DETAIL)]
+        return [letters.cut(attrs.removesuffix("}"), _DETAIL), *done]
+
+    def done(self, node: Node) -> list[str]:
+        """What a transform did with it: nothing is computed twice outside of loops and calls."""
+        remark = node.remark
+        if remark is None or is_tape(node) or node.op.name in _TOLD_BY_TYPES:
+            return []
+        if remark.loop is not None:
+            return ["moved out of the loop"]
+        return ["computed again"] if remark.is_again and node not in self.outermost else []
 
     def kept(self, node: Node) -> list[str]:
         """What a loop keeps of each trip, or a node that does it."""
