@@ -6,6 +6,7 @@ answer or a clear error.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -32,11 +33,14 @@ def unlimited():
 """
 
 on_both = pytest.mark.parametrize("backend", ["native", "numpy"])
+needs_on_exit = pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "on_exit"), reason="needs glibc's on_exit"
+)
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 
 
-def run(tmp_path: Path, text: str, backend: str = "native") -> str:
-    """Run a program; what it prints."""
+def run(tmp_path: Path, text: str, backend: str = "native", status: int = 0) -> str:
+    """Run a program, which must end with a status; what it prints."""
     file = tmp_path / "program.py"
     file.write_text(PRELUDE + textwrap.dedent(text), encoding="utf-8")
     known = {**os.environ, "PYTHONPATH": str(SOURCE), "WEND_BACKEND": backend}
@@ -49,7 +53,8 @@ def run(tmp_path: Path, text: str, backend: str = "native") -> str:
         env=known,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == status, done.stderr[-3000:]
+    assert "Fatal" not in done.stderr
     return done.stdout
 
 
@@ -298,6 +303,81 @@ def test_the_process_ends_while_threads_run(tmp_path: Path, backend: str) -> Non
         backend,
     )
     assert printed == "ends\n"
+
+
+@on_both
+@pytest.mark.parametrize("returned", ["x", "(x, {'y': x})"])
+def test_the_process_ends_while_threads_are_in_host_calls(
+    tmp_path: Path, returned: str, backend: str
+) -> None:
+    for _ in range(3):
+        printed = run(
+            tmp_path,
+            f"""
+            def host(x):
+                return {returned}
+
+            @wend.function
+            def fun(x, n):
+                specs = wend.TensorSpec((), float)
+                specs = {returned.replace("x", "specs")}
+                k = 0
+                while k < n:
+                    wend.py_function(host, specs, x)
+                    k = k + 1
+                return x
+
+            def work():
+                while True:
+                    started.set()
+                    fun(1.0, 1000)
+
+            started = threading.Event()
+            fun(1.0, 1)
+            fun(1.0, 1)
+            for _ in range(3):
+                threading.Thread(target=work, daemon=True).start()
+            started.wait()
+            time.sleep(0.02)
+            print("ends")
+            """,
+            backend,
+        )
+        assert printed == "ends\n"
+
+
+@needs_on_exit
+def test_host_calls_when_the_interpreter_has_ended(tmp_path: Path) -> None:
+    """The process goes on for some seconds; loops of several lengths come to a call meanwhile."""
+    run(
+        tmp_path,
+        """
+        import ctypes
+
+        @wend.function
+        def fun(x, n):
+            while x < 2.0:
+                y, k = x, 0
+                while k < n:
+                    y, k = wnp.sin(y), k + 1
+                x = wend.py_function(lambda x: x, wend.TensorSpec((), float), y)
+            return x
+
+        def work(n):
+            started.wait()
+            fun(1.0, n)
+
+        started = threading.Barrier(4)
+        fun(2.0, 1)
+        for n in (5_000_000, 20_000_000, 80_000_000):
+            threading.Thread(target=work, args=(n,), daemon=True).start()
+        started.wait()
+        time.sleep(0.02)
+        ctypes.CDLL(None).on_exit(ctypes.CDLL(None).sleep, None)
+        sys.exit(3)  # what `sleep` is given
+        """,
+        status=3,
+    )
 
 
 def test_exit_from_a_host_call(tmp_path: Path) -> None:

@@ -71,6 +71,10 @@ class Sample:
             return reach(scipy.special, self.name[8:])
         return reach(np, self.name)
 
+    @property
+    def goes_through(self) -> bool:
+        return self.through and self.name not in OWN
+
 
 def reach(module: Any, name: str) -> Any:
     for part in name.split("."):
@@ -91,7 +95,27 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int, inplace: boo
     return found
 
 
+def _cumulative(run: Callable[..., Any], start: int) -> Callable[..., Any]:
+    def function(x: Any, *, axis: int, include_initial: bool) -> Any:
+        found = run(x, axis)
+        assert include_initial
+        return np.insert(found, 0, start, axis)
+
+    return function
+
+
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+# What the oldest NumPy that wend runs with lacks, or takes less of, and since when NumPy has it
+LATER: dict[str, tuple[tuple[int, int], Callable[..., Any]]] = {
+    "astype": ((2, 1), lambda x, dtype, device=None: x.astype(dtype)),
+    "cumulative_prod": ((2, 1), _cumulative(np.cumprod, 1)),
+    "cumulative_sum": ((2, 1), _cumulative(np.cumsum, 0)),
+    "unstack": ((2, 1), tuple),
+    "matvec": ((2, 2), lambda x1, x2: np.einsum("...ij,...j->...i", x1, x2)),
+    "vecmat": ((2, 2), lambda x1, x2: np.einsum("...i,...ij->...j", np.conj(x1), x2)),
+}
 OWN: dict[str, Callable[..., Any]] = {
+    **{name: run for name, (since, run) in LATER.items() if since > NUMPY},
     "logsumexp": scipy.special.logsumexp,
     "put_along_axis": _put_along_axis,
 }

@@ -58,7 +58,7 @@ def test_recorded(sample: Sample) -> None:
     arrays.check_traced(sample)
 
 
-@pytest.mark.parametrize(argvalues=[s for s in TRACED if s.through], **NAMED)
+@pytest.mark.parametrize(argvalues=[s for s in TRACED if s.goes_through], **NAMED)
 def test_recorded_through_numpy(sample: Sample) -> None:
     arrays.check_through(sample)
 
@@ -116,7 +116,7 @@ _IMPORTED = {
 def test_numpy_itself_knows_what_is_public() -> None:
     """A public function that NumPy has too is what NumPy's becomes on traced arrays."""
     for sample in TRACED:
-        if sample.through and hasattr(np, sample.name) and sample.arrays:
+        if sample.goes_through and hasattr(np, sample.name) and sample.arrays:
             assert getattr(np, sample.name) in STAGED, sample.name
 
 

@@ -31,6 +31,11 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
     return treedef.flatten_up_to(tree)
 
 
+def numbered(treedef: TreeDef) -> Tree:
+    """Put the numbers from 0 in the places of leaves, for `tree_plans`."""
+    return unflatten(treedef, range(treedef.num_leaves))
+
+
 def tree_map(fun: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
     """Apply `fun` to each leaf of `tree` (and the leaves of `rest` that match)."""
     return optree.tree_map(fun, tree, *rest)

@@ -80,19 +80,24 @@ def _without_end(error: RecursionError) -> RecursionError:
         return error
     (name, _), count = calls.most_common(1)[0]
     if count * 4 < len(calls):
-        return error.__class__(
-            explain(
-                f"{len(calls)} functions call each other, and all are being recorded: that takes "
-                "more of Python's frames than it allows.",
-                cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
-            )
-        )
+        return too_many(len(calls))
     return RecursionWithoutEnd(
         explain(
             f"`{name}` calls itself without end while it is recorded.",
             "both sides of a branch on a traced value are recorded, the one that goes on too.",
             cure="write it as a loop, or let the test that ends it be on Python ints "
             "(static_argnums).",
+        )
+    )
+
+
+def too_many(count: int) -> RecursionError:
+    """The error for so many functions that call each other."""
+    return RecursionError(
+        explain(
+            f"{count} functions call each other, and all are being recorded: that takes more of "
+            "Python's frames than it allows.",
+            cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
         )
     )
 

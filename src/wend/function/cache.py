@@ -195,7 +195,7 @@ class TraceCache:
                 return found, None
             self._depth += 1
             try:
-                with Nested():
+                with Nested(self):
                     made = self._make_general(key, arguments) or self._make(key, arguments, ())
             finally:
                 self._depth -= 1

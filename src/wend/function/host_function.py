@@ -7,6 +7,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain
 from wend.base.source import Source, at, raised_at
+from wend.base.tree_plans import Build, Take, builder, taker
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import as_array, tensor_type
 from wend.function.spec import TensorSpec
@@ -75,9 +77,28 @@ class HostFunction:
         """The results as the node declares them."""
         return tuple((spec.dtype, spec.shape) for spec in self.specs)
 
-    # Running
-    def run(self, arrays: Sequence[Any]) -> list[Any]:
+    # Running. Graphs go by plans: a daemon thread that is in optree, which lets go of the
+    # interpreter's lock, while the interpreter ends aborts the process.
+    @cached_property
+    def _build(self) -> Build | None:
+        return builder(trees.numbered(self._tree))
+
+    @cached_property
+    def _take(self) -> Take | None:
+        return taker(trees.numbered(self.result_tree))
+
+    def _run_again(self, arrays: Sequence[Any]) -> list[Any]:
+        return self.run(arrays, self._build, self._take)
+
+    def run(
+        self, arrays: Sequence[Any], build: Build | None = None, take: Take | None = None
+    ) -> list[Any]:
         """Call the function where nothing else records; the leaves that it returns, checked.
+
+        Args:
+            arrays: its array arguments.
+            build: what makes its arguments of leaves, if there is something quick.
+            take: what takes apart what it returns, likewise.
 
         Raises:
             TypeMismatchError: they are not what was declared; or it assigned to a variable that the
@@ -97,7 +118,7 @@ class HostFunction:
             leaves[place] = array
         held = [(variable, variable.version) for variable in variables_in_use()]
         try:
-            result = fun(*trees.unflatten(self._tree, leaves))
+            result = fun(*(build(leaves) if build else trees.unflatten(self._tree, leaves)))
         except Exception as error:
             error.add_note(f"raised in `{self.name}`{at(raised_at(error))}")
             raise
@@ -112,11 +133,11 @@ class HostFunction:
                         "function around it.",
                     )
                 )
-        return self._checked(result)
+        return self._checked(result, take)
 
     def call(self, arrays: Sequence[Any]) -> list[Any]:
         with _alone():
-            return [_plain(x) for x in self.run([_own(x) for x in arrays])]
+            return [_plain(x) for x in self._run_again([_own(x) for x in arrays])]
 
     def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], HostRun]:
         with _alone():
@@ -125,15 +146,18 @@ class HostFunction:
             sources = [x.value for x in given if isinstance(x, Recorded)]
             tape.enter()
             try:
-                found = self.run(given)
+                found = self._run_again(given)
             finally:
                 tape.leave()
         targets = [x for x in found if tensor_type(x).dtype in INEXACT]
         return [_plain(x) for x in found], HostRun(tape, sources, targets)
 
-    def _checked(self, result: Any) -> list[Any]:
+    def _checked(self, result: Any, take: Take | None) -> list[Any]:
         if not self.specs:
             return []  # nothing is wanted of what it returns
+        taken = take(result) if take else None
+        if taken is not None and all(map(is_array_leaf, taken)):
+            return list(map(self._fitted, self.paths, self.specs, taken))
         leaves, tree = trees.flatten(result)
         if tree != self.result_tree:
             expected = trees.unflatten(self.result_tree, [0.0] * len(self.specs))

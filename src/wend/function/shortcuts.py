@@ -189,15 +189,11 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
-        call = _with_structure(call, builder(_numbered(tree)) or tree.unflatten)
+        call = _with_structure(call, builder(trees.numbered(tree)) or tree.unflatten)
     if taken.tree is None:
         return Shortcut(trace, direct, call, is_bare=call is direct.call and trace.special)
-    take = taker(_numbered(taken.tree))
+    take = taker(trees.numbered(taken.tree))
     return None if take is None else Shortcut(trace, direct, call, take)
-
-
-def _numbered(tree: trees.TreeDef) -> Any:
-    return trees.unflatten(tree, range(tree.num_leaves))
 
 
 def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callable[..., Any]:

@@ -157,7 +157,9 @@ def _with_ranks(name: str, *operands: tuple[Any, int]) -> list[Any]:
 def matvec(x1: Any, x2: Any, /) -> Any:
     """`numpy.matvec`, for traced arrays as well."""
     if not any_staged([x1, x2]):
-        return np.matvec(x1, x2)
+        if hasattr(np, "matvec"):
+            return np.matvec(x1, x2)
+        return np.matmul(x1, np.expand_dims(x2, -1))[..., 0]
     x1, x2 = _with_ranks("matvec", (x1, 2), (x2, 1))
     return shaping.squeeze(contracting.matmul(x1, shaping.expand_dims(x2, -1)), -1)
 
@@ -165,7 +167,9 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """`numpy.vecmat`, for traced arrays as well."""
     if not any_staged([x1, x2]):
-        return np.vecmat(x1, x2)
+        if hasattr(np, "vecmat"):
+            return np.vecmat(x1, x2)
+        return np.matmul(np.expand_dims(np.conjugate(x1), -2), x2)[..., 0, :]
     x1, x2 = _with_ranks("vecmat", (x1, 1), (x2, 2))
     row = shaping.expand_dims(ew.conjugate(x1), -2)
     return shaping.squeeze(contracting.matmul(row, x2), -2)

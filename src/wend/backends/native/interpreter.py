@@ -10,12 +10,16 @@ A loop comes to `pause` so often that it reads the clock about every 0.1 ms, wha
 twice as many trips where that came too soon, fewer where too late. Signals are looked for every
 10 ms, less often where the wait for the lock is long, and only in the main thread, which alone
 gets them.
+
+Once the interpreter ends, other threads may not ask for its lock, which soon is no more: they stay
+where they are until the process is over.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import threading
 import time
 from typing import Any
@@ -26,11 +30,6 @@ _CALLABLE, NUMBER, _THREAD, _DUE, _ERROR = range(0, 5 * 8, 8)
 BYTES = _ERROR + 3 * 8
 
 NAMES = ("wend.python", "wend.pause")
-IMPORTS = (
-    *("PyGILState_Ensure", "PyGILState_Release", "PyErr_Fetch", "PyErr_CheckSignals"),
-    *("PyObject_CallObject", "Py_DecRef", "PyThread_get_thread_ident"),
-)
-C_IMPORTS = ("clock_gettime",)
 
 _OFTEN, _TARGET, _SELDOM = 50_000, 100_000, 400_000  # ns between two readings of the clock
 _LOOK, _AT_MOST = 10_000_000, 100_000_000  # ns between two looks for signals
@@ -53,11 +52,31 @@ declare i32 @PyErr_CheckSignals()
 declare ptr @PyObject_CallObject(ptr, ptr)
 declare void @Py_DecRef(ptr)
 declare i64 @PyThread_get_thread_ident()
+declare i32 @Py_IsFinalizing()
+declare i32 @pause()
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 
+define internal i1 @wend.is_main(ptr %words) {{
+{_word("main.at", _THREAD)}
+  %main = load i64, ptr %main.at
+  %me = call i64 @PyThread_get_thread_ident()
+  %is = icmp eq i64 %me, %main
+  ret i1 %is
+}}
+
 define i32 @wend.python(ptr %words) {{
+  %ends = call i32 @Py_IsFinalizing()
+  %goes.on = icmp eq i32 %ends, 0
+  br i1 %goes.on, label %take, label %ask
+ask:
+  %is.main = call i1 @wend.is_main(ptr %words)
+  br i1 %is.main, label %take, label %stay
+stay:
+  %signal = call i32 @pause()
+  br label %stay
+take:
 {_word("callable.at", _CALLABLE)}
   %callable = load ptr, ptr %callable.at
   %lock = call i32 @PyGILState_Ensure()
@@ -112,10 +131,7 @@ define i64 @wend.pause(ptr %words, ptr %counter) {{
 go:
   ret i64 %given
 look:
-{_word("main.at", _THREAD)}
-  %main = load i64, ptr %main.at
-  %me = call i64 @PyThread_get_thread_ident()
-  %is.main = icmp eq i64 %me, %main
+  %is.main = call i1 @wend.is_main(ptr %words)
   br i1 %is.main, label %check, label %later
 check:
   %lock = call i32 @PyGILState_Ensure()
@@ -155,6 +171,8 @@ _restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
 
 def python_function(name: str) -> int:
     """The address of a function of Python's interpreter."""
+    if name == "Py_IsFinalizing" and sys.version_info < (3, 13):
+        name = "_Py_IsFinalizing"
     address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert address is not None
     return address
