@@ -1,8 +1,9 @@
 """`config(strict=True)`: what rounding and C leave open is decided alike on every backend.
 
 IEEE 754 says what + − × ÷ √ give, to the last bit. It does not say so of a sine, a sum depends on
-its order, and C does not say what a negative number is as an unsigned one. Such operations become others that backends have no code for, so all of them run one
-NumPy kernel; NumPy's own loops depend on where elements lie, so it is given them side by side.
+its order, and C does not say what a negative number is as an unsigned one. Such operations become
+others that backends have no code for, so all of them run one NumPy kernel; NumPy's own loops depend
+on where elements lie, so it is given them side by side.
 
 What bits a NaN has stays open: neither IEEE 754 nor LLVM says which NaN an operation gives.
 """
