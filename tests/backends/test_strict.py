@@ -24,11 +24,12 @@ from tests.ops.cases import CASES
 import wend
 import wend.numpy as wnp
 from wend.backends.storing import executable
-from wend.backends.strict import is_open, same_bits, strict
+from wend.backends.strict import is_open, ops_of, same_bits, strict
 from wend.base.errors import WendError
 from wend.ir.graph import Graph
 from wend.ir.op import NoGradient
 from wend.ir.types import tensor
+from wend.ops import elementwise, numbers
 from wend.ops.build import Build
 from wend.runtime.sequence import Sequence as Items
 
@@ -92,6 +93,60 @@ def test_every_derivative(case: Case) -> None:
             results = executable("numpy", graph)(args)
             cts = (like(result, random_like(rng)) for result in results)
             check(back, [*args, *(ct for ct in cts if ct is not None)])
+
+
+_NUMBERS = [np.dtype(name) for name in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u1", "?")]
+_SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, 7.0)
+
+
+def special(dtype: np.dtype, count: int) -> np.ndarray:
+    """Numbers at the edges of a dtype."""
+    rng = np.random.default_rng(count)
+    if dtype.kind == "b":
+        return rng.random(count) < 0.5
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        edges = [info.tiny, info.smallest_subnormal, -info.smallest_subnormal, info.max, -info.max]
+        powers = [s * 2.0**k + d for s in (1, -1) for k in (7, 8, 31, 32, 52, 63) for d in (0, 1)]
+        return rng.choice(np.array([*_SPECIAL, *edges, *powers], dtype), count)
+    info = np.iinfo(dtype)
+    return rng.choice(
+        np.array([info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 3, 7], dtype), count
+    )
+
+
+def exact_graphs() -> Iterator[Graph]:
+    """Each elementwise operation that rounding leaves nothing of, on each dtype that it takes."""
+    for op in sorted(ops_of(elementwise, numbers), key=lambda op: op.name):
+        if op is not elementwise.cast and not isinstance(op.kernel, np.ufunc):
+            continue
+        arity = 1 if op is elementwise.cast else op.kernel.nin
+        for dtype in _NUMBERS:
+            for attrs in [{"dtype": to} for to in _NUMBERS] if op is elementwise.cast else [{}]:
+                b = Build(f"{op.name}_{dtype}_{attrs.get('dtype', '')}")
+                params = [b.param(tensor(dtype, 257)) for _ in range(arity)]
+                try:
+                    node = b.emit_node(op, params, **attrs)
+                except (WendError, TypeError):
+                    continue  # it does not take that
+                if not is_open(node):
+                    yield b.finish(node.results)
+
+
+@pytest.mark.parametrize("graph", [*exact_graphs()], ids=lambda graph: graph.name)
+def test_exact_operations_of_special_numbers(graph: Graph) -> None:
+    args = [special(p.tensor.dtype, 257 + k) for k, p in enumerate(graph.params)]
+    args = [x[:257] for x in args]
+    check(graph, args)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("size", [3, 40])
+@pytest.mark.parametrize("start", [[-0.0, -0.0], [0.0, -0.0], [-0.0, 1.0], [1.0, -1.0]])
+def test_zeros_of_running_sums(start: list[float], size: int, reverse: bool) -> None:
+    b = Build("cumsum")
+    graph = b.finish([b.cumsum(b.param(tensor("f8", size)), axis=0, reverse=reverse)])
+    check(graph, [np.array([*start, *[-0.0] * (size - 2)])])
 
 
 def on_both(fun: Callable[..., Any], args: Sequence[Any]) -> None:

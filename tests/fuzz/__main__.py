@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import wend
 from tests.fuzz.agree import check
+from tests.fuzz.check import check_program
 from tests.fuzz.example import REGRESSIONS, Example
 from tests.fuzz.making import examples
 from tests.fuzz.quick import quickly
-from tests.fuzz.ways import check_program
 from tests.fuzz.writing import programs
 from wend.passes.dce import dce
 

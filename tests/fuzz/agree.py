@@ -1,4 +1,7 @@
-"""Whether a graph and its gradient give the same in native code as by the interpreter."""
+"""Whether a graph and its gradient give the same in native code as by the interpreter.
+
+In strict mode to the last bit; else as near as rounding is known to be.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tests.fuzz.example import Example
 from wend.autodiff.vjp import joint
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.numpy.backend import BACKEND as NUMPY
+from wend.backends.strict import same_bits, strict
 from wend.ir import Graph
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -37,10 +41,8 @@ def check(example: Example) -> None:
     if isinstance(expected, Exception):
         # What raises may be of no use to any result; passes leave it out.
         expected = outcome(NUMPY, optimized, example.args)
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        # Which of two that raise comes first is left open: without effects there is no order.
-        both = isinstance(expected, Exception) and isinstance(found, Exception)
-        assert both, f"{found!r} is not {expected!r}"
+    check_strictly(strict(optimized), example.args)
+    if raise_alike(found, expected):
         return
     assert len(found) == len(expected)
     tol = SINGLE_TOL if example.is_single else TOL
@@ -53,6 +55,25 @@ def check(example: Example) -> None:
         ]
     for k in range(count, len(expected)):
         near(found[k], expected[k], tol * max(finite), f"gradient {k - count}")
+
+
+def check_strictly(graph: Graph, args: Sequence[Any]) -> None:
+    """Both give the same bits.
+
+    Raises:
+        AssertionError: they do not.
+    """
+    found, expected = outcome(NATIVE, graph, args), outcome(NUMPY, graph, args)
+    if not raise_alike(found, expected):
+        for k, (x, y) in enumerate(zip(found, expected, strict=True)):
+            assert same_bits(x, y), f"result {k}, strictly: {x!r} is not {y!r}"
+
+
+def raise_alike(found: Any, expected: Any) -> bool:
+    """Whether both raise, or neither; which of several errors comes first is left open."""
+    raising = [isinstance(x, Exception) for x in (found, expected)]
+    assert raising[0] == raising[1], f"{found!r} is not {expected!r}"
+    return all(raising)
 
 
 def outcome(backend: Any, graph: Graph, args: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A program to be run four ways, with its arguments: made at random, or kept as Python."""
+"""A program to be run in several ways, with its arguments: made at random, or kept as Python."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ class Program:
     def __repr__(self) -> str:
         return self.to_text()
 
+    @property
+    def is_single(self) -> bool:
+        """Whether anything is of f32."""
+        arrays = (x for args in self.calls for x in args if isinstance(x, np.ndarray))
+        return "'f4'" in self.text or any(x.dtype == np.float32 for x in arrays)
+
     def names(self, variable: Any) -> dict[str, Any]:
         """What its text defines, anew; capture can read its lines."""
         file = f"<program {next(_numbers)}>"
@@ -79,6 +85,11 @@ def read(text: str) -> Program:
     lines = text.partition("\nCALLS = ")[0].rstrip().splitlines()
     body = "\n".join(dropwhile(lambda line: line.startswith("#"), lines)) + "\n"
     return Program(body, tuple(names["CALLS"]), names["ROUNDED"])
+
+
+def is_float(x: Any) -> bool:
+    """Whether it is a float, or an array of such."""
+    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
 def _written(x: Any) -> str:

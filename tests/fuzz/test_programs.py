@@ -1,4 +1,4 @@
-"""Random programs and their gradients, four ways."""
+"""Random programs and their derivatives, in every way that wend runs them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import wend
+from tests.fuzz.check import check_program
 from tests.fuzz.program import Program, read
 from tests.fuzz.quick import quickly
-from tests.fuzz.ways import check_program
 from tests.fuzz.writing import programs
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import agree, example, program, ways
+from tests.fuzz import agree, check, example, program
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -16,6 +16,6 @@ from tests.fuzz import agree, example, program, ways
 def test_what_once_failed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        ways.check_program(program.read(text))
+        check.check_program(program.read(text))
     else:
         agree.check(example.read(text))

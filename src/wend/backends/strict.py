@@ -1,8 +1,9 @@
-"""`config(strict=True)`: what rounding leaves open is decided alike on every backend.
+"""`config(strict=True)`: what rounding and C leave open is decided alike on every backend.
 
-IEEE 754 says what + − × ÷ √ give, to the last bit. It does not say so of a sine, and a sum depends
-on its order. Such operations become others that backends have no code for, so all of them run one
-NumPy kernel; NumPy's own loops depend on where elements lie, so it is given them side by side.
+IEEE 754 says what + − × ÷ √ give, to the last bit. It does not say so of a sine, a sum depends on
+its order, and C does not say what a negative number is as an unsigned one. Such operations become
+others that backends have no code for, so all of them run one NumPy kernel; NumPy's own loops depend
+on where elements lie, so it is given them side by side.
 
 What bits a NaN has stays open: neither IEEE 754 nor LLVM says which NaN an operation gives.
 """
@@ -36,7 +37,8 @@ from wend.ops import (
 )
 
 
-def _ops_of(*modules: ModuleType) -> set[Op]:
+def ops_of(*modules: ModuleType) -> set[Op]:
+    """The operations of families."""
     return {op for module in modules for op in vars(module).values() if isinstance(op, Op)}
 
 
@@ -51,7 +53,7 @@ _OF_FLOATS = {
     # Extremes too: of 0.0 and −0.0 either is the larger.
     *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
     shaping.sum_to,
-    *_ops_of(special, contracting, convolving, linalg, factors, decompositions),
+    *ops_of(special, contracting, convolving, linalg, factors, decompositions),
 }
 # Their products are sums.
 _OF_COMPLEX = {
@@ -61,15 +63,15 @@ _OF_COMPLEX = {
 
 
 def is_open(node: Node) -> bool:
-    """Whether rounding, or its order, leaves open what a node gives."""
+    """Whether rounding, its order, or C leaves open what a node gives."""
     kinds = {v.type.dtype.kind for v in node.operands if isinstance(v.type, TensorType)}
-    if node.op in _OF_FLOATS:
+    if node.op in _OF_FLOATS or (node.op is elementwise.cast and node.attrs["dtype"].kind == "u"):
         return not kinds.isdisjoint("fc")
     return node.op in _OF_COMPLEX and "c" in kinds
 
 
 def strict(graph: Graph) -> Graph:
-    """Let NumPy's kernels decide what rounding leaves open, in regions too."""
+    """Let NumPy's kernels decide what is left open, in regions too."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = on_operands(node, operands, [strict(region) for region in node.regions])

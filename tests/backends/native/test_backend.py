@@ -284,7 +284,7 @@ def test_c_functions_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("source", [F64, I64, BOOL])
-@pytest.mark.parametrize("target", [F64, I64, BOOL])
+@pytest.mark.parametrize("target", [F64, I64, tensor("u8"), BOOL])
 def test_conversion(source: Any, target: Any) -> None:
     samples = {"f": REALS, "i": EDGES, "b": [False, True]}[source.dtype.kind]
     check_operation(elementwise.cast, (source,), [(x,) for x in samples], dtype=target.dtype)

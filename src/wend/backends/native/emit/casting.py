@@ -72,7 +72,7 @@ def _to_signed(w: Writer, source: Kind, target: Kind, x: str) -> str:
 def _to_u64(w: Writer, source: Kind, target: Kind, x: str) -> str:
     real, flags, half = source.text, source.flags.text, source.literal(2.0**63)
     signed = target.of(INT64)
-    is_low = w.define(f"fcmp olt {real} {x}, {half}")
+    is_low = w.define(f"fcmp ult {real} {x}, {half}")  # NaN too, as NumPy has it
     low = _to_signed(w, source, signed, x)
     moved = _to_signed(w, source, signed, w.define(f"fsub {real} {x}, {half}"))
     high = w.define(f"xor {target.text} {moved}, {target.literal(-(2**63))}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from wend.backends.native.scalars.reducing import operand_size, plus_zero
+from wend.backends.native.scalars.reducing import operand_size
 from wend.backends.native.scalars.rule import Rule
 from wend.backends.native.scalars.scope import Elements, Scope
 from wend.ir.graph import Node, Value
@@ -30,8 +30,6 @@ def _running(step: Callable[[Scope, Node, Value, int], Value]) -> Rule:
     def write(scope: Scope, node: Node) -> Sequence[Elements]:
         found = list(scope.elements(node.operands[-1]))
         for line in _lines(node):
-            if node.op is reducing.cumsum and found[line[0]].tensor.dtype.kind == "f":
-                found[line[0]] = plus_zero(scope.b, found[line[0]])
             for before, k in itertools.pairwise(line):
                 found[k] = step(scope, node, found[before], k)
         return [tuple(found)]

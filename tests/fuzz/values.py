@@ -1,0 +1,61 @@
+"""Whether a program gives the same as plain NumPy, in every way that wend runs it.
+
+Plain NumPy decides of values, of variables and of arguments that are changed; between native code
+in strict mode and the interpreter every bit counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import wend
+from tests.fuzz.outcome import alike, identical, is_large, outcome, raised_when_traced
+from tests.fuzz.program import Program
+from tests.fuzz.ways import COMPILED, WAYS, Ways
+
+TOL, SINGLE_TOL = 1e-9, 1e-3
+
+
+def check_values(program: Program, ways: Ways, seen: Counter) -> bool:
+    """Whether every call has a result that could be compared.
+
+    Raises:
+        AssertionError: two ways differ.
+    """
+    plain, kept = program.plain()
+    function = wend.function(ways.fun)
+    tol = SINGLE_TOL if program.is_single else TOL
+    for count, args in enumerate(program.calls):
+        expected = outcome(plain, kept, args)
+        found = {way: ways.run(way, function, args) for way in WAYS}
+        identical(found["strict"], found["interpreter"], f"call {count}, strict native code")
+        if isinstance(expected, Exception):
+            seen[f"raises {type(expected).__name__}"] += 1
+        elif is_large(expected):
+            seen["too large"] += 1
+            return False
+        # Passes leave out what raises and is of no use.
+        if isinstance(expected, Exception) and any(
+            not isinstance(found[way], Exception) for way in COMPILED
+        ):
+            alike(found["eager"], expected, 0, f"call {count}, eager")
+            seen["raises in plain Python alone"] += 1
+            return False
+        if not args[0].size and raised_when_traced(found["native"]):
+            # What has no items, and is known when traced, raises even where it does not run.
+            assert raised_when_traced(found["interpreter"])
+            seen["raises when traced"] += 1
+            return False
+        refused = [way for way, x in found.items() if isinstance(x, wend.WendError)]
+        if refused:
+            is_everywhere = len(refused) == len(WAYS)
+            assert "eager" not in refused or is_everywhere, f"eager alone: {found['eager']!r}"
+            assert {*COMPILED} <= {*refused}, f"{found}"
+            seen[f"refused: {type(found['native']).__name__}"] += 1
+            return False
+        for way, results in found.items():
+            alike(results, expected, tol, f"call {count}, {way}")
+        if isinstance(expected, Exception):
+            return False
+    seen["values"] += 1
+    return True
