@@ -221,8 +221,9 @@ def is_put(value: Value) -> bool:
 
 def put_value(value: Value) -> Value:
     """What is stored for a result: the elements of it, or of the part that is put."""
-    assert value.node is not None
-    return value.node.operands[1] if is_put(value) else value
+    if value.node is None or value.node.op not in PUTS:
+        return value
+    return value.node.operands[1]
 
 
 def is_copy(value: Value) -> bool:
