@@ -35,6 +35,7 @@ from wend.backends.native.nests.grouping import with_nests
 from wend.backends.native.nests.masking import with_masks
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.sinking import sink
+from wend.backends.native.nests.two_steps import in_two_steps
 from wend.backends.native.ownership import Ownership
 from wend.backends.native.places import Place, Places
 from wend.backends.native.scalars.split import in_registers
@@ -271,7 +272,8 @@ def prepared(graph: Graph) -> Graph:
 
 def nested(graph: Graph) -> Graph:
     """Do what is done on arrays in loop nests."""
-    return with_nests(sink(with_masks(graph), computes_elements), computes_elements)
+    graph = in_two_steps(sink(with_masks(graph), computes_elements), computes_elements)
+    return with_nests(graph, computes_elements)
 
 
 _READS = "nounwind willreturn memory(argmem: read)"

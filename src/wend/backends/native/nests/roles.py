@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.nests.naming import TAKES
 from wend.backends.native.slots import is_scalar
-from wend.backends.native.small import is_small
+from wend.backends.native.small import is_small, size
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import (
@@ -60,7 +59,7 @@ _SHORT = {
     *(*_CHEAP, elementwise.div, elementwise.reciprocal, elementwise.sqrt, elementwise.sign),
     *(elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.rint),
 }
-# An array of so many numbers stays in the cache while it is looked up in.
+# An array of so many numbers stays in the cache from one loop to the next.
 _NEAR = 2**15
 # What may be computed again by a later loop over the same row; more is kept in memory meanwhile.
 MOST_AGAIN = 4
@@ -85,10 +84,12 @@ def is_far(node: Node) -> bool:
 
     A loop that does nothing else waits for many at once, one that computes functions for few.
     """
-    if not is_lookup(node):
-        return False
-    x = node.operands[0].tensor
-    return not x.is_static or math.prod(map(int, map(str, x.dims))) > _NEAR
+    return is_lookup(node) and may_be_far(node.operands[0])
+
+
+def may_be_far(value: Value) -> bool:
+    """Whether an array may not be in the cache when it is read."""
+    return not value.tensor.is_static or size(value.type) > _NEAR
 
 
 def is_long(node: Node) -> bool:
