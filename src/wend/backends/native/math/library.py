@@ -7,8 +7,9 @@
 Public names: sin, cos, sincos, exp, expm1, log, log1p, tanh; `name` is scalar f64, `name.v2`,
 `name.v4` and `name.v8` are over vectors. sincos returns a struct { sin, cos }. Those in `LOOPS`,
 many more, are for loops over arrays: `name.loop` is scalar f64 and `name.loop.f32` scalar f32,
-written for throughput and without branches, so that LLVM's vectorizer makes vectors of them. A
-scalar `sin` or `exp` has tables and branches, for the one who waits for it.
+written for throughput and without branches, so that LLVM's vectorizer makes vectors of them, or
+finds forms that are vectors (`forms.py`). A scalar `sin` or `exp` has tables and branches, for the
+one who waits for it.
 
 No function calls libm. All are within 4 ulp everywhere, and correct for signed zeros, subnormals,
 infinities and NaN: the files beside it say how. llvm.fma is assumed to be an
@@ -88,8 +89,8 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
 
     Args:
         names: keys of `FUNCTIONS`.
-        with_cold: False leaves what is not inlined (paths for huge arguments and subnormals, waves
-            in loops) as declarations, to be linked with objects compiled from
+        with_cold: False leaves what is not inlined (paths for huge arguments and subnormals, what
+            loops call) as declarations, to be linked with objects compiled from
             `cold_definitions()`. Compiling that of sin takes 3 ms otherwise, module by module.
 
     Raises:
