@@ -20,6 +20,7 @@ KNOWN = {
     "backends/native/threads.py:_helpers": "one; has as many threads as were asked for",
     "backends/native/measured.py:seconds_a_tick": "one number",
     "backends/native/library/blas_functions.py:_address": "one for each of its functions in use",
+    "backends/native/library/numpy_sorts.py:_address": "one for each dtype",
     "backends/native/library/special_functions.py:_address": "one for each of its functions in use",
     "backends/native/canaries.py:_pools": "if asked for: what the last call of each pool left",
     "backends/native/canaries.py:functions": "one for each engine",
