@@ -84,7 +84,8 @@ _add("full_like", X, 3.0)
 _add("full", 3.0, call=lambda f, v: f((2, 3), v), through=False)
 _add("zeros ones", 3, through=False)
 _add("empty", 3, through=False, of=lambda y: y * 0)
-_add("eye identity", 3, through=False)
+_add("eye identity tri", 3, through=False)
+_add("tri", 3, 5, through=False, call=lambda f, n, m: f(n, m, -1, np.int32))
 _add("arange", 0.5, 4.0, 0.75, through=False)
 _add("linspace", 0.5, 4.0, num=7)
 _add("linspace", VECTOR, OTHER, num=4, axis=1, endpoint=False)
@@ -242,7 +243,8 @@ _add("isscalar", call=lambda f: f(1.0))
 _add("iscomplexobj isrealobj", X)
 _add("finfo", call=lambda f: f(np.float32).eps)
 _add("iinfo", call=lambda f: f(np.int8).max)
-_add("__array_namespace_info__", call=lambda f: len(f().dtypes()), traced=False)
+if hasattr(np, "__array_namespace_info__"):  # NumPy 2.1
+    _add("__array_namespace_info__", call=lambda f: len(f().dtypes()), traced=False)
 
 # Linear algebra
 

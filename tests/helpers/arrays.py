@@ -111,8 +111,8 @@ LATER: dict[str, tuple[tuple[int, int], Callable[..., Any]]] = {
     "cumulative_prod": ((2, 1), _cumulative(np.cumprod, 1)),
     "cumulative_sum": ((2, 1), _cumulative(np.cumsum, 0)),
     "unstack": ((2, 1), tuple),
-    "matvec": ((2, 2), lambda x1, x2: np.einsum("...ij,...j->...i", x1, x2)),
-    "vecmat": ((2, 2), lambda x1, x2: np.einsum("...i,...ij->...j", np.conj(x1), x2)),
+    "matvec": ((2, 2), lambda x1, x2: (x1 @ x2[..., None])[..., 0]),
+    "vecmat": ((2, 2), lambda x1, x2: (np.conj(x1)[..., None, :] @ x2)[..., 0, :]),
 }
 OWN: dict[str, Callable[..., Any]] = {
     **{name: run for name, (since, run) in LATER.items() if since > NUMPY},

@@ -21,7 +21,7 @@ def test_arrays_like_another(name: str, x: np.ndarray, dtype: Any) -> None:
     check(lambda m, x: getattr(m, name)(x), x)
     check(lambda m, x: getattr(m, name)(x, dtype=dtype), x)
     check(lambda m, x: getattr(m, name)(x, dtype, shape=(2, 0)), x)
-    check(lambda m, x: m.empty_like(x, dtype) * 0 == 0, np.ones(x.shape, x.dtype))
+    check(lambda m, x: m.ones_like(m.empty_like(x, dtype)), x)
 
 
 @given(x=arrays(), number=scalars, dtype=st.none() | st.sampled_from(DTYPES))
@@ -103,8 +103,11 @@ def test_a_negative_size_is_refused_as_numpy_refuses_it(name: str, backend: str)
 
 
 def test_a_negative_range_is_empty() -> None:
-    fun = wend.function(lambda n: (wnp.arange(n), wnp.arange(4, n), wnp.arange(n, 0, -2)))
+    def ranges(m: Any, n: Any) -> Any:
+        return m.arange(n), m.arange(4, n), m.arange(n, 0, -2), m.tri(n), m.tri(3, n, 1, bool)
+
+    fun = wend.function(lambda n: ranges(wnp, n))
     for n in (-3, 0, 1, 7):
-        expected = np.arange(n), np.arange(4, n), np.arange(n, 0, -2)
+        expected = ranges(np, n)
         for mine, theirs in zip(fun(n), expected, strict=True):
             np.testing.assert_array_equal(mine, theirs)

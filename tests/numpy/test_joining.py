@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.arrays import NUMPY
 from tests.helpers.drawn import ALL, FLOATS, REAL, axes, check, drawn, few, spread
 
 SIZED = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -43,7 +44,8 @@ def test_append_and_block(x: np.ndarray, y: np.ndarray, axis: Any) -> None:
 @given(x=drawn(dims=(1, 3)), parts=st.integers(1, 4) | st.just([1, 2]), axis=st.integers(-2, 2))
 def test_splits(x: np.ndarray, parts: Any, axis: int) -> None:
     check(lambda m, x: m.array_split(x, parts, axis), x)
-    check(lambda m, x: m.unstack(x, axis=axis), x)
+    if NUMPY >= (2, 1):  # 2.0 has none to compare with
+        check(lambda m, x: m.unstack(x, axis=axis), x)
     for name in ("hsplit", "vsplit", "dsplit"):
         check(lambda m, x, name=name: getattr(m, name)(x, parts), x)
 
@@ -130,6 +132,8 @@ def test_meshgrid(xs: Any, sparse: bool, indexing: str) -> None:
     step=st.sampled_from([1, 0.5, -1, 2]),
 )
 def test_arange(start: Any, stop: Any, step: Any) -> None:
+    if NUMPY < (2, 4):  # which takes an array of one number for it
+        assume(np.ndim(start) == np.ndim(stop) == 0)
     call = lambda m, a, b: m.arange(a, b, step)  # noqa: E731 - two checks of it
     check(call, start[()], stop[()], through=False)
     check(lambda m, b: m.arange(b), stop[()], through=False)

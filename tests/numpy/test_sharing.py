@@ -81,6 +81,8 @@ def test_changing_a_result(fun: Any, dtype: Any) -> None:
         return x + 0
 
     x = np.arange(6).reshape(2, 3).astype(dtype)
+    if fun is np.round and np.shares_memory(np.round(x), x):
+        pytest.skip("this NumPy's round of integers is the array itself; later ones copy, as wend")
     np.testing.assert_array_equal(wend.function(change)(x.copy()), change(x.copy()))
 
 

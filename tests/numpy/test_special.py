@@ -98,7 +98,7 @@ def test_logsumexp_of_nothing(shape: tuple[int, ...], axis: int | None) -> None:
         return special.logsumexp(x, axis=axis)
 
     x = np.zeros(shape)
-    expected = scipy.special.logsumexp(x, axis=axis)
+    expected = np.sum(x, axis) - np.inf  # SciPy before 1.15 raises
     declared = wend.function(fun, input_signature=[wend.TensorSpec([None] * len(shape))])
     for found in (wend.function(fun)(x), declared(x)):
         np.testing.assert_array_equal(found, expected)

@@ -29,7 +29,6 @@ from numpy import ndarray as ndarray
 from numpy import newaxis as newaxis
 from numpy import pi as pi
 from numpy import promote_types as promote_types
-from numpy import tri as tri
 from numpy import tril_indices as tril_indices
 from numpy import triu_indices as triu_indices
 from numpy import uint8 as uint8
@@ -256,6 +255,7 @@ from wend.numpy.ranges import linspace as linspace
 from wend.numpy.ranges import logspace as logspace
 from wend.numpy.ranges import meshgrid as meshgrid
 from wend.numpy.ranges import ones as ones
+from wend.numpy.ranges import tri as tri
 from wend.numpy.ranges import zeros as zeros
 from wend.numpy.rearranging import fliplr as fliplr
 from wend.numpy.rearranging import flipud as flipud

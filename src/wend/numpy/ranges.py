@@ -190,6 +190,14 @@ def identity(n: Any, dtype: Any = float) -> Any:
     return eye(n, dtype=dtype)
 
 
+@implements(np.tri)
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:  # noqa: N803
+    """`numpy.tri`, of traced sizes as well."""
+    rows, columns = arange(N), arange(N if M is None else M)
+    hit = ew.greater_equal(shaping.expand_dims(rows, 1) + k, columns)
+    return cast(hit, np.dtype(dtype))
+
+
 # Grids
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:

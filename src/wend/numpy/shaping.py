@@ -351,7 +351,12 @@ def size(x: Any, axis: int | None = None) -> Any:
     return total
 
 
-@implements(np.astype)
+def _astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+    check_device(device)  # which NumPy 2.0 does not take
+    return np.astype(x, dtype, copy=copy)
+
+
+@implements(_astype, np.astype)
 def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
     """`numpy.astype`, for traced arrays as well."""
     check_device(device)
