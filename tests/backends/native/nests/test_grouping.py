@@ -339,3 +339,16 @@ def test_a_number_that_is_turned(backend: str) -> None:
     turned, zeros = wend.function(fun, input_signature=[spec], backend=backend)(np.ones(40))
     np.testing.assert_array_equal(turned, np.full((3, 40), 2.0))
     np.testing.assert_array_equal(zeros, np.zeros((4, 40)))
+
+
+def test_arrays_of_unknown_rank_are_left_alone() -> None:
+    def fun(x: Any, y: Any, i: Any) -> Any:
+        return wnp.sum(wnp.sin(x) * y), wnp.exp(x), wnp.sum(x * x), y[i]
+
+    specs = [
+        wend.TensorSpec(None, float),
+        wend.TensorSpec((None,), float),
+        wend.TensorSpec((None,), int),
+    ]
+    for x in (X[:, :4], np.ones(4), np.float64(2.0)):
+        same(fun, x, np.arange(4.0), np.array([1, -1]), input_signature=specs)

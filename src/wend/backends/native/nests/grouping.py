@@ -94,12 +94,12 @@ class _Grouping:
         reduction = reduction_of(node)
         if reduction is not None:
             return self._join_reduction(node, reduction)
-        shape = node.results[0].tensor.dims if is_array(node.results[0].type) else ()
         if is_lookup(node):
-            self._join_lookup(node, shape)
+            self._join_lookup(node, node.results[0].tensor.dims)
             return True
         if not self._computes(node) or takes_product(self._uses, node):
             return False
+        shape = node.results[0].tensor.dims
         group = self._rows_of(node, shape)
         if group is not None:
             self._enter(group, node, is_row=True)
