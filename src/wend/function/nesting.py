@@ -35,7 +35,7 @@ class Nested:
     def __enter__(self) -> None:
         self._outer = _innermost.get()
         self._token = _innermost.set(self)
-        self._level = 0 if self._outer is None else self._outer._level + 1
+        self._level: int = 0 if self._outer is None else self._outer._level + 1
         self._outermost: Nested = self if self._outer is None else self._outer._outermost
         self._limit = sys.getrecursionlimit()
         if 0 < self._level <= _LEVELS:
