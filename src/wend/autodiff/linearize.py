@@ -8,9 +8,9 @@ records, counted by the trips of the first one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from wend.autodiff.vjp import vjp
+from wend.base.records import dataclass
 from wend.ir.graph import Graph
 from wend.ir.rewrite import inline
 from wend.ops.build import Build

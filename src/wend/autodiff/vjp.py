@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
@@ -18,6 +18,7 @@ from wend.autodiff.rule_hosting import pull_back_host
 from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import Pass, Transposer
+from wend.base.records import dataclass
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.traverse import use_counts

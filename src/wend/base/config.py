@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, get_type_hints
+from typing import Any
+
+from wend.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +31,19 @@ class Settings:
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 
-_READERS: dict[type, Callable[[str], Any]] = {
-    bool: lambda text: text.lower() in ("1", "true", "on", "yes"),
-    int: int,
-    str: str,
+_READERS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: text.lower() in ("1", "true", "on", "yes"),
+    "int": int,
+    "str": str,
 }
 
 
 def _from_environment() -> Settings:
-    hints = get_type_hints(Settings)
     found: dict[str, Any] = {}
-    for field in fields(Settings):
-        text = os.environ.get(f"WEND_{field.name.upper()}")
+    for name, type in Settings.__annotations__.items():
+        text = os.environ.get(f"WEND_{name.upper()}")
         if text is not None:
-            found[field.name] = _READERS[hints[field.name]](text)
+            found[name] = _READERS[type](text)
     return Settings(**found)
 
 
@@ -81,7 +82,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
     """
 
     def __init__(self, **changes: Any) -> None:
-        known = [field.name for field in fields(Settings)]
+        known = [*Settings.__annotations__]
         for name in changes:
             if name not in known:
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
+
+from wend.base.records import dataclass
 
 
 @dataclass(slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from wend.base.records import dataclass
 
 _WEIGHTS, _ACCESSES, _PARALLEL, _SEVERAL = range(4)
 # So many vectors at once hide how long it takes to add one.

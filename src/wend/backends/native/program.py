@@ -9,7 +9,6 @@ function returns 0, or a number that says which of its exits it took.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.native import arithmetic, canaries, interpreter, measuring, parallel, pool
@@ -45,6 +44,7 @@ from wend.backends.native.slots import (
     refuse_at,
     registers,
 )
+from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type
 

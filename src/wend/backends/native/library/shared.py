@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from wend.backends.native import blocks, interpreter, parallel, pool
@@ -17,6 +16,7 @@ from wend.backends.native.library import (
     sums,
 )
 from wend.backends.native.math import library as math
+from wend.base.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wend.backends.native.nests.nest import NestParts
 from wend.backends.native.nests.roles import (
@@ -14,6 +14,7 @@ from wend.backends.native.nests.roles import (
     is_layout,
     reduction_of,
 )
+from wend.base.records import dataclass
 from wend.ir.graph import Node, Value
 
 
