@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from wend.autodiff.push import Ahead, Pushed, Pusher, Tangent
 from wend.autodiff.push_custom import Moved, push_custom_jvp, push_custom_vjp
 from wend.autodiff.push_if import push_call, push_graph, push_if
 from wend.autodiff.push_while import push_while
 from wend.autodiff.rule_hosting import push_host
-from wend.base.records import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
@@ -48,8 +48,7 @@ _pusher = Pusher(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JVP:
+class JVP(NamedTuple):
     """A function with its tangents.
 
     Attributes:

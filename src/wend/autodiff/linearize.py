@@ -8,17 +8,16 @@ records, counted by the trips of the first one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from wend.autodiff.vjp import vjp
-from wend.base.records import dataclass
 from wend.ir.graph import Graph
 from wend.ir.rewrite import inline
 from wend.ops.build import Build
 from wend.passes.sharing import share_callees
 
 
-@dataclass(frozen=True, slots=True)
-class Linearized:
+class Linearized(NamedTuple):
     """A function split for many tangents at one point.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
@@ -18,7 +19,6 @@ from wend.autodiff.rule_hosting import pull_back_host
 from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
 from wend.autodiff.transpose import Pass, Transposer
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.traverse import use_counts
@@ -43,8 +43,7 @@ _transposer = Transposer(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VJP:
+class VJP(NamedTuple):
     """A function split for reverse mode.
 
     Attributes:

@@ -22,7 +22,7 @@ class Settings:
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
     threads: int = 0  # how many run one large loop on arrays; 0: as many as there are processors
-    cache_dir: str = "auto"  # where machine code waits for the next process; empty: nowhere
+    cache_dir: str = "auto"  # where code and derivatives wait for the next process; empty: nowhere
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
