@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Explicit, Linear, NoGradient, Partials
 from wend.ir.types import is_differentiable

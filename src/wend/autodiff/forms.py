@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from wend.autodiff.vjp import linear_blocks
-from wend.base.records import dataclass
 from wend.ir.graph import Graph
 from wend.ops import maybe
 from wend.passes.blocks import without_blocks

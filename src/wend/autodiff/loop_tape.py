@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.backward import is_constant
 from wend.autodiff.loop_transpose import COUNT, Transposed
 from wend.autodiff.residuals import values_to_keep
-from wend.base.records import dataclass
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INTEGERS
 from wend.ir.graph import Graph, Node, Value

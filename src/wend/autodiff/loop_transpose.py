@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.activity import LoopActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangents
 from wend.autodiff.transpose import Pass, Transposer
-from wend.base.records import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Value

@@ -7,12 +7,11 @@ value, the names of sizes included. One that nothing has arrived at is ZERO, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wend.autodiff.push_explicit import push_explicit
 from wend.base.errors import MissingRuleError
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value

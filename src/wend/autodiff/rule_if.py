@@ -8,13 +8,13 @@ has nothing for a result gives a `zero` (D2).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.residuals import values_to_keep
 from wend.autodiff.transpose import Pass, Transposer
-from wend.base.records import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes

@@ -9,6 +9,7 @@ position (D11), and the cotangents of invariants add up in carries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
@@ -18,7 +19,6 @@ from wend.autodiff.loop_tape import Tape
 from wend.autodiff.loop_transpose import Nonzero, find_nonzero, transpose_after, transpose_before
 from wend.autodiff.memo import Memo
 from wend.autodiff.transpose import Pass, Transposer
-from wend.base.records import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build

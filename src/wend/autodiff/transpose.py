@@ -11,13 +11,12 @@ the run can tell, it stays a `linear_block` node, which `passes/zeros` and `pass
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.base.errors import MissingRuleError
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
-
-from wend.base.records import dataclass
 
 MISS: Final = object()
 

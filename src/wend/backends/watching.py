@@ -7,7 +7,7 @@ backend, which looks at what every operation gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from wend.backends.around import Around
 from wend.backends.numpy.backend import BACKEND
 from wend.backends.protocol import Executable
 from wend.base.errors import NotFiniteError, explain, listed
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
-
-from wend.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from wend.base.config import settings
-from wend.base.records import dataclass
 
 _MOST_LETTERS = 60  # of a function's name: file systems take some 250 in all
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 
-from wend.base.records import dataclass
 from wend.base.source import Source
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from types import FrameType
 
 import numpy as np
-
-from wend.base.records import dataclass
 
 # Frames below this folder are wend's own; the user's line is the first one outside.
 # The programs of the demo, and of the doctor, are what a user would write.

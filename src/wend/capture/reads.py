@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
-from wend.base.records import dataclass
 from wend.capture.libraries import is_library
 from wend.capture.marks import MISSING, Mark, mark, short
 from wend.capture.mentioned import Path, Place, mentioned, mentioned_without, place

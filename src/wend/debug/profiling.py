@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextvars import Token
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
 from wend.base.config import config
 from wend.base.profile import EVENTS, Event, Part
-from wend.base.records import dataclass
 from wend.base.source import Source
 
 _LEAST = 1e-3  # of all time: what the table shows

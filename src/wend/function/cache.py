@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from wend.base.config import settings
-from wend.base.records import dataclass
 from wend.base.source import Source, user_source
 from wend.capture.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction

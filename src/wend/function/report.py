@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wend.base import trees
-from wend.base.records import dataclass
 from wend.function.generalise import serves
 from wend.function.keys import ByIdentity
 from wend.function.signature import Arguments

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wend.base.records import dataclass
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes

@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from wend.base import trees
-from wend.base.records import dataclass
 from wend.function.custom_call import CustomCall
 from wend.function.rule_body import Frame, key_of, whole_body
 from wend.ir.graph import Graph

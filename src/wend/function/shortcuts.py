@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.direct import MISS, Bound, Direct, Form, Given, Guard, Taken
 from wend.base import trees
 from wend.base.config import Settings, where_settings_are
-from wend.base.records import dataclass
 from wend.base.tree_plans import Build, Take, builder, taker
 from wend.eager.dispatch import recorder
 from wend.runtime.place import Place

@@ -6,14 +6,13 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
-from wend.base.records import dataclass
 from wend.eager.dispatch import Staged
 from wend.function.keys import ByIdentity, key_of
 from wend.function.spec import TensorSpec

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-from wend.base.records import dataclass
 
 Infer: TypeAlias = Callable[..., Any]  # (*operand_types, **attrs) -> Type | tuple[Type, ...]
 Kernel: TypeAlias = Callable[..., Any]  # (*arrays, **attrs) -> array | tuple of arrays

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.base.records import dataclass
 from wend.ir.dtypes import INEXACT, short
 
 

@@ -13,10 +13,10 @@ Each `backward` serves the cotangents of other outs (`given`), and gives those o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wend.base.errors import MissingRuleError, ShapeError, TypeMismatchError, explain
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op

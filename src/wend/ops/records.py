@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType, Type, without_maybe

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from wend.base.records import dataclass
 from wend.ir.graph import Graph
 from wend.passes.pipeline import OPTIMIZE, Transform, run_passes
 

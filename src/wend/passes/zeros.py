@@ -13,11 +13,11 @@ that the user made are never taken for zero, so 0 * inf is still NaN in what the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from wend.base.records import dataclass
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 from wend.pictures import letters
 from wend.pictures.layers import Line

@@ -9,9 +9,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import field
-
-from wend.base.records import dataclass
+from dataclasses import dataclass, field
 
 # How often rows are gone through; less often where there are many places, for it takes as long
 _SWEEPS, _VISITS = 12, 40_000

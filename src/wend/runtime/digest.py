@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-# By way of `hashlib` it would load OpenSSL, for functions that nobody here wants: 2 ms.
-from _blake2 import blake2b
+from hashlib import blake2b
 from typing import Any
 
 

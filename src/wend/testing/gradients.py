@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import NotDifferentiableError, explain
-from wend.base.records import dataclass
 from wend.eager.promotion import tensor_type
 from wend.function.pullback import vjp
 from wend.function.pushforward import jvp

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wend.base.records import dataclass
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported

@@ -8,12 +8,11 @@ the function's graph asks nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from wend.backends.storing import executable
 from wend.base.errors import VariableError, explain
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import tensor_type

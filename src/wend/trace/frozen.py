@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
-
-from wend.base.records import dataclass
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
-from wend.base.records import dataclass
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import is_supported

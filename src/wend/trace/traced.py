@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from wend.base.errors import (
     tell_where,
 )
 from wend.base.log import step
-from wend.base.records import dataclass
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value

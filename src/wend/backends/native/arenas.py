@@ -9,6 +9,7 @@ into registers; at the end of a call data and room go back to the caller, who ke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from wend.backends.native import canaries
 from wend.backends.native.arrays import Arrays
@@ -17,7 +18,6 @@ from wend.backends.native.kinds import stored
 from wend.backends.native.places import Arena, Place
 from wend.backends.native.slots import SLOT_BYTES, Slots, registers
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.types import Type
 
 GROW = f"""

@@ -7,6 +7,7 @@ without gaps; bools are bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from wend.backends.native.kinds import REGISTERS, Kind, stored
 from wend.backends.native.sizes import Sizes, known
 from wend.backends.native.slots import Slots
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.types import Symbol, TensorType
 
 

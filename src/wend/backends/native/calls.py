@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.kinds import Kind
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 
 
 @dataclass(eq=False, repr=False, slots=True)

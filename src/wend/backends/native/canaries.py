@@ -12,11 +12,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-
-from wend.base.records import dataclass
 
 WORD = 0x5AFE_C0DE_5AFE_C0DE  # the pattern
 BYTES = 8

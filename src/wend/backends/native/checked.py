@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.around import Around
@@ -10,7 +11,6 @@ from wend.backends.direct import MISS, Direct, Form
 from wend.backends.native import canaries, workspace
 from wend.backends.protocol import Executable
 from wend.base.errors import WendError, explain, listed
-from wend.base.records import dataclass
 
 
 class OverrunError(WendError, MemoryError):

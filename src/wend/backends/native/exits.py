@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.slots import Slots
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 
 # What can be wrong. HOST: Python raised an exception, which is kept.

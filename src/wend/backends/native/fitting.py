@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from wend.backends.native.arrays import Array, Arrays
 from wend.backends.native.exits import BAD_SHAPE, Exits
 from wend.backends.native.slots import (
@@ -12,7 +14,6 @@ from wend.backends.native.slots import (
     registers,
 )
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +24,6 @@ from wend.backends.native.sizes import Sizes
 from wend.backends.native.slots import Slots, UnknownTypeError, is_unranked, refuse
 from wend.backends.native.uses import is_new_list
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Type

@@ -6,14 +6,13 @@ of what is around them. A reading takes some ten nanoseconds, a third of them be
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.slots import is_scalar
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node
 from wend.ops.control import while_
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from wend.base.records import dataclass
+from dataclasses import dataclass, field
 
 _WEIGHTS, _ACCESSES, _PARALLEL, _SEVERAL = range(4)
 # So many vectors at once hide how long it takes to add one.

@@ -8,11 +8,10 @@ and every trip hands on an owned one; a start that is not owned is copied once, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.places import Places
 from wend.backends.native.uses import READS, is_new_list
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
 from wend.ops import lists, maybe, shaping

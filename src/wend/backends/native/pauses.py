@@ -6,9 +6,10 @@ loop is entered again. It lies in a stack slot that LLVM turns into a register.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from wend.backends.native.exits import HOST, Exits
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 
 
 @dataclass(eq=False, repr=False, slots=True)

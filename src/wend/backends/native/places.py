@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wend.backends.native.slots import element_layout, layout, references, refuse, width
 from wend.backends.native.uses import is_new_list, tape_push
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, MaybeType, Symbol, TensorType, Type
 from wend.ops import lists, maybe, shaping

@@ -6,13 +6,13 @@ The code is a function, `i32 @wend_run(ptr block)`. The block is memory that it 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.native import canaries, interpreter
 from wend.backends.native.measuring import Measures
 from wend.backends.native.places import Place
 from wend.backends.native.slots import SLOT_BYTES, is_array, registers, where_size
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, Type
 

@@ -9,11 +9,10 @@ no count, is only read, and is copied where a reference of one's own is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.arrays import Arrays
 from wend.backends.native.slots import Slots, references
-from wend.base.records import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType, without_maybe
 

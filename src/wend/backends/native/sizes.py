@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 
 _LARGEST = 2**63 - 1
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
-
-from wend.base.records import dataclass
 
 # The body of a fold: an index and the values so far, to the values after it
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]

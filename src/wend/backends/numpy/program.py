@@ -9,11 +9,10 @@ A *watched* program calls a `Watch` after each line, and at each trip of a loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_

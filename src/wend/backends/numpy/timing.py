@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +11,6 @@ from wend.backends.around import Around
 from wend.backends.numpy.program import Watch
 from wend.backends.protocol import Executable
 from wend.base.profile import Event, Part, note
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node
 
 

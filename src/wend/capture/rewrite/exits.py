@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from wend.base.records import dataclass
 from wend.capture.names import RETURN_VALUE, RETURNED, contains
 from wend.capture.nodes import walk
 from wend.capture.rewrite.syntax import assign, name

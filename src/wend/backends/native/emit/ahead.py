@@ -9,13 +9,12 @@ last trips, when they are too few for a vector, compute for themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.emit.elements import ELEMENTS
 from wend.backends.native.emit.functions import both_waves
 from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
-from wend.base.records import dataclass
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType

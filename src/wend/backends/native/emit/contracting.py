@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wend.backends.native.arrays import Array, Steps
@@ -14,7 +15,6 @@ from wend.backends.native.lowering import Emit, Lowering
 from wend.backends.native.nests.added import sum_of
 from wend.backends.native.sizes import known
 from wend.backends.native.slots import Slots, is_scalar
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import contracting, elementwise

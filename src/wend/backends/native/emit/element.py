@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.kinds import REGISTERS, Kind
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 
 # (low, node, kind of the operands, operands) -> result; of `select` the kind of the choices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wend.backends.native.arrays import Array
@@ -15,7 +15,6 @@ from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.nests.extents import NONE, Extent, strides, times, written
 from wend.backends.native.slots import is_scalar
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol
 from wend.ops import creating, shaping

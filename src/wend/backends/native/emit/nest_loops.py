@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.emit.nest_accesses import Access, merged
@@ -10,7 +11,6 @@ from wend.backends.native.kinds import Kind
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.nests.extents import NONE, Extent, written
 from wend.backends.native.sizes import known
-from wend.base.records import dataclass
 
 # So many terms of a sum are added at once, in an order that suits vectors; these sums are added
 # without rounding errors, so that the error does not grow with their number.

@@ -8,7 +8,7 @@ without looking which arrays overlap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.arrays import Array
 from wend.backends.native.emit.casting import write_cast
@@ -27,7 +27,6 @@ from wend.backends.native.nests.extents import Extent, extent, written
 from wend.backends.native.nests.nest import NestParts, nest
 from wend.backends.native.nests.roles import EXTREMES, SUMS, cost, is_constant
 from wend.backends.native.slots import Slots, is_scalar
-from wend.base.records import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import creating, reducing

@@ -11,6 +11,7 @@ threads there are, or which is faster: it is the same to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from wend.backends.native.lowering import Lowering
 from wend.backends.native.nests.extents import Extent
 from wend.backends.native.parallel import WORTH
 from wend.backends.native.slots import SLOT_BYTES
-from wend.base.records import dataclass
 
 _APART = 64  # elements: so that threads do not write to one line of the cache
 

@@ -9,12 +9,12 @@ cannot count so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from wend.backends.native.kinds import Kind
 from wend.backends.native.library import blas_functions, products
 from wend.backends.native.sizes import known
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 
 # So many pairs of numbers are multiplied as fast without it: where the columns of y lie side by
 # side, and elsewhere.

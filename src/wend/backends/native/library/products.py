@@ -9,12 +9,12 @@ and y lie apart, in elements; z is in C order. The terms of a sum are added in s
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import llvmlite.binding as binding
 
 from wend.backends.native.kinds import FLOAT32, Kind
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.dtypes import FLOAT64
 
 KINDS = (Kind(FLOAT64), Kind(FLOAT32))

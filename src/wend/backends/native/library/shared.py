@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from wend.backends.native import blocks, interpreter, parallel, pool
@@ -16,7 +17,6 @@ from wend.backends.native.library import (
     sums,
 )
 from wend.backends.native.math import library as math
-from wend.base.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -8,10 +8,11 @@ Arrays are in C order. They return 0, or that there is none; then what is in the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from wend.backends.native.kinds import Kind
 from wend.backends.native.library import blas_functions
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 
 _LARGEST = 2**31 - 1
 

@@ -12,11 +12,11 @@ that digits that all have in common cost nothing: of small integers all but one 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wend.backends.native.writer import Writer
-from wend.base.records import dataclass
 from wend.ir.dtypes import ALL
 
 DTYPES = tuple(sorted((dtype for dtype in ALL if dtype.kind != "c"), key=str))

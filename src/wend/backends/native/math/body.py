@@ -15,11 +15,10 @@ where its constants go by `b.format`, one of f32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wend.backends.native.math.format import F64, Format
-from wend.base.records import dataclass
 
 Kind = Literal["real", "word", "flag"]
 Operand: TypeAlias = "Term | float | int"

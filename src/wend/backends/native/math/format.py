@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-
-from wend.base.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.nests.nest import NestParts
 from wend.backends.native.nests.roles import (
@@ -14,7 +14,6 @@ from wend.backends.native.nests.roles import (
     is_layout,
     reduction_of,
 )
-from wend.base.records import dataclass
 from wend.ir.graph import Node, Value
 
 

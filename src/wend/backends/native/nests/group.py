@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from wend.backends.native.nests.nest import nest
 from wend.backends.native.nests.roles import (
@@ -16,7 +16,6 @@ from wend.backends.native.nests.roles import (
     is_layout,
 )
 from wend.backends.native.slots import is_scalar
-from wend.base.records import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
 from wend.ir.types import Dim, Shape

@@ -8,9 +8,9 @@ and come of reductions over the others. Values of the body that are no results a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from wend.base.records import dataclass
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op

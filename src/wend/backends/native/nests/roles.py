@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wend.backends.native.kinds import REGISTERS
 from wend.backends.native.slots import is_scalar
-from wend.base.records import dataclass
 from wend.ir.graph import Node, Value
 from wend.ir.types import Dim, Symbol, TensorType
 from wend.ops import creating, elementwise, indexing, reducing, searching, shaping, updating

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.scalars.scope import Elements, Scope
-from wend.base.records import dataclass
 from wend.ir.graph import Node
 
 # Writes what stands for a node, and gives the elements of each result.
