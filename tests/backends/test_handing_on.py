@@ -14,6 +14,7 @@ from wend.backends.storing import executable
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, MaybeType, tensor
 from wend.ops.build import Build
+from wend.passes.pending import Pending
 from wend.runtime.sequence import Sequence
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -29,7 +30,7 @@ def handing() -> Graph:
 
 @BACKENDS
 def test_arguments_are_handed_on_as_they_are(backend: str) -> None:
-    run = executable(backend, handing(), hands_on=True)
+    run = executable(backend, Pending(handing()), hands_on=True)
     assert isinstance(run, HandingOn)
     assert not run.host_nodes
     x, y, list = np.ones(3), np.arange(3.0), Sequence.of([1.0])
@@ -43,7 +44,7 @@ def test_arguments_are_handed_on_as_they_are(backend: str) -> None:
 
 @BACKENDS
 def test_an_argument_of_another_dtype_is_cast(backend: str) -> None:
-    found = executable(backend, handing(), hands_on=True)(
+    found = executable(backend, Pending(handing()), hands_on=True)(
         [[1, 2, 3], np.zeros(3), Sequence.of([]), Sequence.of([])]
     )
     assert found[1].dtype == np.float64
@@ -54,7 +55,9 @@ def test_an_argument_of_another_dtype_is_cast(backend: str) -> None:
 def test_what_is_computed_is_compiled_as_it_is(backend: str) -> None:
     b = Build("computed")
     x = b.param(tensor("f8"))
-    assert not isinstance(executable(backend, b.finish([x, b.neg(x)]), hands_on=True), HandingOn)
+    assert not isinstance(
+        executable(backend, Pending(b.finish([x, b.neg(x)])), hands_on=True), HandingOn
+    )
 
 
 @BACKENDS

@@ -7,12 +7,16 @@ from typing import Any
 
 import wend
 from wend.ir import Graph, Node, parse, to_text, verify
+from wend.ir.packing import Names, pack, unpack
 from wend.ir.types import ListType, MaybeType
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
 def check_graph(graph: Graph) -> Graph:
-    """The graph is sound, and print → parse → print gives the same text; returns what was read."""
+    """The graph is sound, and print → parse → print gives the same text; returns what was read.
+
+    So do pack → unpack → pack, with the user's lines, and the same bytes.
+    """
     verify(graph)
     table: list[Any] = []
     text = to_text(graph, table=table)
@@ -20,6 +24,11 @@ def check_graph(graph: Graph) -> Graph:
     table_again: list[Any] = []
     assert to_text(again, table=table_again) == text
     assert all(a is b for a, b in zip(table, table_again, strict=True))
+    names = Names()
+    data = pack([graph], names)
+    (copy,) = unpack(data, names)
+    assert to_text(copy, sources=True) == to_text(graph, sources=True)
+    assert pack([copy], Names()) == data
     return again
 
 

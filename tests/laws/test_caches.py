@@ -39,6 +39,7 @@ KNOWN = {
     "function/retraces.py:_made": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",
     "ops/contracting.py:_orders": "the last kinds of products",
+    "runtime/maker.py:maker": "one text",
     "trace/frozen.py:_holds": "arrays that a recording holds; each is released",
     "trace/holders.py:OUTERMOST": "filled when wend is imported",
     "trace/running.py:_runners": "weak: goes with the graph",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from wend.autodiff.push import Ahead, Pushed, Pusher, Tangent
 from wend.autodiff.push_custom import Moved, push_custom_jvp, push_custom_vjp
@@ -48,8 +48,7 @@ _pusher = Pusher(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JVP:
+class JVP(NamedTuple):
     """A function with its tangents.
 
     Attributes:

@@ -8,7 +8,7 @@ records, counted by the trips of the first one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from wend.autodiff.vjp import vjp
 from wend.ir.graph import Graph
@@ -17,8 +17,7 @@ from wend.ops.build import Build
 from wend.passes.sharing import share_callees
 
 
-@dataclass(frozen=True, slots=True)
-class Linearized:
+class Linearized(NamedTuple):
     """A function split for many tangents at one point.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
@@ -42,8 +43,7 @@ _transposer = Transposer(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VJP:
+class VJP(NamedTuple):
     """A function split for reverse mode.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from wend.backends.direct import Direct, Form
 from wend.backends.fused import Fused
 from wend.ir.graph import Graph, Node
+from wend.passes.pending import Pending
 
 
 class Executable(Protocol):
@@ -41,6 +42,14 @@ class Backend(Protocol):
 
     def compile(self, graph: Graph) -> Executable:
         """Return what runs the graph.
+
+        Raises:
+            UnsupportedError: the graph needs something that this backend does not know.
+        """
+        ...
+
+    def compile_pending(self, pending: Pending) -> Executable:
+        """Return what runs a graph that is not optimised yet, and need not be where code is found.
 
         Raises:
             UnsupportedError: the graph needs something that this backend does not know.

@@ -13,41 +13,46 @@ from wend.backends.choose import choose
 from wend.backends.handing_on import without_handed_on
 from wend.backends.protocol import Executable
 from wend.base.config import settings
-from wend.ir.graph import Graph
 from wend.ops.state import store
+from wend.passes.pending import Pending
 from wend.runtime.place import Place
 
 
 def executable(
-    backend: str, graph: Graph, *, hands_on: bool = False, shown: int | None = None
+    backend: str, pending: Pending, *, hands_on: bool = False, shown: int | None = None
 ) -> Executable:
     """Compile a graph; variables that it assigns to are in order after each run.
 
     Args:
         backend: what runs it.
-        graph: what is run.
+        pending: what is run.
         hands_on: whether results that are arguments are to be these themselves, not copies.
         shown: how many of the results users see, the first ones; None: all.
 
     Raises:
         UnsupportedError: the graph needs something that the backend does not know.
     """
-    wanted = settings()
+    wanted, chosen = settings(), choose(backend)
     if wanted.strict:
         from wend.backends.strict import strict  # rarely wanted, as are the others
 
-        graph = strict(graph)
-    compile = choose(backend).compile
-    execute = without_handed_on(graph, compile) if hands_on else compile(graph)
+        pending = Pending(strict(pending.optimized), ())
+    if hands_on:
+        execute = without_handed_on(
+            pending.optimized, lambda graph: chosen.compile_pending(Pending(graph, ()))
+        )
+    else:
+        execute = chosen.compile_pending(pending)
     if wanted.compare and backend != "numpy":
         from wend.backends.comparing import Comparing
 
-        execute = Comparing(execute, graph, backend)
+        execute = Comparing(execute, pending.optimized, backend)
     if wanted.nans:
         from wend.backends.watching import Watching
 
-        execute = Watching(execute, graph, shown)
-    places = dict.fromkeys(node.attrs["variable"] for node in graph.walk() if node.op is store)
+        execute = Watching(execute, pending.optimized, shown)
+    stores = (node for node in pending.given.walk() if node.op is store)
+    places = dict.fromkeys(node.attrs["variable"] for node in stores)
     return Storing(execute, [*places]) if places else execute
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, get_type_hints
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Settings:
     watch_globals: bool = False  # trace again where a value that a trace read has changed
     tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
     threads: int = 0  # how many run one large loop on arrays; 0: as many as there are processors
-    cache_dir: str = "auto"  # where machine code waits for the next process; empty: nowhere
+    cache_dir: str = "auto"  # where code and derivatives wait for the next process; empty: nowhere
     debug: bool = False  # a line to stderr for each step: trace, passes, compile
     dump: str = ""  # a folder for what a graph is after each pass, and its machine code
     nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
@@ -30,20 +30,19 @@ class Settings:
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 
-_READERS: dict[type, Callable[[str], Any]] = {
-    bool: lambda text: text.lower() in ("1", "true", "on", "yes"),
-    int: int,
-    str: str,
+_READERS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: text.lower() in ("1", "true", "on", "yes"),
+    "int": int,
+    "str": str,
 }
 
 
 def _from_environment() -> Settings:
-    hints = get_type_hints(Settings)
     found: dict[str, Any] = {}
-    for field in fields(Settings):
-        text = os.environ.get(f"WEND_{field.name.upper()}")
+    for name, type in Settings.__annotations__.items():
+        text = os.environ.get(f"WEND_{name.upper()}")
         if text is not None:
-            found[field.name] = _READERS[hints[field.name]](text)
+            found[name] = _READERS[type](text)
     return Settings(**found)
 
 
@@ -82,7 +81,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
     """
 
     def __init__(self, **changes: Any) -> None:
-        known = [field.name for field in fields(Settings)]
+        known = [*Settings.__annotations__]
         for name in changes:
             if name not in known:
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")

@@ -88,13 +88,18 @@ def dump_of(made_from: object, name: str) -> Dump | None:
         made_from: what it is, by identity. What another step has made is written with that step.
         name: what to call a new folder; it may have any letters.
     """
-    folder = settings().dump
-    if not folder and _watch.get() is None:
+    if not is_watched():
         return None
+    folder = settings().dump
     found = _dumps.get(made_from)
     if found is None:
         found = _dumps[made_from] = Dump(_new_folder(Path(folder), name) if folder else None)
     return found
+
+
+def is_watched() -> bool:
+    """Whether anybody wants to know what becomes of graphs."""
+    return bool(settings().dump) or _watch.get() is not None
 
 
 def goes_on(dump: Dump, made: object) -> None:

@@ -27,7 +27,9 @@ from wend.function.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.ops.hosting import HOST_CALLS
-from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+from wend.passes.pending import Pending
+from wend.passes.pipeline import TIDY, run_passes
+from wend.runtime.graph_cache import Made, derived_graphs
 from wend.trace.recording import current
 from wend.trace.traced import Traced
 from wend.trace.variable import Variable
@@ -70,7 +72,7 @@ class ConcreteFunction:
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[tuple[Hashable, Graph], tuple[Graph, Executable]] = {}
+        self._executables: dict[tuple[Hashable, Graph], tuple[Pending, Executable]] = {}
         self._derivatives: dict[Any, Any] = {}
 
     @property
@@ -136,9 +138,9 @@ class ConcreteFunction:
         key = kind(backend), graph
         if key not in self._executables:
             with collector_off():
-                optimized = run_passes(graph, OPTIMIZE)
-                run = executable(backend, optimized, hands_on=is_form, shown=shown)
-            self._executables[key] = optimized, run
+                pending = Pending(graph)
+                run = executable(backend, pending, hands_on=is_form, shown=shown)
+            self._executables[key] = pending, run
         return self._executables[key][1]
 
     def explain(self) -> Explanation:
@@ -163,7 +165,7 @@ class ConcreteFunction:
     def costs(self) -> list[str]:
         """What `explain` of the function tells of it, too."""
         runs = [*self._executables.items()]
-        graphs = {graph: optimized for (_, graph), (optimized, _) in runs}  # of all backends once
+        graphs = {graph: pending.optimized for (_, graph), (pending, _) in runs}  # once each
         return costs([*graphs.values()], [run for _, (_, run) in runs])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -258,20 +260,31 @@ class ConcreteFunction:
 
     def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
         """The forward and backward graphs, for these params and results."""
-        return self._once(VJP, (wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
+        return self._derived(VJP, "vjp", (wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
 
     def jvp(self, wrt: tuple[int, ...]) -> JVP:
         """The graph of values and tangents, for tangents of these params."""
-        return self._once(JVP, (wrt,), lambda: jvp(self.graph, wrt))
+        return self._derived(JVP, "jvp", (wrt,), lambda: jvp(self.graph, wrt))
 
     def linearize(self, wrt: tuple[int, ...], chosen: tuple[int, ...]) -> Linearized:
         """The graph and its linear part, for tangents of these params and results."""
-        return self._once(Linearized, (wrt, chosen), lambda: linearize(self.graph, wrt, chosen))
+        options = wrt, chosen
+        make = functools.partial(linearize, self.graph, wrt, chosen)
+        return self._derived(Linearized, "linearize", options, make)
 
-    def _once(self, kind: type[T], key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        if (kind, key) not in self._derivatives:
-            self._derivatives[kind, key] = make()
-        found: T = self._derivatives[kind, key]
+    def _derived(
+        self, kind: Callable[..., T], what: str, options: tuple[Any, ...], make: Callable[[], Any]
+    ) -> T:
+        """A record of graphs, and last of what they are connected to: made once, or found."""
+
+        def made() -> Made:
+            *graphs, connected = make()
+            return graphs, connected
+
+        if (what, options) not in self._derivatives:
+            graphs, connected = derived_graphs(what, self.graph, options, made)
+            self._derivatives[what, options] = kind(*graphs, connected)
+        found: T = self._derivatives[what, options]
         return found
 
     @property

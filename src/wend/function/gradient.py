@@ -20,6 +20,7 @@ from wend.function.differentiated import (
 from wend.function.eager import RecordedRun, as_value
 from wend.function.function import Function
 from wend.passes.pipeline import TIDY, run_passes
+from wend.runtime.graph_cache import Made, derived_graphs
 from wend.trace.arguments import LeafType, leaf_type
 from wend.trace.recording import Recording, current
 from wend.trace.tracer import Tracer
@@ -100,7 +101,13 @@ def _record(
     call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
     traced = call.trace()
     seed = _scalar(what, traced.result_tree, traced.result_types, has_aux)
-    graph, connected = joint(run_passes(traced.graph, TIDY), call.moving, seed)
+    tidy, moving = run_passes(traced.graph, TIDY), tuple(call.moving)
+
+    def differentiate() -> Made:
+        graph, connected = joint(tidy, moving, seed)
+        return [graph], connected
+
+    (graph,), connected = derived_graphs("joint", tidy, (moving, seed), differentiate)
     node = traced.call_graph(recording, graph, call.arguments.arrays).results
     results = [recording.wrap(v) for v in node[: len(traced.result_types)]]
     cotangents = iter(node[len(traced.graph.results) :])

@@ -16,6 +16,7 @@ from wend.function.differentiated import (
 )
 from wend.function.function import Function
 from wend.passes.pipeline import TIDY, run_passes
+from wend.runtime.graph_cache import derived_graphs
 from wend.trace.recording import current
 from wend.trace.traced import Traced
 
@@ -119,7 +120,11 @@ def _jacobian(
             differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
         )
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
-        graph = _BUILDERS[mode](run_passes(traced.graph, TIDY), call.moving, outputs)
+        tidy = run_passes(traced.graph, TIDY)
+        options = tuple(call.moving), tuple(outputs)
+        (graph,), _ = derived_graphs(
+            mode, tidy, options, lambda: ([_BUILDERS[mode](tidy, *options)], None)
+        )
         found = [
             recording.wrap(value)
             for value in traced.call_graph(recording, graph, call.arguments.arrays).results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +37,8 @@ def _counterpart(name: str) -> str | None:
     known = dict(_names())
     if name in known:
         return known[name]
+    import difflib  # 1 ms, for an error
+
     nearly = difflib.get_close_matches(name, known, 1, 0.9)
     return known[nearly[0]] if nearly else None
 

@@ -1,1 +1,1 @@
-"""Floor 1: stores that know no graph."""
+"""Floor 1: stores: of items, and of what one process leaves for the next."""

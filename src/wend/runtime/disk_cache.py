@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from wend.base.config import settings
 from wend.base.log import tell
+from wend.runtime.digest import digest
 
 CAP = 1 << 28  # bytes in all
 MAGIC = b"wend 1\n"
@@ -63,7 +63,7 @@ class DiskCache:
             return None
         head = len(MAGIC) + _DIGEST
         data = found[head:]
-        if found[:head] != MAGIC + _digest(key, data):
+        if found[:head] != MAGIC + _check(key, data):
             tell("cache", f"{path} is damaged, or of another program: left out")
             return None
         with suppress(OSError):
@@ -80,7 +80,7 @@ class DiskCache:
                 return
             part = path.with_suffix(f".{os.getpid()}-{next(_numbers)}{_PART}")
             try:
-                part.write_bytes(MAGIC + _digest(key, data) + data)
+                part.write_bytes(MAGIC + _check(key, data) + data)
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ class DiskCache:
         return None if os.access(there, os.W_OK | os.X_OK) else "it cannot be written"
 
     def _path(self, key: bytes) -> Path:
-        return self.folder / (hashlib.blake2b(key, digest_size=20).hexdigest() + _SUFFIX)
+        return self.folder / (digest(key, size=20).hex() + _SUFFIX)
 
     def _entries(self) -> Iterator[Entry]:
         with suppress(OSError), os.scandir(self.folder) as found:
@@ -136,10 +136,8 @@ class DiskCache:
         return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def _digest(key: bytes, data: bytes) -> bytes:
-    made = hashlib.blake2b(key, digest_size=_DIGEST)
-    made.update(data)
-    return made.digest()
+def _check(key: bytes, data: bytes) -> bytes:
+    return digest(key, data, size=_DIGEST)
 
 
 def disk_cache() -> DiskCache | None:

@@ -21,7 +21,7 @@ from wend.ir.rewrite import inline, lift
 from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType, accepts
 from wend.ops.build import Build
-from wend.passes.pipeline import OPTIMIZE, run_passes
+from wend.passes.pending import Pending
 from wend.passes.stores import without_stores
 from wend.runtime.place import Place
 from wend.trace.arguments import to_run
@@ -65,7 +65,7 @@ class Initialiser:
                         cure="make the first call with the arguments that it was traced for.",
                     )
                 )
-        run = executable("numpy", run_passes(self.graph, OPTIMIZE))
+        run = executable("numpy", Pending(self.graph))
         value, *states = run([to_run(x) for x in given])
         variable.store(value)
         for stream, state in zip(self.streams, states, strict=True):

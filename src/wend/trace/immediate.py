@@ -8,7 +8,7 @@ from typing import Any
 from wend.backends.storing import executable
 from wend.base import trees
 from wend.base.config import settings
-from wend.passes.pipeline import OPTIMIZE, run_passes
+from wend.passes.pending import Pending
 from wend.trace.arguments import is_array_leaf, leaf_type
 from wend.trace.outer_arrays import unchanged
 from wend.trace.traced import trace_function
@@ -28,5 +28,4 @@ def run_now(fun: Callable[..., Any], *args: Any) -> Any:
 
     with unchanged(fun):
         traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
-    graph = run_passes(traced.graph, OPTIMIZE)
-    return traced.run(executable(settings().backend, graph), arrays)
+    return traced.run(executable(settings().backend, Pending(traced.graph)), arrays)

@@ -15,7 +15,8 @@ from wend.backends.protocol import Executable
 from wend.backends.storing import executable, kind
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
-from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+from wend.passes.pending import Pending
+from wend.passes.pipeline import TIDY, run_passes
 from wend.passes.stores import without_stores
 
 
@@ -45,8 +46,7 @@ class Runner:
         """Run it; users see so many of the results, or all."""
         key = kind(backend)
         if key not in self._executables:
-            optimized = run_passes(self._graph, OPTIMIZE)
-            made = executable(backend, optimized, hands_on=True, shown=shown)
+            made = executable(backend, Pending(self._graph), hands_on=True, shown=shown)
             self._executables[key] = made
         return self._executables[key](arguments)
 
@@ -62,7 +62,7 @@ class Runner:
             found = vjp(self._graph, wrt, seeded)
             rest = found.forward.results[len(self._graph.results) :]
             again = without_stores(replace(found.forward, results=rest))
-            self._pairs[wrt, seeded] = replace(found, forward=again)
+            self._pairs[wrt, seeded] = found._replace(forward=again)
         return self._pairs[wrt, seeded]
 
 

@@ -21,7 +21,8 @@ from wend.backends.native import llvm
 from wend.backends.native.library.shared import SHARED, shared_with
 from wend.backends.native.llvm import BATCH, KEPT, Engine, Library, engine
 from wend.backends.native.math.library import COLD_NAMES
-from wend.backends.native.program import ENTRY, write
+from wend.backends.native.module import write
+from wend.backends.native.program import ENTRY
 from wend.cli.demo import Parameters, negative_log_likelihood, read_pelts
 from wend.cli.dopri import advance
 from wend.passes.pipeline import OPTIMIZE, run_passes

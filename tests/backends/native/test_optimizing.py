@@ -11,8 +11,8 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.native.llvm import engine
+from wend.backends.native.module import write
 from wend.backends.native.optimizing import MANY_CALLS, MANY_LOOPS
-from wend.backends.native.program import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 

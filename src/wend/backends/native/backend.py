@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from wend.backends.native import threads
-from wend.backends.native.checked import Checked
 from wend.backends.native.executable import NativeExecutable
-from wend.backends.native.llvm import engine
-from wend.backends.native.measured import Measured
-from wend.backends.native.program import ENTRY, prepared, write
+from wend.backends.native.kept_programs import find_program, keep_program, program_key
+from wend.backends.native.llvm import Library, digest_of, engine
+from wend.backends.native.program import ENTRY, Program
 from wend.backends.protocol import Backend, Executable
 from wend.base.config import settings
 from wend.base.dump import dump_of
-from wend.base.log import step
+from wend.base.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
+from wend.passes.pending import Pending
 
 
 class NativeBackend:
@@ -22,25 +22,31 @@ class NativeBackend:
     name = "native"
 
     def compile(self, graph: Graph) -> Executable:
-        with step("native", graph.name) as tell:
-            program = write(graph, is_measured=settings().profile, threads=threads.wanted())
-            checked = settings().verify_memory
-            constants = program.constants
-            library = engine().compile(program.text, [ENTRY], constants, checked=checked)
-            if program.is_split:
-                threads.start(threads.wanted())
-            tell(lambda: f"{program.text.count(chr(10))} lines of LLVM")
+        program, library = _compiled(graph)
         self._dump(graph, program.text)
-        execute: Executable = NativeExecutable(graph.name, program, library)
-        if checked:
-            execute = Checked(graph.name, execute)
-        if program.measures is not None:
-            execute = Measured(graph.name, execute, program.measures, program.slow_nodes)
-        return execute
+        return _executable(graph.name, program, library)
+
+    def compile_pending(self, pending: Pending) -> Executable:
+        given = pending.given
+        key = None if settings().profile else program_key(pending, threads.wanted())
+        if key is None:
+            return self.compile(pending.optimized)
+        kept = find_program(key)
+        if kept is not None:
+            program, digest = kept
+            library = engine().find(digest, [ENTRY], program.constants, checked=_is_checked())
+            if library is not None:
+                tell("found", f"machine code of {given.name}")
+                return _executable(given.name, program, library)
+        program, library = _compiled(pending.optimized)
+        keep_program(key, program, digest_of(program.text))
+        return _executable(given.name, program, library)
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)
         if dump is not None:
+            from wend.backends.native.module import prepared
+
             dump.write("nests", "wir", to_text(prepared(graph), sources=True))
             dump.write("module", "ll", text)
             dump.write("optimized", "ll", str(engine().optimized(text)))
@@ -48,11 +54,47 @@ class NativeBackend:
 
     def text(self, graph: Graph) -> str:
         """The graph as LLVM IR, before LLVM's passes."""
-        return write(graph, threads=threads.wanted()).text
+        return _written(graph).text
 
     def assembly(self, graph: Graph) -> str:
         """The graph as this machine's assembly."""
-        return engine().assembly(write(graph, threads=threads.wanted()).text)
+        return engine().assembly(_written(graph).text)
+
+
+def _written(graph: Graph, *, is_measured: bool = False) -> Program:
+    # All that writes code: 15 ms, which a process does not take that finds it on disk.
+    from wend.backends.native.module import write
+
+    return write(graph, is_measured=is_measured, threads=threads.wanted())
+
+
+def _compiled(graph: Graph) -> tuple[Program, Library]:
+    with step("native", graph.name) as tell_size:
+        program = _written(graph, is_measured=settings().profile)
+        constants = program.constants
+        library = engine().compile(program.text, [ENTRY], constants, checked=_is_checked())
+        tell_size(lambda: f"{program.text.count(chr(10))} lines of LLVM")
+    return program, library
+
+
+def _is_checked() -> bool:
+    return settings().verify_memory
+
+
+def _executable(name: str, program: Program, library: Library) -> Executable:
+    """What runs a program, with what settings ask for around it."""
+    if program.is_split:
+        threads.start(threads.wanted())
+    execute: Executable = NativeExecutable(name, program, library)
+    if _is_checked():
+        from wend.backends.native.checked import Checked  # rarely wanted, as is the other
+
+        execute = Checked(name, execute)
+    if program.measures is not None:
+        from wend.backends.native.measured import Measured
+
+        execute = Measured(name, execute, program.measures, program.slow_nodes)
+    return execute
 
 
 BACKEND: Backend = NativeBackend()

@@ -12,13 +12,12 @@ import numpy as np
 from wend.backends.direct import MISS, Direct, Form, Given
 from wend.backends.fused import Fused
 from wend.backends.native.entry import array_giver, entry
-from wend.backends.native.given import is_list
 from wend.backends.native.host import HostNode
 from wend.backends.native.llvm import Library
 from wend.backends.native.marshal import Carrier
 from wend.backends.native.program import ENTRY, Field, Program, is_object
 from wend.backends.native.records import Giver, Lease, Lender, is_lent, sources
-from wend.backends.native.slots import SLOT_BYTES, is_scalar, registers
+from wend.backends.native.slots import SLOT_BYTES, is_list, is_scalar, registers
 from wend.backends.native.spaces import Spaces
 from wend.backends.native.workspace import Workspace
 from wend.ir.graph import Node

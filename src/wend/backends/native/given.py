@@ -19,21 +19,11 @@ from wend.backends.native.arenas import record_at
 from wend.backends.native.lowering import Lowering
 from wend.backends.native.places import Place, root
 from wend.backends.native.pool import SHARED
-from wend.backends.native.slots import SLOT_BYTES, Slots, layout, references
+from wend.backends.native.slots import SLOT_BYTES, Slots, is_list, references, where_size
 from wend.ir.graph import Value
 from wend.ir.types import ListType, Type, without_maybe
 
 Where: TypeAlias = tuple[str, str]  # where records lie, and how far it is from one to the next
-
-
-def is_list(type: Type) -> bool:
-    """Whether a value is a list, if it is there."""
-    return isinstance(without_maybe(type), ListType)
-
-
-def where_size(type: Type) -> int:
-    """The bytes that say where the records of an argument lie, and those of the lists in it."""
-    return 2 * SLOT_BYTES * len(layout(type))
 
 
 def load_list(low: Lowering, param: Value, slots: Slots, offset: int) -> Slots:

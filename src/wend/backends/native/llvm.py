@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import itertools
 import threading
 from collections import OrderedDict, deque
@@ -20,6 +19,7 @@ from wend.backends.native import array_memory, canaries, entry_code, interpreter
 from wend.backends.native.library import special_functions
 from wend.backends.native.library.shared import Shared, shared_with
 from wend.backends.native.optimizing import optimize
+from wend.runtime.digest import digest
 from wend.runtime.disk_cache import disk_cache
 
 # What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
@@ -79,6 +79,11 @@ class Code(NamedTuple):
         """What was written."""
         called, _, image = data.partition(b"\0")
         return Code(called.decode().split("\n") if called else [], image)
+
+
+def digest_of(text: str) -> bytes:
+    """What stands for the text of a module."""
+    return digest(text.encode())
 
 
 def _cpu() -> str:
@@ -144,26 +149,52 @@ class Engine:
             constants: the arrays that it calls `const0`, `const1`, …
             checked: whether to look if it writes past the ends of arrays; see `canaries.py`.
         """
+        with _LOCK:
+            found = self._known_or_linked(digest_of(text), exports, constants, checked, text)
+        assert found is not None
+        return found
+
+    def find(
+        self,
+        text_digest: bytes,
+        exports: Sequence[str],
+        constants: Sequence[Any] = (),
+        *,
+        checked: bool = False,
+    ) -> Library | None:
+        """As `compile`, of a text of which only the digest is known; None: that code is nowhere."""
+        with _LOCK:
+            return self._known_or_linked(text_digest, exports, constants, checked, None)
+
+    def _known_or_linked(
+        self,
+        text_digest: bytes,
+        exports: Sequence[str],
+        constants: Sequence[Any],
+        checked: bool,
+        text: str | None,
+    ) -> Library | None:
         data = {f"const{k}": array.ctypes.data for k, array in enumerate(constants)}
         # A library keeps its arrays alive, so one address is one array.
-        digest = hashlib.blake2b(text.encode()).digest()
-        key = (digest, tuple(exports), tuple(data.values()), checked)
-        with _LOCK:
-            _dropped.clear()
-            found = self._known.get(key)
-            if found is None:
-                if self._linked >= BATCH:
-                    self._linker, self._linked = self._new_linker(), 0
-                if checked:
-                    data |= self._checked_pool()
-                found = self._link(self._linker, text, exports, data, constants)
-                self._linked += 1
-                self._known[key] = found
-            self._latest[key] = found
-            self._latest.move_to_end(key)
-            if len(self._latest) > KEPT:
-                self._latest.popitem(last=False)
-            return found
+        key = (text_digest, tuple(exports), tuple(data.values()), checked)
+        _dropped.clear()
+        found = self._known.get(key)
+        if found is None:
+            code = self._code_of(text_digest, text)
+            if code is None:
+                return None
+            if self._linked >= BATCH:
+                self._linker, self._linked = self._new_linker(), 0
+            if checked:
+                data |= self._checked_pool()
+            found = self._link(self._linker, code, exports, data, constants)
+            self._linked += 1
+            self._known[key] = found
+        self._latest[key] = found
+        self._latest.move_to_end(key)
+        if len(self._latest) > KEPT:
+            self._latest.popitem(last=False)
+        return found
 
     @cached_property
     def entry(self) -> Library:
@@ -172,7 +203,8 @@ class Engine:
         data |= {name: id(type) for name, type in entry_code.TYPES.items()}
         with _LOCK:
             # LLVM's passes would take 30 ms, and gain 5 ns a call.
-            return self._link(self._for_shared, entry_code.LIBRARY, entry_code.NAMES, data, level=0)
+            code = self._code(entry_code.LIBRARY, 0)
+            return self._link(self._for_shared, code, entry_code.NAMES, data)
 
     def shared(self, name: str) -> int:
         """The address of one of the functions that modules share."""
@@ -199,14 +231,12 @@ class Engine:
     def _link(
         self,
         linker: Any,
-        text: str,
+        code: Code,
         exports: Iterable[str],
         data: dict[str, int],
         constants: Sequence[Any] = (),
-        level: int | None = None,
     ) -> Library:
         names = list(exports)
-        code = self._code(text, level)
         builder = binding.JITLibraryBuilder().add_object_img(code.image)
         for name in names:
             builder.export_symbol(name)
@@ -217,11 +247,21 @@ class Engine:
 
     def _code(self, text: str, level: int | None) -> Code:
         """The machine code of a module: of an earlier process, or made now."""
+        found = self._code_of(digest_of(text), text, level)
+        assert found is not None
+        return found
+
+    def _code_of(
+        self, text_digest: bytes, text: str | None, level: int | None = None
+    ) -> Code | None:
+        """The machine code of the module of a digest; where nobody has its text, it may be None."""
         cache = disk_cache()
-        key = f"{self._maker}\n{level}\n{text}".encode()
+        key = f"{self.maker}\n{level}\n{text_digest.hex()}".encode()
         found = cache and cache.find(key)
         if found:
             return Code.read(found)
+        if text is None:
+            return None
         module = self.optimized(text, level)
         called = [f.name for f in module.functions if f.is_declaration]
         called = [name for name in called if not name.startswith("llvm.")]
@@ -231,10 +271,10 @@ class Engine:
         return code
 
     @cached_property
-    def _maker(self) -> str:
+    def maker(self) -> str:
         """What makes code of a text: where one of these is another, so is the code."""
         version = ".".join(map(str, binding.llvm_version_info))
-        passes = hashlib.blake2b(Path(optimizing.__file__).read_bytes()).hexdigest()
+        passes = digest(Path(optimizing.__file__).read_bytes()).hex()
         about = [self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes]
         about += [str(self.effort), str(self.level)]
         return "\n".join(about)
@@ -256,10 +296,9 @@ class Engine:
         if shared not in self._shared:
             library = self._link(
                 self._for_shared,
-                shared.text(),
+                self._code(shared.text(), shared.level),
                 shared.exports,
                 shared.addresses(),
-                level=shared.level,
             )
             self._shared[shared] = library
         return self._shared[shared].addresses[name]

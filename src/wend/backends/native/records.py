@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native.given import is_list
 from wend.backends.native.marshal import Memory, code_of, read_list, view, writer
 from wend.backends.native.places import layout_of, root
 from wend.backends.native.program import Field
-from wend.backends.native.slots import SLOT_BYTES, is_scalar, layout
+from wend.backends.native.slots import SLOT_BYTES, is_list, is_scalar, layout
 from wend.backends.native.workspace import Workspace
 from wend.base.zero import ZERO
 from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type, without_maybe

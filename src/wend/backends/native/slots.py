@@ -131,3 +131,13 @@ def refuse_at(what: str, reason: str) -> UnsupportedError:
             cure='use backend="numpy".',
         )
     )
+
+
+def is_list(type: Type) -> bool:
+    """Whether a value is a list, if it is there."""
+    return isinstance(without_maybe(type), ListType)
+
+
+def where_size(type: Type) -> int:
+    """The bytes that say where the records of an argument lie, and those of the lists in it."""
+    return 2 * SLOT_BYTES * len(layout(type))

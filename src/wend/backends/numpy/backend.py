@@ -19,6 +19,7 @@ from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
+from wend.passes.pending import Pending
 
 _numbers = itertools.count()
 
@@ -58,6 +59,9 @@ class NumpyBackend:
 
     def compile(self, graph: Graph) -> Executable:
         return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
+
+    def compile_pending(self, pending: Pending) -> Executable:
+        return self.compile(pending.optimized)
 
     def watched(self, graph: Graph, watch: Watch | None) -> Executable:
         """Compile a graph so that a watch is shown all that runs of it."""

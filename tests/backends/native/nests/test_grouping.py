@@ -15,7 +15,7 @@ from tests.helpers.random_arrays import array_graphs
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.program import nested, prepared
+from wend.backends.native.module import nested, prepared
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Node, Symbol, TensorType, verify
 from wend.ops.build import Build

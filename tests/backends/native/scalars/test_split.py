@@ -18,7 +18,7 @@ from tests.ops.cases import CASES
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native import program as native_program
+from wend.backends.native import module as native_module
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.native.scalars.split import in_registers, split_arrays
 from wend.backends.native.small import is_small
@@ -71,7 +71,7 @@ def both_ways(graph: Graph, args: Sequence[Any], monkeypatch: pytest.MonkeyPatch
     """Native code gives the same bits with and without the pass, or the same error."""
     found = outcome(NATIVE, graph, args)
     with monkeypatch.context() as patch:
-        patch.setattr(native_program, "in_registers", lambda graph: graph)
+        patch.setattr(native_module, "in_registers", lambda graph: graph)
         expected = outcome(NATIVE, graph, args)
     if is_error(expected):
         assert without_operations(found) == without_operations(expected)

@@ -45,26 +45,33 @@ def declaration(function: str) -> str:
     )
 
 
-def library(kind: Kind, adds: bool) -> str:
-    """The module of one function."""
+def library(kind: Kind) -> str:
+    """The module of a dtype's two functions, which are one inside: LLVM takes 50 ms for it."""
     lanes = _vector_bytes() // kind.dtype.itemsize
-    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes), adds)
-    turned = Writer()
-    given = ", ".join(turn(turned))
+    kernels = _Kernels(Writer(), kind, Kind(kind.dtype, lanes))
     return "\n".join(
         [
-            f"define void @{small_product(kind, adds)}({PARAMS}) nounwind {{",
-            *turned.lines,
-            f"  tail call void @kernels({given})",
-            "  ret void",
-            "}",
-            f"define internal void @kernels({PARAMS}) noinline #0 {{",
+            *_outer(kind, adds=False),
+            *_outer(kind, adds=True),
+            f"define internal void @kernels({PARAMS}, i1 %adds) noinline #0 {{",
             *kernels.choose(),
             "}",
             f'attributes #0 = {{ nounwind "min-legal-vector-width"="{8 * _vector_bytes()}" }}',
             "",
         ]
     )
+
+
+def _outer(kind: Kind, *, adds: bool) -> list[str]:
+    turned = Writer()
+    given = ", ".join(turn(turned))
+    return [
+        f"define void @{small_product(kind, adds)}({PARAMS}) nounwind {{",
+        *turned.lines,
+        f"  tail call void @kernels({given}, i1 {str(adds).lower()})",
+        "  ret void",
+        "}",
+    ]
 
 
 def turn(w: Writer) -> list[str]:
@@ -95,7 +102,6 @@ class _Kernels:
     w: Writer
     one: Kind
     many: Kind
-    adds: bool
 
     def choose(self) -> list[str]:
         """By what lies side by side: columns of y, or the depth of both."""
@@ -267,19 +273,21 @@ class _Kernels:
     def _put(self, value: str, address: str) -> None:
         """A number of z."""
         type = self.one.text
-        if self.adds:
-            before = self.w.define(f"load {type}, ptr {address}")
-            value = self.w.define(f"fadd {type} {before}, {value}")
+        value = self._added(type, value, self.w.define(f"load {type}, ptr {address}"))
         self.w.do(f"store {type} {value}, ptr {address}")
 
     def _store(self, value: str, address: str, mask: str | None) -> None:
         """A vector of z."""
         type, bytes = self.many.text, self.one.dtype.itemsize
-        if self.adds:
-            value = self.w.define(f"fadd {type} {self._load(address, mask)}, {value}")
+        value = self._added(type, value, self._load(address, mask))
         if mask is None:
             self.w.do(f"store {type} {value}, ptr {address}, align {bytes}")
             return
         call = f"call void @llvm.masked.store.{self.many.suffix}.p0"
         flags = f"<{self.many.lanes} x i1> {mask}"
         self.w.do(f"{call}({type} {value}, ptr {address}, i32 {bytes}, {flags})")
+
+    def _added(self, type: str, value: str, before: str) -> str:
+        """What is stored: the sum with what is in z, if that is wanted."""
+        total = self.w.define(f"fadd {type} {before}, {value}")
+        return self.w.define(f"select i1 %adds, {type} {total}, {type} {value}")

@@ -54,8 +54,12 @@ SHARED: Sequence[Shared] = (
     Shared(lambda: interpreter.LIBRARY, interpreter.NAMES),
     Shared(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
     *(
-        Shared(partial(products.library, kind, adds), [products.small_product(kind, adds)], level=1)
-        for kind, adds in products.VARIANTS
+        Shared(
+            partial(products.library, kind),
+            [products.small_product(kind, adds) for adds in (False, True)],
+            level=1,
+        )
+        for kind in products.KINDS
     ),
     *(
         Shared(
