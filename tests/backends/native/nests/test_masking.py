@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.native.program import nested
+from wend.backends.native.module import nested
 from wend.ir.dtypes import FLOAT64
 from wend.ir.types import TensorType
 from wend.ops.build import Build

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wend.backends.native.program import nested
+from wend.backends.native.module import nested
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.graph import Value
 from wend.ir.types import TensorType

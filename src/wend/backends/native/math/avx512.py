@@ -6,9 +6,6 @@ too, so nothing has to be looked after before or behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from llvmlite import binding
 
 from wend.backends.native.math.body import Body, Term
@@ -51,46 +48,6 @@ def limited_logarithm(found: Term, x: Term) -> Term:
     return _call(b, "fixupimm", found, x, table, "i32 0")
 
 
-def entry(word: Term, values: Sequence[float]) -> Term:
-    """Return which of sixteen numbers the low four bits of words say."""
-    b = word.body
-    if b.format.width == 32 and b.lanes == 16:
-        parts = [_constant(b, values), b.typed(word)]
-        return _emit(b, "permvar.sf.512", parts)
-    # of two registers
-    lanes = max(b.lanes, 8)
-    wide = replace(b, lanes=lanes)
-    index = b.typed(word)
-    if lanes > b.lanes:
-        index = f"{wide.type('word')} {_resized(b, index, lanes)}"
-    parts = [_constant(wide, values[:lanes]), index, _constant(wide, values[lanes:])]
-    bits = lanes * b.format.width
-    found = _emit(wide, f"vpermi2var.{_suffix(b)}.{bits}", parts)
-    if lanes == b.lanes:
-        return found
-    return Term(b, "real", _resized(b, wide.typed(found), b.lanes))
-
-
-def _constant(b: Body, values: Sequence[float]) -> str:
-    numbers = ", ".join(f"{b.format.real} {b.format.literal(x)}" for x in values)
-    return f"{b.type('real')} <{numbers}>"
-
-
-def _resized(b: Body, vector: str, lanes: int) -> str:
-    """Return the first so many lanes of a vector."""
-    type = vector.rpartition(" ")[0]
-    indices = ", ".join(f"i32 {i if i < b.lanes else 0}" for i in range(lanes))
-    return b.define(f"shufflevector {vector}, {type} poison, <{lanes} x i32> <{indices}>")
-
-
-def _emit(b: Body, name: str, operands: Sequence[str]) -> Term:
-    return b.emit("real", f"call {b.type('real')} @llvm.x86.avx512.{name}({', '.join(operands)})")
-
-
-def _suffix(b: Body) -> str:
-    return "pd" if b.format.width == 64 else "ps"
-
-
 def _type(x: Term) -> str:
     """What is there where no lane is masked out: nothing is."""
     return f"{x.body.type('real')} zeroinitializer"
@@ -103,4 +60,6 @@ def _call(b: Body, name: str, *given: Term | str) -> Term:
     operands.append(f"i{max(b.lanes, 8)} -1")
     if bits == 512:
         operands.append("i32 4")
-    return _emit(b, f"mask.{name}.{_suffix(b)}.{bits}", operands)
+    suffix = "pd" if b.format.width == 64 else "ps"
+    function = f"@llvm.x86.avx512.mask.{name}.{suffix}.{bits}"
+    return b.emit("real", f"call {b.type('real')} {function}({', '.join(operands)})")

@@ -10,13 +10,9 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-
-from wend.backends.native.math import avx512
+from wend.backends.native.math.avx512 import scaled
 from wend.backends.native.math.body import Body, Term, polynomial
-from wend.backends.native.math.format import F32, F64, Format
-from wend.backends.native.math.lookup import lookup
+from wend.backends.native.math.format import F32, F64
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
 EXPM1 = {
@@ -41,31 +37,29 @@ EXPM1 = {
         0.000198910798644647,
     ),
 }
-# In loops sixteenths of ln 2 are subtracted, too, and a table has their powers of two: so |r| is
-# that much less, and polynomials are half as long. With AVX-512 the table is in registers.
-STEP_BITS = 4
-# expm1 r = r + r^2 (c0 + c1 r + ...) for |r| <= ln(2)/32
-EXPM1_OF_STEP = {
+# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2
+EXP2 = {
     F64: (
-        0.5000000000000001,
-        0.16666666665301683,
-        0.04166666666223048,
-        0.008333449701551246,
-        0.0013889092533175443,
+        0.6931471805599453,
+        0.24022650695910097,
+        0.0555041086648216,
+        0.009618129107606888,
+        0.0013333558146416936,
+        0.0001540353044173605,
+        1.5252733829836116e-05,
+        1.321544258792169e-06,
+        1.0178062445847076e-07,
+        7.072585949269223e-09,
+        4.4549605979970973e-10,
     ),
-    F32: (0.5000097751617432, 0.16667057573795319),
-}
-# 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/32
-EXP2_OF_STEP = {
-    F64: (
-        0.6931471805599457,
-        0.24022650695910094,
-        0.05550410865663925,
-        0.009618129106131818,
-        0.0013333781577331766,
-        0.00015403788510742584,
+    F32: (
+        0.6931471824645996,
+        0.24022650718688965,
+        0.055503569543361664,
+        0.009618083015084267,
+        0.0013390863314270973,
+        0.00015453163359779865,
     ),
-    F32: (0.6931471824645996, 0.24023355543613434, 0.05550573766231537),
 }
 LOG2_E = 1.4426950408889634
 # ln 2 in two pieces, hi + lo
@@ -107,104 +101,46 @@ def exp(b: Body) -> Term:
 def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
     """Return exp(x + low), whatever x is; low is far below 1."""
     lowest, highest = EXP_RANGE[b.format]
-    parts = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
-    return parts.product()
+    near, k, grown = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
+    return _scaled(b, grown, near, k)
 
 
 def exp_near(b: Body, x: Term, low: Term) -> Term:
-    """Return exp(x + low) as `whole_exp`, where it is a normal number."""
-    return _exp(b, x, low).normal_product()
+    """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
+    near, k, grown = _exp(b, x, low)
+    return scaled(grown, k) if b.wide else grown * power_of_two(b, near.word())
 
 
 def exp2(b: Body) -> Term:
     """Return 2^x for all arguments: exact where x is an integer."""
     lowest, highest = EXP2_RANGE[b.format]
     x = b.at_least(b.at_most(b.x, highest), lowest)
-    near = x + _magic(b)
-    k = near - _magic(b)
+    near = x + b.format.magic
+    k = near - b.format.magic
     r = x - k
-    return _of_step(near, k, r * polynomial(b, r, r * r, EXP2_OF_STEP[b.format])).product()
+    return _scaled(b, b.fma(r, polynomial(b, r, r * r, EXP2[b.format]), 1.0), near, k)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A number about 1, and what power of two it is to be multiplied by.
-
-    Attributes:
-        x: the number.
-        k: the exponent, which is to be rounded down.
-        word: it, rounded down, and twice the bias, so it is positive: shifts fill with zeros.
-    """
-
-    x: Term
-    k: Term
-    word: Term
-
-    def product(self) -> Term:
-        """Return x 2^k rounded once, also where it overflows or is subnormal.
-
-        Elsewhere than in `avx512.py` by two normal powers: the second product is the only rounding.
-        """
-        b, digits = self.x.body, self.x.body.format.digits
-        if b.wide:
-            return avx512.scaled(self.x, self.k)
-        half = self.word >> 1
-        return self.x * (half << digits).real() * ((self.word - half) << digits).real()
-
-    def normal_product(self) -> Term:
-        """Return x 2^k where that is a normal number."""
-        b = self.x.body
-        if b.wide:
-            return self.product()
-        return self.x * ((self.word - b.format.bias) << b.format.digits).real()
-
-
-def _exp(b: Body, x: Term, low: Term | None) -> _Parts:
-    """Return exp(x + low) in parts."""
-    magic = _magic(b)
-    near = b.fma(x, LOG2_E, magic)
-    k = near - magic
+def _exp(b: Body, x: Term, low: Term | None) -> tuple[Term, Term, Term]:
+    """Return k + magic, k, and exp(x + low - k ln 2)."""
+    near = b.fma(x, LOG2_E, b.format.magic)
+    k = near - b.format.magic
     r = reduced(b, x, k)
-    r = r if low is None else r + low
-    if not b.is_loop:
-        return _Parts(_expm1(b, r) + 1.0, k, _word(near, 0))
-    r2 = r * r
-    return _of_step(near, k, b.fma(r2, polynomial(b, r, r2, EXPM1_OF_STEP[b.format]), r))
+    return near, k, _expm1(b, r if low is None else r + low) + 1.0
 
 
-def _of_step(near: Term, k: Term, grown: Term) -> _Parts:
-    """Return 2^k (1 + grown) in parts, k being whole sixteenths that stand in near's low bits."""
-    b = near.body
-    step = lookup(near.word(), f"exp.steps.{b.format.name}", _steps(b.format))
-    return _Parts(b.fma(step, grown, step), k, _word(near, STEP_BITS))
+def _scaled(b: Body, x: Term, near: Term, k: Term) -> Term:
+    """Return x 2^k for x about 1, given k + magic, too.
 
-
-def _word(near: Term, bits: int) -> Term:
-    """Return the `word` of parts, given k + magic with so many bits behind the point."""
-    b = near.body
-    word = near.word() - (b.format.bits(_magic(b)) - (2 * b.format.bias << bits))
-    return word >> bits if bits else word
-
-
-def step_table(format: Format) -> str:
-    """Return the powers of two of sixteenths."""
-    values = ", ".join(f"{format.real} {format.literal(x)}" for x in _steps(format))
-    head = f"@wend.exp.steps.{format.name} = internal constant"
-    return f"{head} [{1 << STEP_BITS} x {format.real}] [{values}], align 64\n"
-
-
-@cache
-def _steps(format: Format) -> tuple[float, ...]:
-    from decimal import Context, Decimal  # late, as in `trig.pi`
-
-    context = Context(prec=40)
-    root = context.power(Decimal(2), Decimal(1) / (1 << STEP_BITS))
-    return tuple(float(context.power(root, j)) for j in range(1 << STEP_BITS))
-
-
-def _magic(b: Body) -> float:
-    """What rounds to whole numbers, or in loops to whole sixteenths."""
-    return b.format.magic / (1 << STEP_BITS if b.is_loop else 1)
+    Elsewhere than in `avx512.py` two normal powers are multiplied by, so that results overflow and
+    underflow as they should: the second product is the only rounding of a subnormal result.
+    """
+    if b.wide:
+        return scaled(x, k)
+    # positive: shifts fill with zeros
+    doubled = near.word() - (b.format.magic_bits - 2 * b.format.bias)
+    half, digits = doubled >> 1, b.format.digits
+    return x * (half << digits).real() * ((doubled - half) << digits).real()
 
 
 def _expm1(b: Body, r: Term) -> Term:

@@ -157,7 +157,6 @@ def _writers() -> dict[str, Callable[[], str]]:
         "sincos.far": far.scalar,
         **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
         "sincos.far.table": far.table,
-        **{f"exp.steps.{f.name}": partial(exp.step_table, f) for f in SUFFIXES.values()},
         "exp": exp.exp_common,
         "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
         "log.table": log.table,
