@@ -352,3 +352,15 @@ def test_arrays_of_unknown_rank_are_left_alone() -> None:
     ]
     for x in (X[:, :4], np.ones(4), np.float64(2.0)):
         same(fun, x, np.arange(4.0), np.array([1, -1]), input_signature=specs)
+
+
+def test_rows_of_one_axis_less() -> None:
+    """What is computed of rows may be read through axes of one element that it has got since."""
+
+    def fun(x: Any) -> Any:
+        total = wnp.sum(x * x, axis=1)
+        scale = wnp.sqrt(total[:, None][:, 0] + 1.0)[:, None]
+        return x / scale, wnp.tanh(total[:, None])[:, 0] * 2.0
+
+    same(fun, X)
+    same(fun, X, input_signature=[wend.TensorSpec((None, None), float)])

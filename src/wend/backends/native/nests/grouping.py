@@ -175,7 +175,8 @@ class _Grouping:
         *,
         is_row: bool = False,
     ) -> None:
-        for source, _ in self._sources(node, group.space):
+        sources = (v for value in node.operands for v, _ in through(value, self._makers, None))
+        for source in sources:
             owner = self._owner.get(source)
             if owner is None:
                 group.reads.add(source)
