@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wend
+from wend.base.source import Source
 from wend.ir import Graph, Symbol, to_text
+from wend.ir.graph import Node, Remark
+from wend.ir.op import Op
 from wend.ir.packing import Names, pack, unpack
 from wend.ir.types import tensor
+from wend.ops import elementwise
 from wend.ops.build import Build
 
 N = Symbol("n")
@@ -135,3 +140,28 @@ def test_processes_agree(text: str, tmp_path: Any) -> None:
         for seed in ("1", "2", "3")
     }
     assert len(found) == 1
+
+
+def test_what_was_remarked_is_kept() -> None:
+    graph = growing()
+    line = Source("f.py", 3, "f")
+    graph.nodes[0].remark = Remark(loop=line)
+    graph.nodes[1].remark = Remark(is_again=True)
+    names = Names()
+    (copy,) = unpack(pack([graph], names), names)
+    assert [node.remark for node in copy.nodes] == [node.remark for node in graph.nodes]
+
+
+def test_an_operation_of_the_name_of_another_is_an_object() -> None:
+    """Strict mode's operations have the names of those that they stand for."""
+
+    def names_of(op: Op) -> Names:
+        b = Build("fun")
+        x = b.param(tensor("f8", 2))
+        node = Node(op, [x], {}, (), [x.type], None)
+        names = Names()
+        pack([Graph("fun", (x,), (node,), node.results)], names)
+        return names
+
+    assert names_of(elementwise.exp).arrays() == []
+    assert names_of(replace(elementwise.exp)).arrays() is None
