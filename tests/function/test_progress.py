@@ -363,7 +363,7 @@ def failing(x):
 def left(x):
     while wend.progress(x < 1e18, "left"):
         x = x + 1e-9
-        if x > 5e-5:
+        if x > 5e-4:
             break
     return x
 {0}(0.0)

@@ -22,6 +22,7 @@ KNOWN = {
     "backends/native/library/blas_functions.py:_address": "one for each of its functions in use",
     "backends/native/library/numpy_sorts.py:_address": "one for each dtype",
     "backends/native/library/special_functions.py:_address": "one for each of its functions in use",
+    "backends/strict.py:_without_code": "one for each operation that rounding leaves open",
     "backends/native/canaries.py:_pools": "if asked for: what the last call of each pool left",
     "backends/native/canaries.py:functions": "one for each engine",
     "backends/native/workspace.py:CHECKED": "weak: goes with the workspace",

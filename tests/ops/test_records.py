@@ -20,7 +20,7 @@ def grown(x: Any) -> Any:
 def test_a_record_names_the_value_and_the_loop() -> None:
     graph = wend.grad(grown).get_concrete_function(np.ones(3) + 1.0).graph
     (found,) = records(graph)
-    assert str(found) == "`x` f64[3], 32 bytes a trip"
+    assert (str(found), found.size) == ("`x` f64[3]", "32 bytes")
     assert found.loop.op.name == "while"
     assert found.push.op.name == "list_push"
     assert found.value.name == "`x`"

@@ -26,17 +26,17 @@ class Nested:
         RecursionError: at the end of the outermost, with advice, if many functions took all frames.
     """
 
-    __slots__ = ("_deepest", "_function", "_level", "_limit", "_outer", "_outermost", "_token")
+    __slots__ = ("_deepest", "_function", "_level", "_limit", "_outer", "_token")
 
     def __init__(self, function: object) -> None:
         self._function = function
-        self._deepest: list[object] = []  # the functions under way when there was no room
 
     def __enter__(self) -> None:
         self._outer = _innermost.get()
         self._token = _innermost.set(self)
         self._level: int = 0 if self._outer is None else self._outer._level + 1
-        self._outermost: Nested = self if self._outer is None else self._outer._outermost
+        # The functions under way when there was no room: one list for all that are in each other.
+        self._deepest: list[object] = [] if self._outer is None else self._outer._deepest
         self._limit = sys.getrecursionlimit()
         if 0 < self._level <= _LEVELS:
             sys.setrecursionlimit(self._limit + _FRAMES)
@@ -52,8 +52,8 @@ class Nested:
         if not isinstance(error, RecursionError):
             return
         # Here, since what is raised on the way out may hit the limit again, and so lose lines.
-        if self._level >= len(self._outermost._deepest):
-            self._outermost._deepest = [*self._under_way()]
+        if self._level >= len(self._deepest):
+            self._deepest[:] = self._under_way()
         count, different = len(self._deepest), len({*map(id, self._deepest)})
         if self._outer is None and count > _LEVELS and 2 * different > count:
             raise too_many(count) from None

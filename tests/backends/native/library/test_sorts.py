@@ -27,7 +27,8 @@ def test_numpys_are_found_where_it_has_vectors() -> None:
 
 def sorted_by(dtype: np.dtype, x: np.ndarray, step: int) -> np.ndarray:
     text, name = sorts.sort_library(dtype), sorts.sort(dtype)
-    linked = engine()._link(engine()._for_shared, text, [name], numpy_sorts.addresses(dtype))
+    code = engine()._code(text, None)
+    linked = engine()._link(engine()._for_shared, code, [name], numpy_sorts.addresses(dtype))
     sort = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(linked.addresses[name])
     out, count = np.empty_like(x), len(x) // step
     room = np.empty(count * sorts.sort_room(dtype, str(step)), np.uint8)
