@@ -84,6 +84,7 @@ def test_every_operation(case: Case) -> None:
             check(graph, args)
 
 
+@pytest.mark.slow  # they are made of the operations above
 @pytest.mark.parametrize(argvalues=DERIVED, **NAMED)
 def test_every_derivative(case: Case) -> None:
     rng = np.random.default_rng(1)

@@ -24,8 +24,12 @@ TOL, SINGLE_TOL = 1e-9, 3e-4
 GRADIENT_TOL, SINGLE_GRADIENT_TOL = 1e-7, 3e-3
 
 
-def check(example: Example) -> None:
+def check(example: Example, *, strictly: bool = True) -> None:
     """Run it both ways, with its gradient; the interpreter runs the graphs before any pass.
+
+    Args:
+        example: what is run.
+        strictly: whether to compare in strict mode, too, which takes half as long again.
 
     Raises:
         AssertionError: they differ.
@@ -41,7 +45,8 @@ def check(example: Example) -> None:
     if isinstance(expected, Exception):
         # What raises may be of no use to any result; passes leave it out.
         expected = outcome(NUMPY, optimized, example.args)
-    check_strictly(strict(optimized), example.args)
+    if strictly:
+        check_strictly(strict(optimized), example.args)
     if raise_alike(found, expected):
         return
     assert len(found) == len(expected)
