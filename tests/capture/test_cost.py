@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+import inspect
 import time
 from pathlib import Path
 
@@ -39,15 +41,22 @@ def functions(file: Path, count: int) -> list:
 
 
 def milliseconds(fun) -> float:
+    return timed(lambda: captured(fun))
+
+
+def timed(run) -> float:
     start = time.process_time()
-    captured(fun)
+    run()
     return (time.process_time() - start) * 1e3
 
 
 def test_a_small_function_takes_three_milliseconds(tmp_path: Path) -> None:
-    # The least of several: what else the machine does only adds.
+    # The least of several: what else the machine does only adds. Where the machine is slow, by
+    # what Python takes to compile a file of its own.
     files = (functions(tmp_path / f"small{k}.py", 1) for k in range(8))
-    assert min(milliseconds(fun) for (fun,) in files) <= 3.0
+    text = inspect.getsource(ast)
+    usual = min(timed(lambda: compile(text, "ast.py", "exec")) for _ in range(8))
+    assert min(milliseconds(fun) for (fun,) in files) <= max(3.0, 0.5 * usual)
 
 
 def test_one_in_a_long_file_takes_little_more(tmp_path: Path) -> None:
