@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 import weakref
@@ -695,8 +696,16 @@ def test_recording_an_operation_is_quick():
                 y = y * 1.0
             return time.process_time() - start
 
+    def usual(n):
+        start = time.process_time()
+        for _ in range(n):
+            inspect.signature(seconds)
+        return time.process_time() - start
+
     seconds(100)
-    assert min(seconds(1000) for _ in range(5)) / 1000 < 60e-6  # 20–30 µs on a quiet machine
+    # 20–30 µs on a quiet machine; where it is slow, by what a function of Python's own takes.
+    limit = max(60e-6, 6 * min(usual(300) for _ in range(5)) / 300)
+    assert min(seconds(1000) for _ in range(5)) / 1000 < limit
 
 
 # In traces
