@@ -19,7 +19,7 @@ from tests.helpers.cases import (
     with_symbols,
 )
 from tests.helpers.programs import PROGRAMS, Program
-from tests.ops.cases import CASES
+from tests.ops.cases import CASES, DERIVED, NAMED
 
 import wend
 import wend.numpy as wnp
@@ -27,15 +27,11 @@ from wend.backends.storing import executable
 from wend.backends.strict import is_open, ops_of, same_bits, strict
 from wend.base.errors import WendError
 from wend.ir.graph import Graph
-from wend.ir.op import NoGradient
 from wend.ir.types import tensor
 from wend.ops import elementwise, numbers
 from wend.ops.build import Build
 from wend.passes.pending import Pending
 from wend.runtime.sequence import Sequence as Items
-
-DERIVED = [case for case in CASES if not isinstance(case.record.derivative, NoGradient)]
-NAMED = {"argnames": "case", "ids": str}
 
 
 @pytest.fixture(autouse=True)

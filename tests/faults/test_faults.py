@@ -30,6 +30,16 @@ def limit(megabytes):  # more than what is in use now
 
 def unlimited():
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+def start_daemons(work):  # which do it without end, and have begun
+    started = threading.Event()
+    def endless():
+        while True:
+            started.set()
+            work()
+    for _ in range(3):
+        threading.Thread(target=endless, daemon=True).start()
+    started.wait()
 """
 
 on_both = pytest.mark.parametrize("backend", ["native", "numpy"])
@@ -286,17 +296,9 @@ def test_the_process_ends_while_threads_run(tmp_path: Path, backend: str) -> Non
                 x, k = wnp.sin(x) + 0.1, k + 1
             return x
 
-        run, started = wend.function(fun), threading.Event()
+        run = wend.function(fun)
         run(np.ones(10), 2)
-
-        def work():
-            while True:
-                started.set()
-                run(np.ones(10), 10_000)
-
-        for _ in range(3):
-            threading.Thread(target=work, daemon=True).start()
-        started.wait()
+        start_daemons(lambda: run(np.ones(10), 10_000))
         time.sleep(0.05)
         print("ends")
         """,
@@ -327,17 +329,9 @@ def test_the_process_ends_while_threads_are_in_host_calls(
                     k = k + 1
                 return x
 
-            def work():
-                while True:
-                    started.set()
-                    fun(1.0, 1000)
-
-            started = threading.Event()
             fun(1.0, 1)
             fun(1.0, 1)
-            for _ in range(3):
-                threading.Thread(target=work, daemon=True).start()
-            started.wait()
+            start_daemons(lambda: fun(1.0, 1000))
             time.sleep(0.02)
             print("ends")
             """,

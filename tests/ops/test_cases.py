@@ -23,13 +23,9 @@ from tests.helpers.cases import (
     value_of,
     with_symbols,
 )
-from tests.ops.cases import CASES
+from tests.ops.cases import CASES, DERIVED, NAMED
 from wend.ir.builder import as_tuple
-from wend.ir.op import NoGradient
 from wend.ir.types import without_maybe
-
-DERIVED = [case for case in CASES if not isinstance(case.record.derivative, NoGradient)]
-NAMED = {"argnames": "case", "ids": str}
 
 
 @pytest.mark.parametrize(argvalues=CASES, **NAMED)

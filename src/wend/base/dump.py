@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from wend.base.config import settings
+from wend.base.scoped import scoped
 
 _MOST_LETTERS = 60  # of a function's name: file systems take some 250 in all
 
@@ -70,15 +70,9 @@ class Watch:
         return self._stages.get(dump, []) if dump is not None else []
 
 
-@contextmanager
-def watching() -> Iterator[Watch]:
+def watching() -> AbstractContextManager[Watch]:
     """Keep the stages of what is made in a `with` block."""
-    watch = Watch()
-    token = _watch.set(watch)
-    try:
-        yield watch
-    finally:
-        _watch.reset(token)
+    return scoped(_watch, Watch())
 
 
 def dump_of(made_from: object, name: str) -> Dump | None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from wend.base import trees
 from wend.base.errors import AliasError, explain
+from wend.base.scoped import scoped
 from wend.base.source import at, user_source
 from wend.capture.aliases import holder
 from wend.capture.containers import KINDS, Parts, replaced
@@ -86,14 +87,9 @@ class _Choices:
 _choices: ContextVar[_Choices | None] = ContextVar("wend_container_choices", default=None)
 
 
-@contextmanager
-def traced() -> Iterator[None]:
+def traced() -> AbstractContextManager[Any]:
     """Keep what is found out in this block, the trace of a function."""
-    token = _choices.set(_Choices())
-    try:
-        yield
-    finally:
-        _choices.reset(token)
+    return scoped(_choices, _Choices())
 
 
 def are_there() -> bool:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
+from wend.base.scoped import scoped
 from wend.capture import choices
 from wend.capture.containers import (
     Parts,
@@ -188,12 +189,8 @@ _logs: ContextVar[tuple[Log, ...]] = ContextVar("wend_changes", default=())
 def logged(log: Log | None = None) -> Iterator[Log]:
     """Note what captured code changes in this block."""
     log = {} if log is None else log
-    token, known = _logs.set((*_logs.get(), log)), told.set(_touch_known)
-    try:
+    with scoped(_logs, (*_logs.get(), log)), scoped(told, _touch_known):
         yield log
-    finally:
-        told.reset(known)
-        _logs.reset(token)
 
 
 def _touch_known(array: KnownArray) -> None:

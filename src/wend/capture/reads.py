@@ -6,11 +6,12 @@ import os
 import types
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from wend.base.scoped import scoped
 from wend.capture.libraries import is_library
 from wend.capture.marks import MISSING, Mark, mark, short
 from wend.capture.mentioned import Path, Place, mentioned, mentioned_without, place
@@ -181,15 +182,9 @@ def _is_among(read: Read, paths: Iterable[Path]) -> bool:
 _reading: ContextVar[Reading | None] = ContextVar("wend_reading", default=None)
 
 
-@contextmanager
-def reading() -> Iterator[Reading]:
+def reading() -> AbstractContextManager[Reading]:
     """Collect what functions read in this block."""
-    found = Reading()
-    token = _reading.set(found)
-    try:
-        yield found
-    finally:
-        _reading.reset(token)
+    return scoped(_reading, Reading())
 
 
 def note(fun: types.FunctionType, **owners: Any) -> None:

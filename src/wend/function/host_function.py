@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain
+from wend.base.scoped import scoped
 from wend.base.source import Source, at, raised_at
 from wend.base.tree_plans import Build, Take, builder, taker
 from wend.eager.dispatch import Staged, recorder
@@ -233,14 +234,9 @@ class HostRun:
         ]
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
+def _alone() -> AbstractContextManager[Any]:
     """Run Python outside of what is recorded around it."""
-    token = recorder.set(None)
-    try:
-        yield
-    finally:
-        recorder.reset(token)
+    return scoped(recorder, None)
 
 
 def _held(fun: Callable[..., Any]) -> Callable[[], Callable[..., Any] | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from typing import Any
 
 from wend.base.errors import NotDifferentiableError, explain
+from wend.base.scoped import scoped
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect
@@ -16,14 +17,9 @@ from wend.trace.traced import Traced
 is_refused: ContextVar[bool] = ContextVar("is_refused", default=False)
 
 
-@contextmanager
-def without_effects() -> Iterator[None]:
+def without_effects() -> AbstractContextManager[Any]:
     """Record what can have no effects."""
-    token = is_refused.set(True)
-    try:
-        yield
-    finally:
-        is_refused.reset(token)
+    return scoped(is_refused, True)
 
 
 def _effect_in(graph: Graph) -> Node | None:

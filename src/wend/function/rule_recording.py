@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wend.base import trees
+from wend.base.scoped import scoped
 from wend.function.custom_call import CustomCall
 from wend.function.rule_body import Frame, key_of, whole_body
 from wend.ir.graph import Graph
@@ -93,11 +94,8 @@ def _settled(
     before: Frame | None = None
     while True:
         under = _UnderWay(owner, call, callee, frame)
-        token = _under_way.set((*_under_way.get(), under))
-        try:
+        with scoped(_under_way, (*_under_way.get(), under)):
             rule = owner.record_rule(call, callee)
-        finally:
-            _under_way.reset(token)
         found = _frame_of([callee, *rule.traces])
         if not under.is_used:
             frame = found

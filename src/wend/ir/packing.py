@@ -179,7 +179,7 @@ class _Packer:
         if kind in _ATOMS or kind in _WRAPPERS or kind is TensorType:
             return "type", self.type(value)
         if kind is np.ndarray and value.size <= INLINE_ELEMENTS and not value.dtype.hasobject:
-            return "array", value.dtype.str, value.shape, value.tobytes()
+            return "array", *written_array(value)
         return "object", self.names.object(value)
 
     def type(self, type: Type) -> int:
@@ -290,8 +290,18 @@ class _Unpacker:
             case "type":
                 return self.types[rest[0]]
             case "array":
-                dtype, shape, data = rest
-                array = np.frombuffer(data, dtype).reshape(shape).copy()
-                array.flags.writeable = False
-                return array
+                return read_array(rest)
         return self.objects[rest[0]]
+
+
+def written_array(array: np.ndarray) -> Packed:
+    """An array of numbers as what marshal writes."""
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def read_array(written: Packed) -> np.ndarray:
+    """The array, read-only as constants are."""
+    dtype, shape, data = written
+    array: np.ndarray = np.frombuffer(data, dtype).reshape(shape).copy()
+    array.flags.writeable = False
+    return array

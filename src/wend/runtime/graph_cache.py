@@ -12,7 +12,7 @@ from wend.base.config import settings
 from wend.base.dump import is_watched
 from wend.base.log import tell
 from wend.ir.graph import Graph
-from wend.ir.packing import Names, pack, unpack
+from wend.ir.packing import Names, pack, read_array, unpack, written_array
 from wend.runtime.digest import digest
 from wend.runtime.disk_cache import disk_cache
 from wend.runtime.maker import maker
@@ -86,16 +86,3 @@ def derived_graphs(what: str, graph: Graph, options: Fact, make: Callable[[], Ma
         arrays = [written_array(x) for x in new]
         cache.keep(key.digest, marshal.dumps((facts, arrays, packed), 2))
     return made
-
-
-def written_array(array: np.ndarray) -> tuple[Any, ...]:
-    """An array as what marshal writes."""
-    return array.dtype.str, array.shape, array.tobytes()
-
-
-def read_array(written: tuple[Any, ...]) -> np.ndarray:
-    """The array, read-only as constants are."""
-    dtype, shape, data = written
-    array: np.ndarray = np.frombuffer(data, dtype).reshape(shape).copy()
-    array.flags.writeable = False
-    return array

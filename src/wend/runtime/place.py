@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+
+from wend.base.scoped import scoped
 
 
 class Place:
@@ -86,14 +88,9 @@ class PassedPlace(Place):
 _passed: ContextVar[Mapping[Place, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
 
 
-@contextmanager
-def passing(variables: Mapping[Place, Any]) -> Iterator[None]:
+def passing(variables: Mapping[Place, Any]) -> AbstractContextManager[Any]:
     """Let places be those of variables that are passed, while this block runs."""
-    token = _passed.set({**_passed.get(), **variables})
-    try:
-        yield
-    finally:
-        _passed.reset(token)
+    return scoped(_passed, {**_passed.get(), **variables})
 
 
 def _may_change(array: Any) -> bool:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
+from wend.base.scoped import scoped
 from wend.trace.variable import Variable
 
 _bindings: ContextVar[Sequence[Any]] = ContextVar("wend_bindings", default=())
 
 
-@contextmanager
-def in_use(bindings: Sequence[Any]) -> Iterator[None]:
+def in_use(bindings: Sequence[Any]) -> AbstractContextManager[Any]:
     """Run a function that has effects and captures these."""
-    token = _bindings.set((*_bindings.get(), *bindings))
-    try:
-        yield
-    finally:
-        _bindings.reset(token)
+    return scoped(_bindings, (*_bindings.get(), *bindings))
 
 
 def variables_in_use() -> list[Variable]:

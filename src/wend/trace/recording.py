@@ -8,13 +8,14 @@ NumPy array becomes a capture of the function, by reference (D9).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.scoped import scoped
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import is_supported
@@ -100,14 +101,9 @@ class Recording(Recorder):
         self.world_param: Value | None = None
 
     # Recording
-    @contextmanager
-    def active(self) -> Iterator[Recording]:
+    def active(self) -> AbstractContextManager[Any]:
         """Record what runs in this block here."""
-        token = recorder.set(self)
-        try:
-            yield self
-        finally:
-            recorder.reset(token)
+        return scoped(recorder, self)
 
     def runs_now(self) -> bool:
         """Whether operations run as they are recorded."""

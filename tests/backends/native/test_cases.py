@@ -21,18 +21,14 @@ from tests.helpers.cases import (
     value_of,
     with_symbols,
 )
-from tests.ops.cases import CASES
+from tests.ops.cases import CASES, DERIVED, NAMED
 
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.base.errors import WendError
 from wend.function.host_function import HostRun
 from wend.ir.graph import Graph
-from wend.ir.op import NoGradient
 from wend.runtime.sequence import Sequence as Items
-
-DERIVED = [case for case in CASES if not isinstance(case.record.derivative, NoGradient)]
-NAMED = {"argnames": "case", "ids": str}
 
 
 def outcome(backend: Any, graph: Graph, args: Sequence[Any]) -> Any:

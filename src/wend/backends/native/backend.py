@@ -1,4 +1,4 @@
-"""The native backend: compiles graphs of scalars, with loops and branches, by LLVM."""
+"""The native backend: compiles graphs by LLVM, or finds what an earlier process has compiled."""
 
 from __future__ import annotations
 
