@@ -1,6 +1,7 @@
 """Settings of the whole suite: how long Hypothesis searches, and what holds for every graph."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ wend.config(verify=True)
 # What the suite compiles it compiles itself, and leaves nothing in the user's folders.
 wend.config(cache_dir="")
 os.environ["WEND_CACHE_DIR"] = ""
+
+# A shell has what it starts in the background ignore Ctrl-C, and Python then never raises it: tests
+# that interrupt a run would wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests run on native code, as programs do; but for those of rooms that do not ask what runs a
 # graph, and make thousands: they run on the reference, which needs no compiler. With
