@@ -15,7 +15,14 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as binding
 
-from wend.backends.native import array_memory, canaries, entry_code, interpreter, optimizing
+from wend.backends.native import (
+    array_memory,
+    canaries,
+    entry_code,
+    interpreter,
+    optimizing,
+    processor,
+)
 from wend.backends.native.library import special_functions
 from wend.backends.native.library.shared import Shared, shared_with
 from wend.backends.native.optimizing import optimize
@@ -86,13 +93,8 @@ def digest_of(text: str) -> bytes:
     return digest(text.encode())
 
 
-def _cpu() -> str:
-    name: str = binding.get_host_cpu_name()
-    return name
-
-
 def _features() -> str:
-    found = binding.get_host_cpu_features()
+    found = processor.features()
     features: str = found.flatten()
     # Single loads: where gathering had to be made safe (Downfall) it takes three times as long.
     return f"{features},+prefer-no-gather" if "avx2" in found else features
@@ -122,7 +124,7 @@ class Engine:
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
             opt=self.effort,
-            cpu=_cpu(),
+            cpu=processor.name(),
             features=_features(),
             jit=True,
         )
@@ -275,7 +277,14 @@ class Engine:
         """What makes code of a text: where one of these is another, so is the code."""
         version = ".".join(map(str, binding.llvm_version_info))
         passes = digest(Path(optimizing.__file__).read_bytes()).hex()
-        about = [self.machine.triple, _cpu(), _features(), version, llvmlite.__version__, passes]
+        about = [
+            self.machine.triple,
+            processor.name(),
+            _features(),
+            version,
+            llvmlite.__version__,
+            passes,
+        ]
         about += [str(self.effort), str(self.level)]
         return "\n".join(about)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from wend.backends.native.kinds import Kind
 from wend.backends.native.library import blas_functions
+from wend.backends.native.processor import features, name
 
 # Those that code for loops over arrays gains by
 _VECTORS = ("avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "sve")
@@ -20,8 +21,7 @@ def compiler() -> str:
 
 def processor() -> tuple[str, list[str]]:
     """The processor as LLVM calls it, and which vectors it has."""
-    features = binding.get_host_cpu_features()
-    return binding.get_host_cpu_name(), [name for name in _VECTORS if features.get(name)]
+    return name(), [vector for vector in _VECTORS if features().get(vector)]
 
 
 def calls_blas() -> bool:

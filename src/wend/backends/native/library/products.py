@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import llvmlite.binding as binding
-
+from wend.backends.native import processor
 from wend.backends.native.kinds import FLOAT32, Kind
 from wend.backends.native.writer import Writer
 from wend.ir.dtypes import FLOAT64
@@ -89,7 +88,7 @@ def turn(w: Writer) -> list[str]:
 
 
 def _vector_bytes() -> int:
-    return 64 if binding.get_host_cpu_features().get("avx512f") else 32
+    return 64 if processor.features().get("avx512f") else 32
 
 
 Rows = Callable[[str, int, int], None]  # where they start, how many, and vectors at once

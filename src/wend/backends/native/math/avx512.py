@@ -6,8 +6,7 @@ too, so nothing has to be looked after before or behind.
 
 from __future__ import annotations
 
-from llvmlite import binding
-
+from wend.backends.native import processor
 from wend.backends.native.math.body import Body, Term
 
 # What a function is compiled for that holds these
@@ -22,8 +21,7 @@ _LOGARITHM = 0x03530421
 
 def is_there() -> bool:
     """Whether this machine has all of that."""
-    features = binding.get_host_cpu_features()
-    return all(features.get(name) for name in _FEATURES)
+    return all(processor.features().get(name) for name in _FEATURES)
 
 
 def scaled(x: Term, k: Term) -> Term:

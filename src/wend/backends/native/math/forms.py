@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from llvmlite import binding
-
+from wend.backends.native import processor
 from wend.backends.native.math import avx512
 from wend.backends.native.math.body import INLINE, PURE
 from wend.backends.native.math.format import F32, F64, Format
@@ -30,7 +29,7 @@ def _widths(name: str, format: Format) -> tuple[int, ...]:
 
     Half as many as else are of f32 beside f64, and of what is left over in the end.
     """
-    features = binding.get_host_cpu_features()
+    features = processor.features()
     bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     most = bits // format.width
     return (most, most // 2) if format == F32 or _is_inlined(name) else (most,)

@@ -1,0 +1,55 @@
+"""How long a process takes to start: of the processor, and beside the import of NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+RUNS = 4
+
+
+def ratio(folder: Path, program: str) -> float:
+    """How long a part of a program takes, as a multiple of NumPy's import: the least of some runs.
+
+    Compiled files and machine code are kept from run to run, as users have them.
+
+    Args:
+        folder: where these are kept.
+        program: it calls `now()` when the part begins, which ends with the program.
+    """
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "WEND_CACHE_DIR": str(folder / "code")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    head = "import time; now = time.process_time; a = now(); import numpy; b = now()\n"
+    text = f"{head}{textwrap.dedent(program)}\nprint((now() - began) / (b - a))\n"
+    command = [sys.executable, "-c", text]
+    runs = [subprocess.run(command, check=True, env=env, capture_output=True) for _ in range(RUNS)]
+    return min(float(run.stdout) for run in runs)
+
+
+def test_import_is_quick(tmp_path: Path) -> None:
+    assert ratio(tmp_path, "began = now(); import wend") < 2.5  # beside NumPy's own
+
+
+def test_the_first_native_call_is_quick(tmp_path: Path) -> None:
+    program = """
+    import wend
+    fun = wend.function(lambda x, y: x * y + 1, backend="native")
+    x = numpy.ones(4)
+    began = now()
+    fun(x, x)
+    """
+    assert ratio(tmp_path, program) < 0.5
+
+
+def test_the_first_gradient_of_a_second_process_is_quick(tmp_path: Path) -> None:
+    program = """
+    import wend
+    from wend.cli.demo import START, Parameters, negative_log_likelihood, read_pelts
+    gradient, pelts = wend.value_and_grad(negative_log_likelihood, has_aux=True), read_pelts()
+    began = now()
+    gradient(Parameters(*numpy.log(START)), pelts, 1e-8)
+    """
+    assert ratio(tmp_path, program) < 1.7
