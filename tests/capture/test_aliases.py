@@ -607,6 +607,53 @@ def test_one_array_as_two_arguments_is_taken_where_it_would_not_show(fun) -> Non
     wend.function(read_after_a_change)(np.arange(6.0)[::2], np.arange(6.0)[1::2])
 
 
+# What NumPy gives that looks at an array, which then becomes traced
+LOOKS = {
+    "asarray": np.asarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "array": lambda a: np.array(a, copy=None),
+    "atleast_2d": np.atleast_2d,
+    "broadcast_to": lambda a: np.broadcast_to(a, (2, 4)),
+    "a part of broadcast_to": lambda a: np.broadcast_to(a, (2, 4))[1, :3],
+    "buffer": lambda a: np.asarray(memoryview(a)),
+    "diag": lambda a: np.diag(a.reshape(2, 2)),
+    "moveaxis": lambda a: np.moveaxis(a.reshape(2, 2), 0, 1),
+    "rot90": lambda a: np.rot90(a.reshape(2, 2)),
+    "real": np.real,
+    "split": lambda a: np.split(a, 2)[1],
+    "rows": lambda a: list(a.reshape(2, 2))[1],
+}
+REFUSED_LOOKS = {
+    "broadcast_arrays": lambda a: np.broadcast_arrays(a, np.zeros((2, 4)))[0],
+    "sliding_window_view": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2),
+    "view": lambda a: a.view(),
+}
+
+
+def looked_at(look):
+    def fun(x):
+        a = np.arange(4.0)
+        seen = look(a)
+        a[1:] = x
+        return seen * 1, a
+
+    return fun
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_what_looks_at_an_array_changes_with_it(look) -> None:
+    for found, expected in zip(
+        wend.function(looked_at(look))(7.0), looked_at(look)(7.0), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("look", REFUSED_LOOKS.values(), ids=REFUSED_LOOKS)
+def test_what_looks_at_an_array_in_other_ways_is_refused(look) -> None:
+    with pytest.raises(AliasError, match="a view that NumPy made of an array that has become"):
+        wend.function(looked_at(look))(7.0)
+
+
 # Arrays that operators make of arrays of outside, in branches and loops
 LINE = np.arange(4.0)
 

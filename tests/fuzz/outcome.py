@@ -26,7 +26,8 @@ BUILT_IN = (
 
 def outcome(f: Callable[..., Any], variables: Sequence[Any], args: Sequence[Any]) -> Any:
     """Results, arguments after the call and what variables hold; or the error."""
-    given = copy.deepcopy(args)
+    # Arrays without axes are numbers, which nothing changes in place.
+    given = [x[()] if isinstance(x, np.ndarray) else x for x in copy.deepcopy(args)]
     try:
         results = f(*given)
     except Exception as error:

@@ -15,6 +15,7 @@ import wend.numpy as wnp
 from tests.helpers.arrays import NUMPY
 from tests.helpers.samples import between
 from tests.helpers.traced import arrays, check, outcome, slope
+from wend.testing import check_grads
 
 sides = st.integers(-4, 4)
 slices = st.builds(
@@ -92,6 +93,54 @@ def test_traced_positions(x: np.ndarray, data: st.DataObject) -> None:
     if masks and "shape mismatch" in str(outcome(lambda: x[key])):
         return  # how many a mask chooses only the run tells, and then it is a ValueError
     check(call, x, *(entries[k] for k in places), through=False)
+
+
+TABLE = np.arange(12.0).reshape(4, 3)
+LISTS = {
+    "rows": lambda x, k: x[[k, 1]],
+    "elements": lambda x, k: x[[k, 1], [0, -1]],
+    "lists of lists": lambda x, k: x[[[k, 1], [2, k]]],
+    "beside slices": lambda x, k: x[1:, [k - 1, 0]],
+    "of an array of outside": lambda x, k: TABLE[[k, 1], :2] + x[:2, :2],
+    "of tuples": lambda x, k: x[[(k, 1)]],
+}
+
+
+@pytest.mark.parametrize("key", LISTS.values(), ids=LISTS)
+def test_traced_positions_in_lists(key: Any) -> None:
+    x = between(-1, 1, 4, 3)
+    for k in (2, -1):
+        check(lambda m, x, k: key(x, k), x, np.int64(k), through=False)
+
+
+def swapped(x: Any, k: Any) -> Any:
+    x[[k, 0]] = x[[0, k]]
+    x[[0, k], 1] += [0.5, x[k, 0]]
+    y = np.arange(5)
+    y[[k, 0]] = y[[0, k]]
+    return x, y
+
+
+def lu(x: Any) -> Any:
+    """Elimination with a choice of rows."""
+    order = np.arange(len(x))
+    for k in range(len(x)):
+        j = k + np.argmax(np.abs(x[k:, k]))
+        x[[k, j]] = x[[j, k]]
+        order[[k, j]] = order[[j, k]]
+        x[k + 1 :, k] /= x[k, k]
+        x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
+    return x, order
+
+
+def test_rows_are_swapped_at_traced_positions() -> None:
+    x = between(-1, 1, 4, 4)
+    for fun, args in ((swapped, (2,)), (swapped, (0,)), (lu, ())):
+        for found, expected in zip(
+            wend.function(fun)(x.copy(), *args), fun(x.copy(), *args), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    check_grads(lambda x: lu(x.copy())[0], (x,), order=2)
 
 
 def test_many_examples_of_each_kind() -> None:

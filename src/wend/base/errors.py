@@ -68,6 +68,21 @@ class NotDifferentiableError(WendError, TypeError):
     """A gradient was asked for where none exists (an integer argument, a vector result)."""
 
 
+class NestingError(WendError, RecursionError):
+    """Functions call each other, and there are more of them than Python has frames for."""
+
+    @classmethod
+    def of(cls, count: int) -> NestingError:
+        """The error for so many functions."""
+        return cls(
+            explain(
+                f"{count} functions call each other, and all are recorded: that takes more of "
+                "Python's frames than it allows.",
+                cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
+            )
+        )
+
+
 class GraphError(WendError, ValueError):
     """The verifier found a fault in a graph."""
 

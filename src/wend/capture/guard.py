@@ -10,7 +10,13 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
-from wend.base.errors import ConcreteValueError, TypeMismatchError, WendError, explain
+from wend.base.errors import (
+    ConcreteValueError,
+    NestingError,
+    TypeMismatchError,
+    WendError,
+    explain,
+)
 from wend.base.source import at, is_own, raised_at, user_source
 from wend.capture import choices, plain, unbound
 from wend.trace.recording import current
@@ -69,35 +75,24 @@ def _put_by_numpy(error: ValueError) -> TypeMismatchError:
 
 def _without_end(error: RecursionError) -> RecursionError:
     """The error for a function that never stops calling itself, by its name."""
-    if isinstance(error, RecursionWithoutEnd):
+    if isinstance(error, WendError):
         return error
     calls = Counter(
         (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
         for tb in _entries(error.__traceback__)
         if plain.is_captured(tb.tb_frame.f_code)
     )
-    if not calls:
+    (name, _), count = calls.most_common(1)[0] if calls else (("", ""), 0)
+    if count < 2:
         return error
-    (name, _), count = calls.most_common(1)[0]
     if count * 4 < len(calls):
-        return too_many(len(calls))
+        return NestingError.of(len(calls))
     return RecursionWithoutEnd(
         explain(
             f"`{name}` calls itself without end while it is recorded.",
             "both sides of a branch on a traced value are recorded, the one that goes on too.",
             cure="write it as a loop, or let the test that ends it be on Python ints "
             "(static_argnums).",
-        )
-    )
-
-
-def too_many(count: int) -> RecursionError:
-    """The error for so many functions that call each other."""
-    return RecursionError(
-        explain(
-            f"{count} functions call each other, and all are being recorded: that takes more of "
-            "Python's frames than it allows.",
-            cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
         )
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextvars import ContextVar
 from types import TracebackType
 
-from wend.capture.guard import too_many
+from wend.base.errors import NestingError
 
 # Recording a function inside another takes some twenty of Python's frames, more in branches.
 _FRAMES = 40
@@ -35,8 +34,10 @@ class Nested:
         self._outer = _innermost.get()
         self._token = _innermost.set(self)
         self._level: int = 0 if self._outer is None else self._outer._level + 1
-        # The functions under way when there was no room: one list for all that are in each other.
+        # What was met at each level, by the first that came there: one list for all in each other
         self._deepest: list[object] = [] if self._outer is None else self._outer._deepest
+        if self._level == len(self._deepest):
+            self._deepest.append(self._function)
         self._limit = sys.getrecursionlimit()
         if 0 < self._level <= _LEVELS:
             sys.setrecursionlimit(self._limit + _FRAMES)
@@ -49,17 +50,9 @@ class Nested:
     ) -> None:
         _innermost.reset(self._token)
         sys.setrecursionlimit(self._limit)
-        if not isinstance(error, RecursionError):
-            return
-        # Here, since what is raised on the way out may hit the limit again, and so lose lines.
-        if self._level >= len(self._deepest):
-            self._deepest[:] = self._under_way()
-        count, different = len(self._deepest), len({*map(id, self._deepest)})
-        if self._outer is None and count > _LEVELS and 2 * different > count:
-            raise too_many(count) from None
-
-    def _under_way(self) -> Iterator[object]:
-        found: Nested | None = self
-        while found is not None:
-            yield found._function
-            found = found._outer
+        # Here, since what is raised on the way out may hit the limit again, and so lose lines; and
+        # what is done later with a graph of so many in each other may hit it, too.
+        if self._outer is None and isinstance(error, RecursionError):
+            count, different = len(self._deepest), len({*map(id, self._deepest)})
+            if count > _LEVELS and 2 * different > count:
+                raise NestingError.of(count) from None

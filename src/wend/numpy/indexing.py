@@ -13,8 +13,8 @@ from wend.base.errors import ShapeError
 from wend.eager.dispatch import Staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy import parts, shaping
 from wend.numpy.public import implements
 from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
 from wend.ops import indexing as ops
@@ -87,7 +87,7 @@ def normal(entry: Any) -> Any:
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return operator.index(entry)
-    array = as_array(entry)
+    array = creating.asarray(entry) if parts.is_staged_key(entry) else as_array(entry)
     if isinstance(array, (bool, np.bool_)):
         raise IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
     kind = array.dtype.kind if hasattr(array, "dtype") else "f"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.dispatch import Staged, any_staged, apply
+from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.op import Op
@@ -134,9 +134,10 @@ def _is_inexact(entry: Any) -> bool:
 
 
 def is_staged_key(key: Any) -> bool:
-    """Whether a staged array is in a key."""
-    entries = key if isinstance(key, tuple) else (key,)
-    return any_staged(entries) or any(map(has_staged_bounds, entries))
+    """Whether a staged array is in a key, also in a list of positions."""
+    if isinstance(key, (tuple, list)):
+        return any(map(is_staged_key, key))
+    return isinstance(key, Staged) or has_staged_bounds(key)
 
 
 def is_basic(key: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from wend.base.config import settings
 from wend.base.dump import dump_of, goes_on
+from wend.base.errors import NestingError
 from wend.base.log import step
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
@@ -47,7 +48,17 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
 
     With `config(dump=…)` each result is written to a file, with `config(debug=True)` it is said
     how long all took.
+
+    Raises:
+        NestingError: the functions that the graph calls are too many in each other.
     """
+    try:
+        return _applied(graph, passes)
+    except RecursionError:
+        raise NestingError.of(_depth(graph)) from None
+
+
+def _applied(graph: Graph, passes: Sequence[Transform]) -> Graph:
     check, dump = settings().verify, dump_of(graph, graph.name)
     if dump is not None:
         dump.write("graph", "wir", to_text(graph, sources=True), graph)
@@ -63,3 +74,15 @@ def run_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
     if dump is not None:
         goes_on(dump, graph)
     return graph
+
+
+def _depth(graph: Graph) -> int:
+    """How many graphs are in each other, found without recursion."""
+    depth, level, known = 0, {graph}, {graph}
+    while level:
+        depth += 1
+        level = {
+            region for outer in level for node in outer.nodes for region in node.regions
+        } - known
+        known |= level
+    return depth

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -60,15 +61,8 @@ class KnownArray(np.ndarray):
 
     def root(self) -> KnownArray:
         """The array whose memory this shares."""
-        found: Any = self
-        base: Any = np.ndarray.base.__get__(self)
-        while base is not None:
-            if isinstance(base, KnownArray):
-                found = base
-            is_array = isinstance(base, np.ndarray)
-            base = np.ndarray.base.__get__(base) if is_array else getattr(base, "base", None)
-        root: KnownArray = found
-        return root
+        found = _root_of(self)
+        return self if found is None else found
 
     def only_number(self) -> Any:
         """The number that it has everywhere, to the bit, if it is large; else None."""
@@ -215,7 +209,15 @@ class KnownArray(np.ndarray):
             if function not in STAGED:
                 raise unknown(function)
             return STAGED[function](*args, **kwargs)
-        return super().__array_function__(function, types, args, kwargs)
+        found = super().__array_function__(function, types, args, kwargs)
+        if type(found) in (list, tuple):
+            return type(found)(map(_seen, found))
+        found = _seen(found)
+        is_view = isinstance(found, KnownArray) and found is not self and found.base is not None
+        if is_view and found._derive is None and args and args[0] is self and function in STAGED:
+            found._parent = self
+            found._derive = lambda array: function(array, *args[1:], **kwargs)
+        return found
 
 
 def _plain(x: Any) -> Any:
@@ -327,24 +329,57 @@ def known(found: Any) -> Any:
     recording: Any = recorder.get()
     if type(found) is not np.ndarray or recording is None or recording.runs_now():
         return found
-    if not found.ndim or not found.flags.writeable or not is_supported(found.dtype):
+    is_own = sys.getrefcount(found) <= _SOLE
+    found = _seen(found)
+    if type(found) is not np.ndarray or not is_own or found.base is not None:
         return found
-    base = found.base
-    if isinstance(base, KnownArray):
-        return base if _is_same_place(base, found) else found.view(KnownArray)
-    if base is not None or sys.getrefcount(found) > _SOLE:
+    can_change = found.ndim and found.flags.writeable and is_supported(found.dtype)
+    return as_known(found) if can_change else found
+
+
+def _seen(found: Any) -> Any:
+    """What a call gave, which tells if it looks at an array that can become traced: it can, too."""
+    if type(found) is not np.ndarray or not found.ndim or not is_supported(found.dtype):
         return found
-    return found.view(KnownArray)
+    root = _root_of(found)
+    if root is None:
+        return found
+    return root if _is_same_place(root, found) else found.view(KnownArray)
+
+
+def _root_of(array: np.ndarray) -> KnownArray | None:
+    """The array that can become traced whose memory another one shares, if there is one."""
+    found = array if isinstance(array, KnownArray) else None
+    base: Any = np.ndarray.base.__get__(array)
+    while base is not None:
+        if isinstance(base, KnownArray):
+            found = base
+        elif isinstance(base, np.ndarray):
+            found = _KNOWN.get(id(base), found)
+        is_array = isinstance(base, np.ndarray)
+        base = np.ndarray.base.__get__(base) if is_array else _held_by(base)
+    return found
+
+
+def _held_by(base: Any) -> Any:
+    """What stands behind memory that no array gives: a buffer's, or a stride trick's."""
+    return base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+
+
+# By the array that has the memory, to which NumPy's plain views lead directly.
+_KNOWN: WeakValueDictionary[int, KnownArray] = WeakValueDictionary()
 
 
 def _fresh(found: Any) -> Any:
     is_array = type(found) is np.ndarray and found.ndim and is_supported(found.dtype)
-    return found.view(KnownArray) if is_array else found
+    return as_known(found) if is_array else found
 
 
 def as_known(array: np.ndarray) -> KnownArray:
     """An array that nobody else holds, as one that can become traced."""
-    return array.view(KnownArray)
+    known = array.view(KnownArray)
+    _KNOWN[id(array)] = known
+    return known
 
 
 def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:

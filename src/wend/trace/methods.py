@@ -70,8 +70,8 @@ class Methods(Staged):
         return self.ravel(order).copy()
 
     def transpose(self, *axes: Any) -> Any:
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return shaping.transpose(self, given or None)
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return shaping.transpose(self, given)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         return shaping.swapaxes(self, axis1, axis2)

@@ -120,7 +120,7 @@ def _in_place(function: Callable[..., Any]) -> Any:
     def change(self: Tracer, other: Any) -> Any:
         if not _is_operand(other) or self.type.shape == ():
             return NotImplemented
-        return _put(self, function(self, other))
+        return _put(self, function(self, _joined(other)))
 
     return change
 

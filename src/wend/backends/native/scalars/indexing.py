@@ -60,23 +60,33 @@ def _gather_fits(node: Node) -> bool:
 def _write_gather(scope: Scope, node: Node) -> Sequence[Elements]:
     x, b = node.operands[0], scope.b
     if not is_small(x.type):
-        indices = [scope.whole(value) for value in node.operands[1:]]
-        whole = scope.whole(x)
-        rest = x.tensor.dims[len(indices) :]
-        places = np.ndindex(*rest)  # type: ignore[arg-type]
-        return [tuple(b.gather(whole, *indices, *map(b.integer, place)) for place in places)]
+        return [_read(scope, node)]
     given = scope.elements(x)
     if _is_known(node, 1):
         (numbers,) = moving.sources(node) or [[]]
         return [tuple(given[number] for number in numbers)]
+    row = size(node.results[0].type)
+    if given == given[-row:] * (len(given) // row):
+        return [_read(scope, node)]  # what does not depend on a position would not look at it
     flags = _flags(scope, node, 1)
-    row = len(given) // len(flags)
     found = list(given[-row:])
     for k in reversed(range(len(flags) - 1)):
         mine = given[k * row : (k + 1) * row]
         pairs = zip(mine, found, strict=True)
         found = [b.select(flags[k], one, other) for one, other in pairs]
     return [tuple(found)]
+
+
+def _read(scope: Scope, node: Node) -> Elements:
+    """The elements of a row, one by one out of memory."""
+    x, *indices = map(scope.whole, node.operands)
+    return _elements(scope, x, indices, node.results[0])
+
+
+def _elements(scope: Scope, whole: Value, first: Sequence[Value], part: Value) -> Elements:
+    """The elements of a part of an array, which is at some first positions."""
+    places = np.ndindex(*part.tensor.dims)  # type: ignore[arg-type]
+    return tuple(scope.b.gather(whole, *first, *map(scope.b.integer, place)) for place in places)
 
 
 def _chosen(node: Node) -> int:
@@ -101,6 +111,9 @@ def _write_set(scope: Scope, node: Node) -> Sequence[Elements]:
         (numbers,) = moving.sources(node) or [[]]
         both = (*into, *x)
         return [tuple(both[number] for number in numbers)]
+    if into == x * (len(into) // len(x)):
+        whole = scope.b.emit(node.op, *map(scope.whole, node.operands))
+        return [_elements(scope, whole, (), whole)]
     flags = _flags(scope, node, 2)
     pairs = enumerate(into)
     return [tuple(scope.b.select(flags[k // len(x)], x[k % len(x)], old) for k, old in pairs)]
