@@ -710,3 +710,16 @@ def test_arrays_made_of_arrays_of_outside(fun):
 def test_one_that_is_held_twice_is_refused():
     with pytest.raises(wend.WendError, match="it is held elsewhere"):
         wend.function(held_twice)(1.5, 4)
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+def test_a_shape_that_changes_in_place_after_the_graph_has_read_it_is_refused() -> None:
+    @wend.function
+    def f(x):
+        grid = np.zeros((2, 2))
+        y = x + grid
+        grid.shape = (4,)
+        return y.sum() + (x * grid).sum()
+
+    with pytest.raises(wend.WendError, match="the shape of an array that Python knows was changed"):
+        f(1.0)
