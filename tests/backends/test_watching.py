@@ -133,6 +133,35 @@ def test_effects_happen_once(capsys):
     assert seen.value == 2
 
 
+def hosted(x):
+    def drawn(a):
+        return np.log(a)
+
+    with np.errstate(invalid="ignore"):
+        for _ in range(3):
+            x = wend.py_function(drawn, x, x) - 1.0
+        return x
+
+
+@pytest.mark.parametrize("derive", [lambda f: f, wend.value_and_grad])
+def test_what_python_gives_in_a_loop_is_told(derive):
+    line = hosted.__code__.co_firstlineno
+    with pytest.raises(NotFiniteError) as caught, np.errstate(invalid="ignore"):
+        derive(wend.function(hosted))(5.0)
+    text = str(caught.value)
+    assert "NaN, which first came out of py_function" in text
+    assert f"at test_watching.py:{line + 6}.\n  there -1.495218" in text
+    assert f"trip 3 of the loop at test_watching.py:{line + 5}" in text
+
+
+def test_the_pull_of_a_call_of_python_is_told():
+    def root(x):
+        return wend.py_function(wnp.sqrt, x, x)
+
+    with pytest.raises(NotFiniteError, match="inf, which first came out of py_pull"):
+        wend.grad(root)(0.0)
+
+
 def test_lists_of_records_are_no_origin():
     def total(x):
         out = []

@@ -543,6 +543,26 @@ def test_mistakes(name: str, golden: Golden) -> None:
 
 
 # What cannot be saved
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_is_written_in_the_function_may_return_a_number_of_python(order: int) -> None:
+    spec = wend.TensorSpec([], float)
+
+    @wend.function
+    def cubed(x: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            total += wend.py_function(lambda a: float(a * a * a), spec, x)
+            total += wend.py_function(lambda a: round(float(a), 3), spec, x) * x
+        return total
+
+    derived: Any = cubed
+    for _ in range(order):
+        derived = wend.grad(derived)
+    # A rounded number has no slope, as in wend.numpy.
+    expected = {1: 9 * 1.5**2 + 3 * 1.5, 2: 18 * 1.5}
+    assert derived(1.5) == pytest.approx(expected[order])
+
+
 def test_a_graph_says_which_host_calls_it_holds() -> None:
     @wend.function
     def fun(x: Any, n: Any) -> Any:

@@ -152,3 +152,26 @@ def test_a_user_without_a_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name, raising=False)
     with wend.config(cache_dir="auto"):
         assert disk_cache() is None
+
+
+def test_what_is_no_file_is_no_entry_and_is_not_said_to_be_removed(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.keep(b"key", b"data")
+    (tmp_path / "folder.code").mkdir()
+    assert len(cache.entries()) == 1
+    assert cache.clear() == 1
+    assert (tmp_path / "folder.code").is_dir()
+
+
+def test_what_cannot_be_removed_is_not_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = DiskCache(tmp_path)
+    cache.keep(b"key", b"data")
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert cache.clear() == 0
+    assert cache.find(b"key") == b"data"

@@ -18,8 +18,9 @@ from wend.backends.protocol import Executable
 from wend.base.errors import NotFiniteError, explain, listed
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
-from wend.ir.types import TensorType
+from wend.ir.types import ListType, MaybeType, TensorType
 
+_HOLDERS = (ListType, MaybeType)  # of what other operations gave
 _MOST_NUMBERS = 6  # of an operand, in messages
 
 
@@ -89,15 +90,17 @@ class _Origins:
     trips: list[tuple[Node, int]] = field(default_factory=list)
 
     def saw(self, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        if not all(isinstance(value.type, TensorType) for value in node.operands):
-            return  # what lists and their like give was put into them before
+        if any(isinstance(value.type, _HOLDERS) for value in node.operands):
+            return  # what they give was put into them before
         if self.nan is None and any(map(_has_nan, results)) and not any(map(_has_nan, operands)):
             self.nan = self._origin(node, operands)
         if self.inf is None and any(map(_has_inf, results)) and not any(map(_has_inf, operands)):
             self.inf = self._origin(node, operands)
 
     def _origin(self, node: Node, operands: Sequence[Any]) -> _Origin:
-        return _Origin(node, tuple(operands), tuple(self.trips))
+        given = zip(node.operands, operands, strict=True)
+        arrays = tuple(x for value, x in given if isinstance(value.type, TensorType))
+        return _Origin(node, arrays, tuple(self.trips))
 
     def enter(self, loop: Node) -> None:
         self.trips.append((loop, 1))

@@ -18,7 +18,9 @@ def rounded(x: Any, digits: int) -> Any:
     """A traced Python number rounded to so many digits behind the point."""
     is_whole = tensor_type(x).dtype.kind in "bi"
     found = _whole(x, digits) if is_whole else _float(x, digits)
-    return Tracer(found.value, found.recording, weak=True) if isinstance(found, Tracer) else found
+    if not isinstance(found, Tracer):
+        return found
+    return type(found)(found.value, found.recording, weak=True)
 
 
 def _whole(x: Any, digits: int) -> Any:

@@ -30,7 +30,7 @@ _KINDS: dict[str, type] = {"f": float, "i": int, "u": int, "b": bool, "c": compl
 def weak(result: Any) -> Any:
     """A traced scalar as a Python number, which takes the dtype of what it meets (D4)."""
     if isinstance(result, Tracer) and result.type.shape == ():
-        return Tracer(result.value, result.recording, weak=True)
+        return type(result)(result.value, result.recording, weak=True)
     return result
 
 

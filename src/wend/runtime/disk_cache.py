@@ -93,12 +93,13 @@ class DiskCache:
         return sorted(self._entries(), key=lambda entry: entry.used, reverse=True)
 
     def clear(self) -> int:
-        """Remove every file; return how many there were."""
-        found = self.entries()
-        for entry in found:
+        """Remove every file that can be removed; return how many that were."""
+        count = 0
+        for entry in self.entries():
             with suppress(OSError):
                 entry.path.unlink()
-        return len(found)
+                count += 1
+        return count
 
     def trouble(self) -> str | None:
         """Why nothing is found and kept here, if that is so."""
@@ -116,7 +117,8 @@ class DiskCache:
         with suppress(OSError), os.scandir(self.folder) as found:
             for file in found:
                 with suppress(OSError):
-                    if file.name.endswith((_SUFFIX, _PART)):
+                    is_named = file.name.endswith((_SUFFIX, _PART))
+                    if is_named and not file.is_dir(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
                         yield Entry(Path(file.path), status.st_size, status.st_mtime)
 
