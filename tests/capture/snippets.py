@@ -217,6 +217,17 @@ def returns_an_array_of_a_list_that_grows(x):
     return np.array(out)
 
 
+@on((np.array([1.0, 3.0, 2.0]), 0, 2), (np.array([3.0, 1.0, 2.0]), 1, -1))
+def swaps_by_lists_of_positions(x, k, p):
+    x, order = x.copy(), np.arange(3)
+    table = np.outer(x, x)
+    x[[k, p]] = x[[p, k]]
+    order[[k, p]] = order[[p, k]]
+    table[:, [k, p]] = table[:, [p, k]]
+    table[[k, p], [0, 1]] += 1.0
+    return x, order, table, table[[[k], [p]], [k, p]]
+
+
 @on(1.0, 7.0, 30.0)
 def returns_what_a_trip_has_made(x):
     y = 0

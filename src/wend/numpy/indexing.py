@@ -10,11 +10,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
-from wend.eager.dispatch import Staged, apply, apply_all
+from wend.eager.dispatch import Staged, any_staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy import parts, shaping
 from wend.numpy.public import implements
 from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
 from wend.ops import indexing as ops
@@ -29,7 +29,8 @@ def getitem(x: Any, key: Any) -> Any:
     Args:
         x: a staged array.
         key: integers, slices, None, an ellipsis, arrays of integers or bools, plain or staged,
-            or a tuple of these. A slice with staged bounds has a size that only the run tells.
+            lists of such numbers, or a tuple of these. A slice with staged bounds has a size that
+            only the run tells.
 
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.
@@ -87,7 +88,8 @@ def normal(entry: Any) -> Any:
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return operator.index(entry)
-    array = as_array(entry)
+    is_list_of_staged = isinstance(entry, list) and any_staged(entry)
+    array = as_array(creating.array(entry) if is_list_of_staged else entry)
     if isinstance(array, (bool, np.bool_)):
         raise IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
     kind = array.dtype.kind if hasattr(array, "dtype") else "f"
