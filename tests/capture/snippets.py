@@ -167,6 +167,79 @@ def while_true_return(n):
             return i
 
 
+@on(1.0, 4.0)
+def returns_what_a_loop_changes_in_place(x):
+    y = np.zeros(3)
+    while True:
+        old = y.copy()
+        for i in range(3):
+            y[i] = 0.5 * y[i] + x
+        if np.abs(y - old).max() < 0.1:
+            return y
+
+
+@on(1.0, 2.5, 4.0, -1.0)
+def returns_from_a_nest_what_it_changes_in_place(x):
+    y, z = np.zeros(3), np.ones(2)
+    for _ in range(4):
+        for i in range(3):
+            y[i] += x
+            if y[i] > 9.0:
+                return y, z
+            if y.sum() > 8.0:
+                return y * 2.0, y[1:]
+        y *= 0.9
+        z += y[:2]
+    return y, z
+
+
+@on(1.0, 3.0)
+def changes_what_a_loop_has_returned(x):
+    def grown(y):
+        while True:
+            y += x
+            if y[0] > 4.0:
+                return y[1:]
+
+    y = np.zeros(3)
+    part = grown(y)
+    part[0] = -1.0
+    return y, part.sum()
+
+
+@on(0.5, 30.0, 0.001)
+def returns_an_array_of_a_list_that_grows(x):
+    out = [x]
+    for _ in range(100):
+        out.append(2.0 * out[-1])
+        if out[-1] > 20.0:
+            return np.array(out)
+    return np.array(out)
+
+
+@on((np.array([1.0, 3.0, 2.0]), 0, 2), (np.array([3.0, 1.0, 2.0]), 1, -1))
+def swaps_by_lists_of_positions(x, k, p):
+    x, order = x.copy(), np.arange(3)
+    table = np.outer(x, x)
+    x[[k, p]] = x[[p, k]]
+    order[[k, p]] = order[[p, k]]
+    table[:, [k, p]] = table[:, [p, k]]
+    table[[k, p], [0, 1]] += 1.0
+    return x, order, table, table[[[k], [p]], [k, p]]
+
+
+@on(1.0, 7.0, 30.0)
+def returns_what_a_trip_has_made(x):
+    y = 0
+    for i in range(10):
+        y = x * i
+        if y > 50.0:
+            return i, y
+        if y > 20.0:
+            return -1, x
+    return i, 1.0
+
+
 @on(*INTS)
 def while_return_else(n):
     i = 0

@@ -29,7 +29,8 @@ def getitem(x: Any, key: Any) -> Any:
     Args:
         x: a staged array.
         key: integers, slices, None, an ellipsis, arrays of integers or bools, plain or staged,
-            or a tuple of these. A slice with staged bounds has a size that only the run tells.
+            lists of such numbers, or a tuple of these. A slice with staged bounds has a size that
+            only the run tells.
 
     Raises:
         IndexError: too many indices, or a position that is known to be out of range.

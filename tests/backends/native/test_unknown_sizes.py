@@ -86,6 +86,28 @@ def test_relaxed(program: Sized, backend: str, compiled: list[str]) -> None:
         check(found, exact(*program.arguments(n)))
 
 
+def on_a_diagonal(x):
+    return np.diag(x) * 2.0
+
+
+def on_the_other_diagonal(x):
+    i = np.arange(len(x))
+    return x[i, i[::-1]] + x[i[::-1], i]
+
+
+def on_a_diagonal_of_each(x):
+    i = np.arange(len(x))
+    return np.stack([x, 2.0 * x])[:, i, i] + 1.0
+
+
+@pytest.mark.parametrize("fun", [on_a_diagonal, on_the_other_diagonal, on_a_diagonal_of_each])
+def test_diagonals(fun: Callable[..., Any]) -> None:
+    function = wend.function(fun, input_signature=[wend.TensorSpec([None, None])])
+    for n in (0, 1, 2, 40):
+        x = np.arange(float(n * n)).reshape(n, n)
+        np.testing.assert_array_equal(function(x), fun(x))
+
+
 # Sizes that do not fit
 def added(x, y):
     return x + y

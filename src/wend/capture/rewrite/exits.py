@@ -9,9 +9,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wend.capture.names import RETURN_VALUE, RETURNED, contains
+from wend.capture.names import PREFIX, RETURN_VALUE, RETURNED, contains
 from wend.capture.nodes import walk
 from wend.capture.rewrite.syntax import assign, name
+
+# Marks a `return` whose value is computed after the loop
+LATE = f"{PREFIX}late"
 
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 
@@ -80,7 +83,8 @@ def _exit(stmt: ast.stmt, flags: Flags) -> Iterator[ast.stmt]:
         yield assign(flags.skipped, True)
         return
     if isinstance(stmt, ast.Return):
-        yield assign(flags.value, stmt.value or ast.Constant(None))
+        if not hasattr(stmt, LATE):
+            yield assign(flags.value, stmt.value or ast.Constant(None))
         yield assign(flags.returned, True)
     yield assign(flags.broken, True)
 

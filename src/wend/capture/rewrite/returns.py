@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
+from functools import partial
 
 from wend.capture.names import PREFIX, REST, changed, contains, live_before
 from wend.capture.rewrite.branches import Branches
 from wend.capture.rewrite.exits import Flags, leaves, lower_body
+from wend.capture.rewrite.late_returns import with_late_returns
 from wend.capture.rewrite.loops import Loops
 from wend.capture.rewrite.patterns import is_value_match
 from wend.capture.rewrite.state import state_of
@@ -52,10 +54,20 @@ class Returns(Loops, Branches):
         elif stmt.orelse:
             following = [*stmt.orelse, *rest]
         if contains(stmt.body, (ast.Return,)):
-            ending: ast.stmt = ast.Return(runtime("returned", thunk(name(flags.value))))
-            if not leaves([stmt]):
-                ending = ast.If(name(flags.returned), [ending], [])
-            following = [*located([ending], stmt), *following]
+            new_flag = partial(self.scope.flag, "late")
+            found = with_late_returns(stmt, self.scope.bound_before(stmt), new_flag)
+            stmt = found.loop
+            endings: dict[str, ast.stmt] = {**found.returns}
+            start = [*start, *(assign(flag, False) for flag in found.returns)]
+            if found.some_stay:
+                value = ast.Return(runtime("returned", thunk(name(flags.value))))
+                endings[flags.returned] = value
+            after: list[ast.stmt] = [
+                ast.If(name(flag), [ending], []) for flag, ending in endings.items()
+            ]
+            if leaves([stmt]):
+                after[-1] = endings.popitem()[1]
+            following = [*located(after, stmt), *following]
         start = located(start, stmt)
         live = live_before(following, set()) | self.scope.always_live
         stmt = copy.copy(stmt)

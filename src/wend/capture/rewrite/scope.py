@@ -30,6 +30,7 @@ class Scope:
     def __init__(self, node: ast.FunctionDef, kinds: Kinds, numbers: list[int]) -> None:
         self.numbers = numbers
         arguments = node.args
+        self.stores = [n for n in kinds.get(ast.Name, ()) if isinstance(n.ctx, ast.Store)]
         self.params = [argument.arg for argument in all_arguments(arguments)]
         self.globals: set[str] = set()
         self.outer: set[str] = set()
@@ -51,6 +52,10 @@ class Scope:
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
         self.locals -= self.globals | self.outer
         self.flags: list[str] = []
+
+    def bound_before(self, stmt: ast.stmt) -> set[str]:
+        """The variables that may be bound before a statement."""
+        return {*self.params, *(n.id for n in self.stores if n.lineno < stmt.lineno)}
 
     def new(self, kind: str) -> str:
         self.numbers[0] += 1

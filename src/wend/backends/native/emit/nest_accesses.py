@@ -13,7 +13,7 @@ from wend.backends.native.emit.shaping import expect_sizes, target_dims
 from wend.backends.native.exits import BAD_SHAPE
 from wend.backends.native.kinds import WORD, Kind
 from wend.backends.native.lowering import Lowering
-from wend.backends.native.nests.extents import NONE, ONE, Extent, strides, times, written
+from wend.backends.native.nests.extents import NONE, ONE, Extent, plus, strides, times, written
 from wend.backends.native.nests.naming import PUTS, TAKES
 from wend.backends.native.slots import is_scalar
 from wend.ir.graph import Graph, Node, Value
@@ -243,7 +243,8 @@ class Accesses:
             if isinstance(line.axis, Lookup):
                 lookups.append((line.axis, far))
             elif line.axis is not None:
-                steps[line.axis] = far
+                # A diagonal goes along one axis of the space by two of the array.
+                steps[line.axis] = plus(self.low.sizes, steps[line.axis], far)
         return tuple(steps), tuple(lookups)
 
 

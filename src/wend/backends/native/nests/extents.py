@@ -40,3 +40,10 @@ def written(sizes: Sizes, x: Extent) -> str:
     for factor in x[1]:
         found = sizes.mul(found, factor)
     return found
+
+
+def plus(sizes: Sizes, x: Extent, y: Extent) -> Extent:
+    """The sum of two."""
+    if NONE in (x, y):
+        return y if x == NONE else x
+    return extent(sizes.add(written(sizes, x), written(sizes, y)))
