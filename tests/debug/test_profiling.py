@@ -48,19 +48,22 @@ def test_trips_lines_and_what_is_inside_what():
 
 def test_times_add_up():
     fun, x = wend.function(nested), np.ones(20_000)
-    with wend.profile() as p:
-        for _ in range(3):
-            fun(x, 20)
-    lines = p.lines()
-    run = sum(event.stop - event.start for event in p.events if event.what == "run")
-    outer = named(lines, "while")[0]
-    assert 0.0 < outer.seconds <= run
-    own = sum(line.own_seconds for line in lines)
-    roots = sum(line.seconds for line in lines if line.depth == 0)
-    assert own == pytest.approx(roots)
-    # Nearly all of it is the sines.
-    inside = sum(line.own_seconds for line in lines if line.depth == 2)
-    assert inside > 0.5 * outer.seconds
+    shares = []
+    for _ in range(5):
+        with wend.profile() as p:
+            for _ in range(3):
+                fun(x, 20)
+        lines = p.lines()
+        run = sum(event.stop - event.start for event in p.events if event.what == "run")
+        outer = named(lines, "while")[0]
+        assert 0.0 < outer.seconds <= run
+        own = sum(line.own_seconds for line in lines)
+        roots = sum(line.seconds for line in lines if line.depth == 0)
+        assert own == pytest.approx(roots)
+        inside = sum(line.own_seconds for line in lines if line.depth == 2)
+        shares.append(inside / outer.seconds)
+    # Nearly all of it is the sines, but where other programs come between.
+    assert max(shares) > 0.5
 
 
 def test_gradients_and_zero_trips():
@@ -94,7 +97,7 @@ def test_the_table():
     with wend.profile() as p:
         wend.function(nested)(np.ones(1000), 5)
     head, titles, function, *rows = str(p).split("\n")
-    assert head.startswith("1 runs: ")
+    assert head.startswith("1 run: ")
     assert titles.split() == ["line", "what", "times", "trips", "ms", "own", "ms", "own", "%"]
     assert function == "nested:"
     assert rows[0].startswith("test_profiling.py:")

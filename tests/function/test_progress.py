@@ -410,3 +410,32 @@ def test_what_is_written_next_finds_a_clean_line(
     written = on_a_terminal(tmp_path, name, f"{name} ", interrupt=interrupt)
     assert re.search(rf"\x1b\[K\r\x1b\[K{after}", written), written
     assert written.count("\x1b[?25l") == 0  # the cursor is never hidden
+
+
+@pytest.mark.parametrize("others", [(), ("x",), ("x", "x")])
+def test_things_that_are_gone_through_together_are_as_many_as_the_shortest(
+    calls: Calls, others: tuple[str, ...]
+) -> None:
+    def fun(n: Any, x: Any) -> Any:
+        total = 0.0
+        parts = [range(n), *(x for _ in others)]
+        for k, *rest in wend.progress(zip(*parts, strict=False)):
+            total = total + k + sum(rest)
+        return total
+
+    x = np.arange(3.0)
+    assert wend.function(fun)(5, x) == fun(5, x)
+    counts = {count for (count,) in ((call[1],) for call in calls if call != "end")}
+    assert counts <= {3 if others else 5, None}
+    assert (3 if others else 5) in counts
+
+
+def test_of_things_that_nobody_counts_only_trips_are_told(calls: Calls) -> None:
+    @wend.function
+    def fun(x: Any) -> Any:
+        for item, _ in wend.progress(zip(x, itertools.count())):
+            x = x + item
+        return x
+
+    fun(np.arange(3.0))
+    assert {call[1] for call in calls if call != "end"} == {None}

@@ -115,7 +115,9 @@ def _function(fun: Any, expression: str) -> wend.Function | BoundFunction:
     if isinstance(fun, (wend.Function, BoundFunction)):
         return fun
     if not callable(fun):
-        raise TargetError(f"wend show: {expression} is no function, but a {type(fun).__name__}")
+        raise TargetError(
+            f"wend show: {expression} is no function, but of type {type(fun).__name__}"
+        )
     made: wend.Function = wend.function(fun)
     return made
 

@@ -150,7 +150,8 @@ class profile:  # noqa: N801 - used like a function, and as a context manager
             ).rstrip()
             for row in rows
         ]
-        return "\n".join([f"{len(runs)} runs: {_ms(total)} ms; made in {_ms(made)} ms", *texts])
+        count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+        return "\n".join([f"{count}: {_ms(total)} ms; made in {_ms(made)} ms", *texts])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a timeline as JSON, which `chrome://tracing` and ui.perfetto.dev show.

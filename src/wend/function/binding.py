@@ -80,7 +80,7 @@ class Binding:
         """
         assert self.declared is not None
         if self.signature.inspected is not None:
-            bound = self.signature.inspected.bind(*args, **kwargs)
+            bound = self.signature.bound(args, kwargs)
             args, kwargs = bound.args, bound.kwargs
         own = tuple(args[:1]) if self.signature.is_method else ()
         args = args[len(own) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator, Sized
 from threading import get_ident
@@ -98,6 +99,11 @@ def _count(iterable: Iterable[Any]) -> Any:
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
         size: Any = iterable.shape[0]
         return size
+    if isinstance(iterable, Together):
+        counts = [*map(_count, iterable.parts)]
+        if not counts or any(count is None for count in counts):
+            return None
+        return functools.reduce(ew.minimum, counts)
     return len(iterable) if isinstance(iterable, Sized) else None
 
 

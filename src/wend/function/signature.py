@@ -270,13 +270,26 @@ class Signature:
             cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
             raise TypeError(explain(what, cure=cure)) from None
 
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        """The arguments by the names of parameters; for functions that say what these are.
+
+        Raises:
+            TypeError: they do not fit.
+        """
+        assert self.inspected is not None
+        try:
+            return self.inspected.bind(*args, **kwargs)
+        except TypeError as error:
+            takes = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
+            raise TypeError(f"{takes}: {error}") from None
+
     def _canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any], bool]:
         """Positional where possible, static ones marked; defaults stay with the function."""
         if self.inspected is None:
             return args, kwargs, False
-        bound = self.inspected.bind(*args, **kwargs)
+        bound = self.bound(args, kwargs)
         given = self.static & bound.arguments.keys()
         for name in given:
             bound.arguments[name] = self._marked(name, bound.arguments[name])
