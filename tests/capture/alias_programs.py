@@ -36,7 +36,10 @@ MADE = [
     "b",
     "a.copy()",
 ]
-MATRICES = ["np.zeros((2, 3))", "np.stack([a, b])", "np.arange(6.0).reshape(2, 3)"]
+MATRICES = [
+    *("np.zeros((2, 3))", "np.stack([a, b])", "np.arange(6.0).reshape(2, 3)"),
+    *("np.linspace(0.0, 1.0, 6).reshape(2, 3)", "np.arange(6.0).reshape(3, 2).T"),
+]
 CHANGES = [
     "{p}[0] = x",
     "{p}[1] = 5.0",
@@ -94,6 +97,15 @@ BINDINGS = [
     "{p} = m[0]",
     "{p} = m[n % 2]",
     "{p} = m.T[:, 0]",
+    "m.T[1, 0] = x",
+    "m.T[n % 3] += 1.0",
+    "np.swapaxes(m, 0, 1)[0] *= 2.0",
+    "m = m.T.T",
+    "{p} = {q}[:, None][:, 0]",
+    "{p} = {q}.reshape(3, 1).T[0]",
+    "{q}[None][0, 1:] = x",
+    "w = {p}.reshape(1, 3).reshape(-1)",
+    "{p} = m.reshape(-1)[:3]",
     "{p} = m.sum(axis=0)",
     "{p} = TABLE + 1.0",
     "{p} = TABLE * 2; {p}[0] = 5.0; np.multiply({p}, {q}, out={p})",

@@ -272,7 +272,55 @@ def copies_in_a_list(v, w, x):
     return np.stack(out)
 
 
+def views_of_the_whole(v, w, x):
+    t, u = np.arange(6.0), np.zeros((2, 3))
+    rows, turned = t.reshape(2, 3).T, u.T
+    i = 0
+    while i < x:
+        rows[i % 3] = rows[i % 3] * 2 + t[0] + x
+        t[1] += rows[0, 1]
+        turned[i % 3, 1] += rows[1, 0]
+        i += 1
+    return t, rows, u, turned[1:].sum()
+
+
+def views_of_what_is_traced(v, w, x):
+    t = v * x
+    column, flat = t[:, None], t.reshape(1, 3).reshape(-1)
+    column[0] = w[:1]
+    if x > 1:
+        flat[1] = 7.0
+        column += 1
+    else:
+        t[2] = 5.0
+        flat[0] += column[2, 0]
+    pair = np.stack([t, w])
+    np.swapaxes(pair, 0, 1)[1] = 8.0
+    np.moveaxis(pair, 0, 1)[2] *= 2.0
+    return t, column, flat.sum(), pair
+
+
+def what_numpy_makes_of_another(v, w, x):
+    line, tiled = np.linspace(0.0, 1.0, 5), np.tile(np.arange(2.0), 2)
+    line[1] = x
+    tiled[1:3] += v[:2] * x
+    return line, tiled
+
+
+def views_that_helpers_change(v, w, x):
+    def fill(rows):
+        rows[0] = x
+        rows += v[0]
+
+    t = np.zeros((2, 3))
+    fill(t.T)
+    fill(t)
+    return t
+
+
 EQUAL = [
+    *(views_of_the_whole, views_of_what_is_traced, what_numpy_makes_of_another),
+    views_that_helpers_change,
     *(changed_on_each_path, two_names_in_a_loop, a_view_before, rows_written_through),
     *(in_a_tuple, bound_again_to_itself, made_on_one_path, changed_before_it_is_traced),
     changed_by_calls_before_it_is_traced,
@@ -513,6 +561,13 @@ def asked_which_list(v, w, x):
     return 1.0 if a is not b else 2.0
 
 
+def reshaped_in_an_order_that_nobody_knows(v, w, x):
+    t = np.stack([v, w])
+    y = t.reshape(3, 2)
+    y[0] = x
+    return t
+
+
 REFUSED = {
     asked_which_array: "only the run tells",
     asked_which_list: "only the run tells",
@@ -526,6 +581,7 @@ REFUSED = {
     appended_and_changed: "holds an array that changes in the loop",
     changed_after_appending: "may be, or hold, an array that was changed",
     an_item_changed: "is a view",
+    reshaped_in_an_order_that_nobody_knows: "is a view",
     an_array_of_outside: "was made outside the function",
     an_array_of_outside_after_it_was_used: "f64[3], is used at test_aliases.py",
     put_into_an_array_of_outside_after_it_was_used: "and then changed in place",

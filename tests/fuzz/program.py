@@ -48,7 +48,7 @@ class Program:
     @property
     def is_single(self) -> bool:
         """Whether anything is of f32."""
-        arrays = (x for args in self.calls for x in args if isinstance(x, np.ndarray))
+        arrays = (x for args in self.calls for x in args if isinstance(x, (np.ndarray, np.generic)))
         return "'f4'" in self.text or any(x.dtype == np.float32 for x in arrays)
 
     def names(self, variable: Any) -> dict[str, Any]:

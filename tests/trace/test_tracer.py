@@ -253,13 +253,13 @@ def test_an_array_keeps_its_size():
 
 def test_a_part_shows_what_its_array_has_become():
     def fun(x, n):
-        row, part = x[n], x[:, 1:]
+        row, part, turned = x[n], x[:, 1:], x.T
         x[n, 0] = 5.0
         x[0, 2] = 7.0
         for _ in range(n):
             row[1] += part[0, 1]
             x[n] *= 2.0
-        return row * 2, part + 1.0
+        return row * 2, part + 1.0, turned * 1
 
     for n in (0, 1):
         mine, theirs = X.copy(), X.copy()
@@ -270,9 +270,9 @@ def test_a_part_shows_what_its_array_has_become():
 
 def test_another_view_is_not_used_after_its_array_has_changed():
     def fun(x):
-        turned = x.T
+        flat = x.reshape(-1)
         x[0, 0] = 5.0
-        return turned * 2
+        return flat * 2
 
     with pytest.raises(wend.WendError, match="view of an array that was changed"):
         wend.function(fun)(X.copy())

@@ -27,6 +27,7 @@ from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.reading import call_function
 from wend.trace.tracer import Tracer, put_into
+from wend.trace.turned import turned
 
 # Functions that change their first argument, and methods that change their array
 CHANGE_THE_FIRST = frozenset(
@@ -281,7 +282,13 @@ class PromotedArray(Staged, KnownArray):
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        return derive(parent.read())
+        whole, found = parent.read(), derive(parent.read())
+        node = found.value.node if isinstance(found, Tracer) else None
+        if node is not None and node.operands[:1] == (whole.value,):
+            how = turned(node, is_view=True)  # NumPy has made it
+            if how is not None:
+                found.is_part(whole, how)
+        return found
 
     def leaked(self) -> Exception:
         box = self.root()._box
@@ -331,7 +338,7 @@ def known(found: Any) -> Any:
         return found
     is_own = sys.getrefcount(found) <= _SOLE
     found = _seen(found)
-    if type(found) is not np.ndarray or not is_own or found.base is not None:
+    if type(found) is not np.ndarray or not is_own or not _has_memory_alone(found):
         return found
     can_change = found.ndim and found.flags.writeable and is_supported(found.dtype)
     return as_known(found) if can_change else found
@@ -378,7 +385,7 @@ def _fresh(found: Any) -> Any:
 def as_known(array: np.ndarray) -> KnownArray:
     """An array that nobody else holds, as one that can become traced."""
     known = array.view(KnownArray)
-    _KNOWN[id(array)] = known
+    _KNOWN[id(array if array.base is None else array.base)] = known
     return known
 
 
@@ -412,3 +419,16 @@ def _references(found: Any) -> int:
 
 # What a function sees of an array that it is given, and that nobody else holds.
 _SOLE = _references(np.zeros(1))
+
+
+def _has_memory_alone(found: np.ndarray) -> bool:
+    """Whether nobody else holds the array that has its memory, if that is another one."""
+    is_sole = _holders_of_base(found) <= _ALONE
+    return found.base is None or (isinstance(found.base, np.ndarray) and is_sole)
+
+
+def _holders_of_base(array: np.ndarray) -> int:
+    return sys.getrefcount(array.base)
+
+
+_ALONE = _holders_of_base(np.zeros(2)[:1])

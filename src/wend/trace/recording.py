@@ -33,6 +33,7 @@ from wend.trace.rounds import Rounds
 from wend.trace.sizes import Sizes
 from wend.trace.stand_ins import copy_stood_in
 from wend.trace.tracer import Tracer
+from wend.trace.turned import turned
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,12 @@ class Recording(Recorder):
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
             return tuple(map(self.wrap, node.results[1:]))
-        results = tuple(map(self.wrap, self.b.emit_node(op, values, **attrs).results))
+        node = self.b.emit_node(op, values, **attrs)
+        results = tuple(map(self.wrap, node.results))
         if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
             results[0].look_at(operands[0])
+            if (how := turned(node, is_view=operands[0].is_in_a_row())) is not None:
+                results[0].is_part(operands[0], how)
         return results
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:

@@ -40,6 +40,7 @@ from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.methods import Methods
 from wend.trace.origins import static_advice
+from wend.trace.turned import Turned
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
@@ -326,7 +327,10 @@ class Tracer(Methods):
         if self._taken is not None:
             whole, key = self._taken
             is_current = self._stale is None and recording is self.recording
-            whole[key] = new
+            if isinstance(key, Turned):
+                whole.replace(key.back(new, whole.type))
+            else:
+                whole[key] = new
             if not is_current:
                 return  # in another region it is taken again, which has its own whole
             self._stale = None
@@ -369,10 +373,17 @@ class Tracer(Methods):
             self._base._views.append(weakref.ref(self))
 
     def is_part(self, whole: Tracer, key: Any) -> None:
-        """Note that this is `whole[key]`, a view: changing it changes the whole."""
+        """Note that this is `whole[key]`, or `key.of(whole)`: changing it changes the whole."""
         if self._base is None:
             self.look_at(whole)
         self._taken = whole, key
+
+    def is_in_a_row(self) -> bool:
+        """Whether this is a vector, or one in another shape: any shape of it is a view."""
+        if self._taken is None or not isinstance(self._taken[1], Turned):
+            return self.type.shape is not None and len(self.type.shape) < 2
+        whole, how = self._taken
+        return how.is_reshape() and whole.is_in_a_row()
 
     def mark_origins(self) -> None:
         """Note that what this may be changes with it."""
@@ -413,7 +424,8 @@ class Tracer(Methods):
             return self
         if self._taken is not None:
             whole, key = self._taken
-            found: Tracer = indexing.getitem(whole, key)
+            found: Tracer
+            found = key.of(whole) if isinstance(key, Turned) else indexing.getitem(whole, key)
             return found
         if self.choices:
             raise AliasError(
