@@ -320,3 +320,51 @@ def test_nonzero(x: np.ndarray) -> None:
 )
 def test_gradients(function: Any) -> None:
     slope(function, between(-1, 1, 2, 3))
+
+
+# Positions that are known not to be there, where only some runs come to
+def in_a_branch(xs: Any, t: Any) -> Any:
+    if t > 0:
+        return xs[0]
+    return 0.0
+
+
+def in_a_loop(xs: Any, t: Any) -> Any:
+    total = 0.0
+    while t > 0:
+        total = total + xs[-1] + xs[2:].sum()
+        t = t - 1
+    return total
+
+
+def of_a_row(xs: Any, t: Any) -> Any:
+    m = np.ones((20, 3)) * t
+    if t > 0:
+        m[25, 1:] += xs.sum()
+    return m.sum()
+
+
+def set_on_one_path(xs: Any, t: Any) -> Any:
+    ys = xs.copy()
+    if t > 0:
+        ys[3] = 1.0
+    return ys.sum()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("fun", [in_a_branch, in_a_loop, of_a_row, set_on_one_path])
+def test_a_run_that_does_not_come_to_a_position_needs_none(fun: Any, backend: str) -> None:
+    compiled = wend.function(fun, backend=backend)
+    for xs in (np.zeros(0), np.ones(2)):
+        for t in (-1.0, 2.0):
+            try:
+                expected = fun(xs.copy(), t)
+            except IndexError:
+                with pytest.raises(IndexError, match="is out of bounds for axis"):
+                    compiled(xs.copy(), t)
+                continue
+            assert compiled(xs.copy(), t) == expected
+        with wend.config(backend=backend):
+            wend.grad(fun)(xs * 1.0, -1.0)
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 2"):
+        wend.function(lambda xs: xs[3], backend=backend)(np.ones(2))
