@@ -108,3 +108,17 @@ def test_changing_what_may_be_a_copy_is_refused(fun: Any) -> None:
     """NumPy decides by the order in memory."""
     with pytest.raises(TypeError, match="is a view"):
         wend.function(added_to_view(fun))(np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.skipif(np.__version__ < "2.1", reason="this NumPy's reshape has no copy=")
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_a_reshape_that_is_to_copy_copies(shape: tuple[int, ...]) -> None:
+    def change(x: Any) -> Any:
+        y = np.reshape(x, shape, copy=True)
+        z = x.reshape(shape, copy=True)
+        y[0], z[1] = 7.0, 8.0
+        return x, y, z
+
+    x = np.arange(4.0)
+    for found, expected in zip(wend.function(change)(x.copy()), change(x.copy()), strict=True):
+        np.testing.assert_array_equal(found, expected)

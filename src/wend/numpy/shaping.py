@@ -38,6 +38,11 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     """`numpy.reshape` in C order, for traced arrays as well."""
     if order != "C":
         raise NotImplementedError("reshape of a traced array has order='C' only")
+    found = _reshaped(x, shape)
+    return found.copy() if copy else found
+
+
+def _reshaped(x: Any, shape: Any) -> Any:
     wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
     if any(isinstance(size, Staged) for size in wanted):
         size = apply_all(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)[0]

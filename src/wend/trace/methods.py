@@ -61,7 +61,7 @@ class Methods(Staged):
         return self.copy()
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
     def ravel(self, order: str = "C") -> Any:
         return shaping.reshape(self, (-1,), order)
