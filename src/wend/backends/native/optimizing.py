@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import llvmlite.binding as binding
@@ -34,7 +35,9 @@ def optimize(text: str, machine: Any, level: int | None = None) -> Any:
     """The module after LLVM's passes, of a level that goes by its size if none is given."""
     module = binding.parse_assembly(_with_calls(text))
     module.verify()
-    outlined = text.count(f"\n{IN_LOOP}") >= MANY_LOOPS and _outline(module, machine)
+    outlined = False
+    if text.count(f"\n{IN_LOOP}") >= MANY_LOOPS:
+        module, outlined = _outlined(module, machine)
     if level is None:
         level = LEVEL if outlined or text.count("\n") <= LARGE else LEVEL_OF_LARGE
     options = binding.create_pipeline_tuning_options(speed_level=level)
@@ -61,8 +64,8 @@ def _with_calls(text: str) -> str:
     return text
 
 
-def _outline(module: Any, machine: Any) -> bool:
-    """Take the outermost loops out of functions; say whether these are many now."""
+def _outlined(module: Any, machine: Any) -> tuple[Any, bool]:
+    """The module with the outermost loops as functions; and whether these are many now."""
     known = {function.name for function in module.functions}
     made: list[Any] = []
     for _ in range(LEVELS):
@@ -74,9 +77,21 @@ def _outline(module: Any, machine: Any) -> bool:
         made = [f for f in module.functions if f.name not in known and not f.is_declaration]
         if not any(sum(1 for _ in function.blocks) > MANY_BLOCKS for function in made):
             break
-    for function in made:
-        function.add_function_attribute("noinline")
-    return len(made) >= MANY_LOOPS // 2
+    names = {function.name for function in made}
+    return _not_inlined(module, names), len(names) >= MANY_LOOPS // 2
+
+
+def _not_inlined(module: Any, names: Collection[str]) -> Any:
+    """The module with functions that stay what they are."""
+
+    def marked(head: re.Match[str]) -> str:
+        return f"{head[1]} noinline {{" if head[2] in names else head[0]
+
+    # By the text: llvmlite gives what a function returns the attributes that it should have.
+    return binding.parse_assembly(_HEAD.sub(marked, str(module)))
+
+
+_HEAD = re.compile(r'^(define [^@\n]*@"?([\w.$]+)"?\([^\n]*) \{$', re.M)
 
 
 def _inline_forms(module: Any, builder: Any) -> None:
