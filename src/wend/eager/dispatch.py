@@ -41,12 +41,10 @@ class Staged:
 class Recorder(ABC):
     """What adds operations to the graph that is being recorded.
 
-    `role` is what is recorded, for messages: "the body of while_loop at f.py:3"; `is_region`:
-    only the run tells whether, and how often, it comes to what is recorded.
+    `role` is what is recorded, for messages: "the body of while_loop at f.py:3".
     """
 
     role: str
-    is_region: bool = False
 
     @abstractmethod
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:

@@ -172,10 +172,8 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
         elif isinstance(entry, int) and isinstance(dims[axis], int):
             size = dims[axis]
             assert isinstance(size, int)
-            if not parts.is_there(entry, axis, size):
-                slices.append((None, None, None))
-                left.append(np.asarray(entry))
-                continue
+            if not -size <= entry < size:
+                raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
             start = entry % size
             slices.append((start, start + 1, None))
             left.append(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.eager.dispatch import Staged, apply, recorder
+from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.op import Op
@@ -80,22 +80,8 @@ def named(x: Any, keys: Sequence[Any]) -> Part:
 
 
 def _check_range(key: Any, axis: int, size: Dim) -> None:
-    if not isinstance(key, Staged) and isinstance(size, int):
-        is_there(key, axis, size)
-
-
-def is_there(position: int, axis: int, size: int) -> bool:
-    """Whether there is a position; if not, it is left to a run that comes to it to say so.
-
-    Raises:
-        IndexError: there is none, and every run comes here.
-    """
-    if -size <= position < size:
-        return True
-    here = recorder.get()
-    if here is not None and here.is_region:
-        return False
-    raise IndexError(f"index {position} is out of bounds for axis {axis} with size {size}")
+    if not isinstance(key, Staged) and isinstance(size, int) and not -size <= key < size:
+        raise IndexError(f"index {key} is out of bounds for axis {axis} with size {size}")
 
 
 def is_small(x: Any) -> bool:
