@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -779,3 +780,45 @@ def test_a_shape_that_changes_in_place_after_the_graph_has_read_it_is_refused() 
 
     with pytest.raises(wend.WendError, match="the shape of an array that Python knows was changed"):
         f(1.0)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda v, n: np.broadcast_to(v, (n, 6)),
+        lambda v, n: v.reshape(n, -1),
+        lambda v, n: np.reshape(v, (n, 2)),
+    ],
+)
+def test_a_view_of_a_size_that_the_run_tells_is_not_read_after_a_change(look: Any) -> None:
+    """Of an array that Python knew until then."""
+
+    def changed(n: Any) -> Any:
+        v = np.zeros(6)
+        view = look(v, n)
+        before = view.sum()
+        v[0] = 5
+        return before + view.sum()
+
+    def unchanged(n: Any) -> Any:
+        v = np.arange(6.0)
+        return look(v, n) * v[0]
+
+    np.testing.assert_array_equal(wend.function(unchanged)(np.int64(3)), unchanged(3))
+    with pytest.raises(wend.WendError, match="is a view of an array that was changed"):
+        wend.function(changed)(np.int64(3))
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_a_slice_that_the_run_ends_is_a_view_of_what_python_knows(n: int) -> None:
+    def both(n: Any) -> Any:
+        v = np.zeros(5)
+        head = v[:n]
+        v[1] = 5
+        head += 1
+        for k in range(n):
+            v[k] += k
+        return v, head
+
+    for found, expected in zip(wend.function(both)(np.int64(n)), both(n), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -160,6 +160,10 @@ class Expressions(Writer):
             dim = self.choose([2, 3, "n", 5])
             shape = (*kind.shape[:axis], dim, *kind.shape[axis:])
             source = self.expr(replace(kind, shape=shape), depth)
+            if self.number(5) == 0 and depth and kind.rounded:
+                ends = self.choose(["{}:", ":{}", "{}::-1"]).format(self.position(dim))
+                source = f"{source}[{':, ' * axis}{ends}]"
+                return f"np.sum({source}, axis={axis})"
             axes = f", axis={axis if self.number(1) else axis - len(shape)}"
         if kind.dtype == "?":
             return f"np.{self.choose(['any', 'all'])}({source}{axes})"

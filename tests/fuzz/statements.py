@@ -74,7 +74,10 @@ class Statements(Expressions):
             mask = self.expr(Kind("?", kind.shape), 1)
             where, part = mask, replace(kind, shape=())
         elif which == 1:
-            where, part = self.choose(["1:", ":-1", "::2", "::-1"]), replace(kind, shape=())
+            some, other = self.position(first), self.position(first)
+            runs = [f"{some}:", f":{some}", f"{some}:{other}", f"{some} - 1::-1"]
+            where = self.choose(["1:", ":-1", "::2", "::-1", *runs])
+            part = replace(kind, shape=())
         elif which == 2 and kind.rank > 1:
             where = f":, {self.position(kind.shape[1])}"
             part = replace(kind, shape=(kind.shape[0], *kind.shape[2:]))
@@ -92,7 +95,13 @@ class Statements(Expressions):
         else:
             where, part = self.position(first), replace(kind, shape=kind.shape[1:])
         op = self.choose(["=", "=", "+=", "*="]) if kind.rounded else "="
-        self.write(f"{name}[{where}] {op} {self.assigned(part)}")
+        value = self.assigned(part)
+        if ":" in where and op != "=" and self.number(1):
+            view = self.new_name("w")
+            self.write(f"{view} = {name}[{where}]")
+            self.write(f"{view} {op} {value}")
+        else:
+            self.write(f"{name}[{where}] {op} {value}")
 
     def change(self) -> None:
         name = self.carried(lambda kind: kind.rounded)

@@ -56,6 +56,7 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[KnownArray]] = []
+        self._shown: list[weakref.ref[Tracer]] = []  # what is recorded that looks at it
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
@@ -98,6 +99,10 @@ class KnownArray(np.ndarray):
         """Remember that the graph has its numbers: they stay what they are."""
         self.root()._is_read = True
 
+    def show_in(self, view: Tracer) -> None:
+        """Remember a traced view: when the numbers change it must not be read any more."""
+        self.root()._shown.append(weakref.ref(view))
+
     def put_back(self, numbers: np.ndarray) -> None:
         """Let it hold what it held before a trace that is dropped, whatever that has read."""
         root = self.root()
@@ -116,8 +121,12 @@ class KnownArray(np.ndarray):
         recording = root._made_in()
         if not self.can_promote():
             raise made_elsewhere(self)
-        root.become(recording.wrap(recording.lift(root)))
-        recording.promotions.append((root, root._box))
+        box = recording.wrap(recording.lift(root))
+        for view in (ref() for ref in root._shown):
+            if view is not None:
+                box.watch(view)
+        root.become(box)
+        recording.promotions.append((root, box))
 
     def can_promote(self) -> bool:
         """Whether the recording that it was made in goes on."""
@@ -136,8 +145,9 @@ class KnownArray(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         if parts.is_staged_key(key):
             recording: Any = recorder.get()
-            if recording is not None and self.ndim > 1:
-                self.promote()  # the part may be a view
+            is_view = self.ndim > 1 or isinstance(key, slice | tuple)
+            if recording is not None and is_view and self.can_promote():
+                self.promote()  # what changes in the part changes here, and the other way round
                 return self[key]
             return recording.wrap(recording.lift(self))[key]
         found = super().__getitem__(key)
@@ -237,6 +247,9 @@ def _view(name: str) -> Any:
     method = getattr(np.ndarray, name)
 
     def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
+        if any_staged((*args, *kwargs.values())):
+            self.promote()
+            return getattr(self, name)(*args, **kwargs)
         found = method(self, *args, **kwargs)
         if isinstance(found, KnownArray) and found is not self and found.base is not None:
             found._parent = self

@@ -118,11 +118,17 @@ class Recording(Recorder):
             return tuple(map(self.wrap, node.results[1:]))
         node = self.b.emit_node(op, values, **attrs)
         results = tuple(map(self.wrap, node.results))
-        if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
-            results[0].look_at(operands[0])
-            if (how := turned(node, is_view=operands[0].is_in_a_row())) is not None:
-                results[0].is_part(operands[0], how)
+        if op in VIEWS and results[0].type.shape != ():
+            self._note_view(results[0], operands[0], node)
         return results
+
+    def _note_view(self, view: Tracer, whole: Any, node: Node) -> None:
+        if isinstance(whole, Tracer):
+            view.look_at(whole)
+            if (how := turned(node, is_view=whole.is_in_a_row())) is not None:
+                view.is_part(whole, how)
+        elif isinstance(whole, KnownArray) and not isinstance(whole, Staged):
+            whole.show_in(view)
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """A value of this recording as a traced array."""
