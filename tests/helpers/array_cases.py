@@ -38,6 +38,13 @@ SPD = SQUARE @ SQUARE.T + np.eye(3)
 _SAMPLES: list[Sample] = []
 
 
+def _changed(function: Callable[..., Any], x: Any, *rest: Any, **options: Any) -> Any:
+    """A copy of an array, after a function that changes it."""
+    x = x.copy()
+    assert function(x, *rest, **options) is None
+    return x
+
+
 def _add(names: str, *arrays: Any, **fields: Any) -> None:
     own = {"call", "of", "traced", "through", "smooth", "orders", "tol"}
     rest = {key: value for key, value in fields.items() if key not in own}
@@ -149,6 +156,10 @@ _add(
     inplace=False,
     through=False,
 )
+_add("copyto", X, Y, call=_changed, where=BOOLS)
+_add("fill_diagonal", TALL, VECTOR[:2], call=_changed, wrap=True)
+_add("put", X, np.array([4, 0, -1]), VECTOR[:2], call=_changed)
+_add("putmask place", X, BOOLS, VECTOR[:2], call=_changed)
 _add("searchsorted", SORTED, OTHER)
 _add("digitize", OTHER, SORTED)
 _add("bincount", COUNTS, OTHER)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wend
-import wend.numpy as wnp
 from tests.helpers.drawn import ALL, FLOATS, REAL, check, drawn, few, spread
 
 
@@ -49,19 +46,6 @@ def test_masks(x: np.ndarray, mask: np.ndarray, axis: int) -> None:
     for name in ("flatnonzero", "argwhere", "count_nonzero"):
         check(lambda m, x, name=name: getattr(m, name)(x), x)
     check(lambda m, x: m.count_nonzero(x, axis, keepdims=True), x)
-
-
-@few
-@given(x=drawn(ALL, shape=(2, 3)), values=drawn(REAL, shape=(2, 2)))
-def test_put_along_axis(x: np.ndarray, values: np.ndarray) -> None:
-    indices = np.array([[0, -1], [1, 1]])
-    put = wend.function(lambda x, v: wnp.put_along_axis(x, indices, v, 1, inplace=False))
-    expected = np.array(x)
-    with np.errstate(all="ignore"):
-        np.put_along_axis(expected, indices, values.astype(x.dtype), 1)
-    np.testing.assert_array_equal(put(x, values.astype(x.dtype)), expected)
-    with pytest.raises(TypeError, match="inplace=False"):
-        wend.function(lambda x: wnp.put_along_axis(x, indices, 0, 1))(x)
 
 
 # Searches

@@ -49,6 +49,12 @@ from wend.numpy.calculus import ediff1d as ediff1d
 from wend.numpy.calculus import gradient as gradient
 from wend.numpy.calculus import trapezoid as trapezoid
 from wend.numpy.calculus import unwrap as unwrap
+from wend.numpy.changing import copyto as copyto
+from wend.numpy.changing import fill_diagonal as fill_diagonal
+from wend.numpy.changing import place as place
+from wend.numpy.changing import put as put
+from wend.numpy.changing import put_along_axis as put_along_axis
+from wend.numpy.changing import putmask as putmask
 from wend.numpy.comparing import allclose as allclose
 from wend.numpy.comparing import array_equal as array_equal
 from wend.numpy.comparing import array_equiv as array_equiv
@@ -293,7 +299,6 @@ from wend.numpy.selecting import count_nonzero as count_nonzero
 from wend.numpy.selecting import extract as extract
 from wend.numpy.selecting import flatnonzero as flatnonzero
 from wend.numpy.selecting import piecewise as piecewise
-from wend.numpy.selecting import put_along_axis as put_along_axis
 from wend.numpy.selecting import select as select
 from wend.numpy.sets import intersect1d as intersect1d
 from wend.numpy.sets import isin as isin

@@ -237,12 +237,19 @@ def take(
         x, axis = shaping.ravel(x), 0
     place = normalize_axis_index(axis, shaping.rank_of(x))
     indices = as_array(indices)
-    if mode != "raise":
-        size = shaping.shape(x)[place]
-        if mode not in ("wrap", "clip"):
-            raise ValueError(f"take's mode is 'raise', 'wrap' or 'clip', not {mode!r}")
-        indices = ew.remainder(indices, size) if mode == "wrap" else ew.clip(indices, 0, size - 1)
+    indices = within(indices, shaping.shape(x)[place], mode, "take")
     return _advanced(x, [_WHOLE] * place + [indices] + [_WHOLE] * (shaping.rank_of(x) - place - 1))
+
+
+def within(indices: Any, size: Any, mode: str, name: str) -> Any:
+    """Positions as a function's `mode` asks: wrapped or clipped to a size, or as they are."""
+    if mode == "wrap":
+        return ew.remainder(indices, size)
+    if mode == "clip":
+        return ew.clip(indices, 0, size - 1)
+    if mode != "raise":
+        raise ValueError(f"{name}'s mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+    return indices
 
 
 @implements(np.take_along_axis)

@@ -6,18 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.errors import TypeMismatchError, explain
-from wend.eager.dispatch import any_staged, apply, apply_all
-from wend.eager.promotion import broadcast, cast, tensor_type
+from wend.eager.dispatch import apply_all
+from wend.eager.promotion import broadcast, cast
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
 from wend.numpy.operands import alike, all_staged, dtype_of, staged
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
-from wend.ops import searching
 
 
 @implements(np.select)
@@ -117,37 +114,3 @@ def argwhere(a: Any) -> Any:
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """`numpy.count_nonzero`, for traced arrays as well."""
     return reducing.sum(cast(staged(a), BOOL), axis=axis, keepdims=keepdims)
-
-
-# By position
-def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True
-) -> Any:
-    """`numpy.put_along_axis`; with `inplace=False` it returns a new array, traced or not.
-
-    A traced array is not changed in place. Of what is written to one place the last stays.
-    """
-    if not any_staged([arr, indices, values]):
-        if inplace:
-            return np.put_along_axis(arr, indices, values, axis)
-        found = np.array(arr)
-        np.put_along_axis(found, indices, values, axis)
-        return found
-    if inplace:
-        raise TypeMismatchError(
-            explain(
-                "put_along_axis cannot change a traced array in place.",
-                cure="arr = wnp.put_along_axis(arr, indices, values, axis, inplace=False).",
-            )
-        )
-    arr, indices, values = all_staged((arr, indices, values))
-    if axis is None:
-        flat = put_along_axis(shaping.ravel(arr), indices, values, 0, inplace=False)
-        return shaping.reshape(flat, shaping.shape(arr))
-    place = normalize_axis_index(axis, shaping.rank_of(arr))
-    others = [dim for k, dim in enumerate(tensor_type(arr).dims) if k != place]
-    count = shaping.shape(indices)[place]
-    whole = [*others[:place], count, *others[place:]]
-    indices = shaping.broadcast_to(cast(indices, INT64), tuple(whole))
-    values = shaping.broadcast_to(cast(values, dtype_of(arr)), tuple(whole))
-    return apply(searching.set_along, arr, staged(values), indices, axis=place)

@@ -295,7 +295,8 @@ class PromotedArray(Staged, KnownArray):
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        whole, found = parent.read(), derive(parent.read())
+        whole = parent.read()
+        found = derive(whole)
         node = found.value.node if isinstance(found, Tracer) else None
         if node is not None and node.operands[:1] == (whole.value,):
             how = turned(node, is_view=True)  # NumPy has made it

@@ -24,6 +24,7 @@ from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import Symbol, TensorType
 from wend.numpy import (
+    changing,
     contracting,
     creating,
     indexing,
@@ -620,10 +621,7 @@ class Tracer(Methods):
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """`ndarray.put`: elements of the flattened array replaced."""
-        if mode != "raise":
-            raise NotImplementedError("put into a traced array takes mode='raise'")
-        flat = updating.set_at(shaping.ravel(self), indices, values)
-        self.replace(shaping.reshape(flat, self.shape))
+        changing.put(self, indices, values, mode)
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
         """Not possible: an array keeps its size."""
