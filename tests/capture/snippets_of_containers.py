@@ -314,6 +314,20 @@ def lists_that_change_places_in_a_loop(n):
     return a, b
 
 
+# ---------------------------------------------------------------- lists that grow
+@on(*FLOATS)
+def a_list_that_grows_on_both_paths_and_that_nobody_reads_later(x):
+    items = [0.0]
+    if x > 1:
+        for _ in range(int(abs(x)) % 3):
+            items.append(items[-1] + x)
+        if x > 2:
+            items.append(1.0)
+    else:
+        items.append(2.0)
+    return x
+
+
 # ---------------------------------------------------------------- dicts that fill themselves
 @on(*FLOATS, refused=NO_KEYS)
 def a_missing_key_read_on_one_path(x):

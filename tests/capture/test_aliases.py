@@ -822,3 +822,30 @@ def test_a_slice_that_the_run_ends_is_a_view_of_what_python_knows(n: int) -> Non
 
     for found, expected in zip(wend.function(both)(np.int64(n)), both(n), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def bound_anew_on_one_path(v, x):
+    if x < 1:
+        v[1] += 1
+    elif x < 2:
+        v[0] = 2
+    elif x < 3:
+        v = v + 5
+    return v
+
+
+def bound_anew_and_changed_after(v, x):
+    if x < 1:
+        v[1] += 1
+    elif x < 2:
+        w = v if x < 1.2 else v + 5
+        v = w * 2
+    return v
+
+
+@pytest.mark.parametrize("x", [0.5, 1.5, 2.5, 3.5])
+@pytest.mark.parametrize("fun", [bound_anew_on_one_path, bound_anew_and_changed_after])
+def test_a_change_on_one_path_leaves_what_another_has_made(fun: Any, x: float) -> None:
+    given, expected = np.zeros(3), np.zeros(3)
+    np.testing.assert_array_equal(wend.function(fun)(given, x), fun(expected, x))
+    np.testing.assert_array_equal(given, expected)

@@ -72,6 +72,7 @@ def _convert(state: State, start: list[Any], k: int, like: Any) -> Contents:
     index = k - len(state.variables)
     place = state.places[index]
     assert isinstance(place, Contents)
+    place.write(start[k])  # nobody has the list any more, but an `if` around looks into it
     box = TensorList.of(start[k], like)
     new = Contents(place.label, box)
     state.replaced.append((index, place))

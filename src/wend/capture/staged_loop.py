@@ -376,7 +376,9 @@ class StagedLoop:
             else:  # bound by the test
                 parts = self.known[k], self.known[k], self.params[j], self.params[j], found[j]
             leaves = [trees.flatten(part)[0] for part in parts]
-            labels += [self.state.names[k]] * len(leaves[0])
+            label = self.state.names[k]
+            shown = "what it returns" if label == RETURN_VALUE else label
+            labels += [shown] * len(leaves[0])
             rows += zip(*leaves, strict=True)
         if not rows:
             return

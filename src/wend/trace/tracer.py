@@ -394,13 +394,21 @@ class Tracer(Methods):
                 origin.mark_origins()
 
     def mark_views(self) -> None:
-        """Note that this array changes here: what looks at it must be taken again."""
+        """Note that this array changes here: what looks at it must be taken again.
+
+        Not what was made in another branch, which has left this one's array as it was.
+        """
         where = user_source()
+        here: Any = recorder.get()
         views, self._views = self._views, []
         for view in (ref() for ref in views):
-            if view is not None:
+            if view is None:
+                continue
+            if here is None or here.is_in(view.recording):
                 view._stale = where
                 view.mark_views()
+            else:
+                self._views.append(weakref.ref(view))
 
     def watch(self, other: Tracer) -> None:
         """Note that another array may be this one: it must not be read when this has changed."""
