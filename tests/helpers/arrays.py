@@ -114,6 +114,8 @@ LATER: dict[str, tuple[tuple[int, int], Callable[..., Any]]] = {
     "matvec": ((2, 2), lambda x1, x2: (x1 @ x2[..., None])[..., 0]),
     "vecmat": ((2, 2), lambda x1, x2: (np.conj(x1)[..., None, :] @ x2)[..., 0, :]),
 }
+# Older ones take roots for `x ** 0.5` alone, not in `np.power`
+POWERS_ARE_ROOTS = bool(np.signbit(np.power(-0.0, 0.5)))
 OWN: dict[str, Callable[..., Any]] = {
     **{name: run for name, (since, run) in LATER.items() if since > NUMPY},
     "logsumexp": scipy.special.logsumexp,

