@@ -6,6 +6,8 @@ import heapq
 from collections import defaultdict
 from types import SimpleNamespace
 
+import numpy as np
+
 from tests.capture.snippets import FLOATS, INTS, on
 
 OTHER = "which only the run tells: in Python both would change"
@@ -364,3 +366,90 @@ def a_key_that_is_there(x):
     if x > 1:
         x = x + d["k"]
     return x, dict(d)
+
+
+# ---------------------------------------------------------------- at a position of the run
+_LAYERS = [{"w": 2.0, "b": (1, 0.5)}, {"w": -1.0, "b": (0, 2.0)}]
+
+
+@on(*INTS)
+def an_item_of_numbers(n):
+    return [1.0, 2.5, 4.0][n % 3], (1, 2, 0.5)[-(n % 3)], [True, False][n % 2]
+
+
+@on(0, 1, -2)
+def an_item_of_arrays(n):
+    rows = [np.arange(3.0), np.ones(3) * n]
+    rows.append(rows[n] + 1)
+    return rows[n] * 2, rows[-1]
+
+
+@on(*INTS)
+def items_of_structure_in_a_loop(n):
+    x = 1.0
+    for i in range(n):
+        layer = _LAYERS[i % len(_LAYERS)]
+        k, b = layer["b"]
+        x = x * layer["w"] + k * b
+    return x
+
+
+@on(*INTS)
+def a_list_that_grows_by_its_own_items(n):
+    numbers = [1, 1]
+    for i in range(2, n):
+        numbers.append(numbers[i - 1] + numbers[i - 2])
+    return numbers[-1], len(numbers)
+
+
+@on(*INTS)
+def a_list_that_grows_in_a_while_by_its_own_items(n):
+    sums, i = [0.5], 0
+    while i < n:
+        sums.append(sums[i] + sums[i // 2])
+        i += 1
+    return sums[i // 2]
+
+
+@on(0, 1, 2, -1, -2, -3)
+def an_item_that_may_not_be_there(n):
+    items = [1.0, 2.0]
+    return items[n]
+
+
+@on(*INTS)
+def an_item_in_a_short_loop(n):
+    squash = [abs, float, int]
+    x = n
+    for i in range(3):
+        x = squash[i](x) + [1, 2.0, 3][i]
+    return x
+
+
+@on(0, 1)
+def an_item_of_its_own_changed(n):
+    v = np.arange(3.0)
+    item = [v + 1, v * 2][n]
+    item[n] = 7.0
+    return item, v
+
+
+@on(0, 1, refused="which only the run tells; in NumPy both would change")
+def an_item_that_is_held_changed(n):
+    items = [np.arange(3.0), np.ones(3)]
+    item = items[n]
+    item[0] = 7.0
+    return items
+
+
+@on(0, 1, refused="so it would have changed too")
+def an_item_read_after_the_list_has_changed_it(n):
+    items = [np.arange(3.0) + n, np.ones(3) * n]
+    item = items[n]
+    items[0][1] = 7.0
+    return item.sum()
+
+
+@on(0, 1, refused="its number is not known while the function is recorded")
+def an_item_of_unlike_ones(n):
+    return [np.ones(2), np.ones(3)][n]

@@ -332,7 +332,7 @@ def integer():
 
 
 def as_index():
-    wend.function(lambda n: [1, 2, 3][n])(1)
+    wend.function(lambda n: [1, 2, None][n])(1)
 
 
 def as_range():

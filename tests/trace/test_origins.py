@@ -9,7 +9,7 @@ import wend
 import wend.numpy as wnp
 from wend.base.errors import ConcreteValueError
 
-TABLE = [1.0, 2.0, 3.0]
+TABLE = [1.0, 2.0, 3.0, None]  # items of which no graph could read one
 BY_NUMBER = {1: 2.0}
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from wend.capture import passing
 from wend.capture.places import references_of_logs, touch_attribute, touch_contents
+from wend.capture.positions import item_at
 from wend.eager.dispatch import any_staged
 from wend.numpy import parts
 from wend.trace.known_array import as_known, made_elsewhere
@@ -93,7 +94,9 @@ def in_place(target: Any, name: str, value: Any) -> Any:
 
 
 def get_item(array: Any, key: Any) -> Any:
-    """`array[key]`, also of an array that Python knows at a traced position."""
+    """`array[key]`, also of what Python knows at a traced position."""
+    if type(array) in (list, tuple):
+        return item_at(array, key)
     recording = current()
     if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wend.base.errors import ConcreteValueError, WendError
+from wend.base.scoped import scoped
 from wend.base.source import at, user_source
 from wend.capture import passing
 from wend.capture.branches import if_
 from wend.capture.iterables import Stepped, stepped
 from wend.capture.operators import and_, not_
 from wend.capture.places import Log, Place, logged
+from wend.capture.positions import python_may_run
 from wend.capture.staged_loop import StagedLoop
 from wend.capture.state import State, holds_staged
 from wend.capture.truth import is_traced
@@ -276,8 +278,10 @@ class _Attempt:
         start = self.state.get()
         may_run = self.python_may_run
         loop = StagedLoop(self.outer, self.state, self.where, always=always, may_run=may_run)
+        by_python = may_run or python_may_run.get()
         try:
-            loop.trace(test, body)
+            with scoped(python_may_run, by_python):
+                loop.trace(test, body)
             loop.check_unchanged(self.gone_through)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
