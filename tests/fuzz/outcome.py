@@ -69,6 +69,15 @@ def alike(found: Any, expected: Any, tol: float, role: str) -> None:
         np.testing.assert_allclose(x, y, rtol=0, atol=tol * most, err_msg=about)
 
 
+def are_alike(found: Any, expected: Any, tol: float) -> bool:
+    """Whether `alike` has nothing against them."""
+    try:
+        alike(found, expected, tol, "")
+    except AssertionError:
+        return False
+    return True
+
+
 def identical(found: Any, expected: Any, role: str) -> None:
     """The same bits; or errors of one class."""
     if isinstance(expected, Exception) or isinstance(found, Exception):

@@ -28,6 +28,30 @@ class PlainVariable:
         self.assign(self.value + value)
 
 
+class RoughNumPy:
+    """NumPy with functions that round worse, to see what a program makes of that."""
+
+    _ROUNDED = frozenset(
+        {
+            *("sin", "cos", "tanh", "arctan", "arctan2", "sinh", "exp", "expm1", "log", "log1p"),
+            *("sqrt", "square", "power", "logaddexp", "sum", "mean", "cumsum"),
+        }
+    )
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name)
+        if name not in self._ROUNDED:
+            return function
+
+        def run(*args: Any, **options: Any) -> Any:
+            found = function(*args, **options)
+            if found.dtype.kind != "f":
+                return found
+            return found * found.dtype.type(1 + 4 * np.finfo(found.dtype).eps)
+
+        return run
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A plain Python function as text.
@@ -51,17 +75,17 @@ class Program:
         arrays = (x for args in self.calls for x in args if isinstance(x, (np.ndarray, np.generic)))
         return "'f4'" in self.text or any(x.dtype == np.float32 for x in arrays)
 
-    def names(self, variable: Any) -> dict[str, Any]:
+    def names(self, variable: Any, numpy: Any = np) -> dict[str, Any]:
         """What its text defines, anew; capture can read its lines."""
         file = f"<program {next(_numbers)}>"
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
-        names: dict[str, Any] = {"np": np, "Variable": variable}
+        names: dict[str, Any] = {"np": numpy, "Variable": variable}
         exec(compile(self.text, file, "exec"), names)
         return names
 
-    def plain(self) -> tuple[Callable[..., Any], list[Any]]:
+    def plain(self, numpy: Any = np) -> tuple[Callable[..., Any], list[Any]]:
         """The function for plain NumPy, and its variables."""
-        names = self.names(PlainVariable)
+        names = self.names(PlainVariable, numpy)
         return names["f"], [x for x in names.values() if isinstance(x, PlainVariable)]
 
     def staged(self) -> tuple[Callable[..., Any], list[Any]]:
