@@ -369,7 +369,7 @@ def a_key_that_is_there(x):
 
 
 # ---------------------------------------------------------------- at a position of the run
-_LAYERS = [{"w": 2.0, "b": (1, 0.5)}, {"w": -1.0, "b": (0, 2.0)}]
+_WEIGHTS = (np.ones(2), np.arange(2.0))
 
 
 @on(*INTS)
@@ -385,13 +385,38 @@ def an_item_of_arrays(n):
 
 
 @on(*INTS)
-def items_of_structure_in_a_loop(n):
-    x = 1.0
+def items_in_a_loop(n):
+    x = np.ones(2)
     for i in range(n):
-        layer = _LAYERS[i % len(_LAYERS)]
-        k, b = layer["b"]
-        x = x * layer["w"] + k * b
+        x = x * _WEIGHTS[i % len(_WEIGHTS)] + [1, 0.5][-(i % 2)]
     return x
+
+
+@on(*INTS)
+def an_item_in_a_while_that_python_begins(n):
+    total, weights = 0.0, [n * n + 1.0, 3.0]
+    while total < 10:
+        total = total + weights[n % 2]
+    return total
+
+
+@on(0, 1)
+def an_item_that_short_loops_do_not_count(n):
+    total = n * 0.5
+    for _ in range(50):
+        for _ in range(50):
+            total = total * 0.5 + [1.0, 2.0][n]
+    return total
+
+
+@on(*INTS, refused="its number is not known while the function is recorded")
+def containers_are_no_items(n):
+    counts = [{"hits": 0, "sum": 0.0} for _ in range(3)]
+    for i in range(n):
+        count = counts[i % 3]
+        count["hits"] += 1
+        count["sum"] += i
+    return counts
 
 
 @on(*INTS)
@@ -448,6 +473,11 @@ def an_item_read_after_the_list_has_changed_it(n):
     item = items[n]
     items[0][1] = 7.0
     return item.sum()
+
+
+@on(np.int8(0), np.int8(1), refused="out of bounds for int8")
+def an_item_that_does_not_fit(n):
+    return [n, 300][n]
 
 
 @on(0, 1, refused="its number is not known while the function is recorded")

@@ -849,3 +849,77 @@ def test_a_change_on_one_path_leaves_what_another_has_made(fun: Any, x: float) -
     given, expected = np.zeros(3), np.zeros(3)
     np.testing.assert_array_equal(wend.function(fun)(given, x), fun(expected, x))
     np.testing.assert_array_equal(given, expected)
+
+
+def written_through_slices(x, k):
+    v = np.zeros(4)
+    u, w = v[k:], v[: k + 1]
+    u[0] = x
+    w += 1
+    v[1] = 7
+    return v, u, w
+
+
+def sliced_in_a_loop(x, k):
+    v = np.zeros(4)
+    for i in range(k + 1):
+        u = v[i:]
+        u += x
+    return v
+
+
+def sliced_before_a_branch(x, k):
+    v = np.zeros(4)
+    u, w = v[k:], v[1:]
+    if x < 5:
+        u[0] = 3.0
+    else:
+        w[1] = x
+    return v, u * 1
+
+
+def sliced_before_a_loop(x, k):
+    v = np.zeros(4)
+    u = v[k:]
+    for i in range(k):
+        v[i] = i + x
+    u[0] = 9.0
+    return v, u
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("x", [0.5, 6.0])
+@pytest.mark.parametrize(
+    "fun",
+    [written_through_slices, sliced_in_a_loop, sliced_before_a_branch, sliced_before_a_loop],
+)
+def test_slices_of_known_arrays_that_the_run_ends(fun: Any, x: float, k: int) -> None:
+    found, expected = wend.function(fun)(x, np.int64(k)), fun(x, k)
+    for mine, theirs in zip(*(trees.flatten(r)[0] for r in (found, expected)), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_python_goes_on_knowing_an_array_of_which_the_run_takes_a_slice() -> None:
+    @wend.function
+    def f(x, k):
+        table = np.array([1, 2, 3])
+        total = table[k:].sum()
+        for _ in wend.unroll(range(int(table[2]))):
+            total = total + x
+        return total, f"{table[1]}" == "2"
+
+    assert f(2.0, np.int64(1)) == (11.0, True)
+
+
+@pytest.mark.parametrize("take", [np.diagonal, np.diag, lambda a: a.diagonal()])
+def test_a_diagonal_is_not_read_after_its_array_has_changed(take: Any) -> None:
+    def changed(x):
+        a = np.outer(x, x)
+        d = take(a)
+        a[1, 1] = 5.0
+        return d * 1
+
+    with pytest.raises(AliasError, match="is a view of an array that was changed"):
+        wend.function(changed)(np.arange(3.0))
+    with pytest.raises(AliasError, match="is a view"):
+        wend.function(lambda x: np.add(take(x), 1, out=take(x)))(np.eye(3))

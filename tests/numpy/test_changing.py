@@ -14,7 +14,7 @@ import wend
 import wend.numpy as wnp
 from tests.helpers.drawn import ALL, REAL, check, drawn, few
 
-VALUES = drawn(["f8", "f4", "i4"], shape=st.sampled_from([(), (1,), (2,), (7,), (2, 3)]))
+VALUES = drawn(["f8", "f4", "i4"], shape=st.sampled_from([(), (1,), (2,), (7,), (2, 3), (0,)]))
 
 
 def changed(name: str, *rest: Any, **options: Any) -> Callable[..., Any]:
@@ -62,6 +62,7 @@ def test_fill_diagonal(x: np.ndarray, values: np.ndarray, wrap: bool) -> None:
 def test_put(x: np.ndarray, places: list[int], values: np.ndarray, mode: str) -> None:
     check(changed("put", mode=mode), x, np.array(places, int), values)
     check(lambda m, x, v: changed("put")(m, x, places, v), x, values)
+    check(changed("put", mode=mode), x, np.array(places, int) > 0, values)
 
     def by_method(m: Any, x: Any, k: Any, v: Any) -> Any:
         x = x.copy()

@@ -72,7 +72,7 @@ def _convert(state: State, start: list[Any], k: int, like: Any) -> Contents:
     index = k - len(state.variables)
     place = state.places[index]
     assert isinstance(place, Contents)
-    place.write(start[k])  # nobody has the list any more, but an `if` around looks into it
+    place.write(start[k])  # the list as it was: an `if` around compares with it
     box = TensorList.of(start[k], like)
     new = Contents(place.label, box)
     state.replaced.append((index, place))

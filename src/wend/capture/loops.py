@@ -52,7 +52,7 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
     while True:
         if isinstance(found, Staged):
             attempt.python_may_run = False
-            if attempt.failure is None and attempt.succeeds_from_start(test, body, always=True):
+            if attempt.may_succeed() and attempt.succeeds_from_start(test, body, always=True):
                 return
             raise attempt.failure or truth_error(found)
         if not found:
@@ -236,6 +236,7 @@ class _Attempt:
         self.effects = outer.effects()
         self.failure: Exception | None = None
         self.gone_through: Sequence[Tracer] = ()  # arrays whose rows the loop takes
+        self.wanted_numbers = False  # and failed for that
         self.python_may_run = True  # the loop, if it cannot be recorded as one node
         self.is_needed_at_start = any(map(holds_staged, self.start))
 
@@ -251,6 +252,10 @@ class _Attempt:
     def is_needed_now(self) -> bool:
         """Whether a loop that runs in Python has come to hold traced values."""
         return self.failure is None and any(map(holds_staged, self.state.get()))
+
+    def may_succeed(self) -> bool:
+        """Whether it has not been tried, or only as what Python may run, which knows numbers."""
+        return self.failure is None or self.wanted_numbers
 
     def note(self, trips: int) -> None:
         """Tell `explain` that Python runs the loop, if it could not be recorded as one node."""
@@ -285,6 +290,7 @@ class _Attempt:
             loop.check_unchanged(self.gone_through)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
+            self.wanted_numbers = by_python and isinstance(error, ConcreteValueError)
             self.state.put_back()
             self.state.restore([*start, *loop.start[len(start) :]])
             if isinstance(error, WendError):

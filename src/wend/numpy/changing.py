@@ -13,6 +13,7 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import BOOL, INT64
+from wend.ir.types import TensorType
 from wend.numpy import creating, indexing, ranges, reducing, shaping, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.operands import all_staged, dtype_of, staged
@@ -37,6 +38,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if len(dims) > 2 and len({*dims}) > 1:
         raise ValueError("All dimensions of input must be of equal length")
+    if _is_empty(val):
+        return
     shape = shaping.shape(a)
     shortest = ew.minimum(shape[0], shape[1])
     if not wrap or len(dims) > 2:
@@ -53,6 +56,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`numpy.put`, into traced arrays and at traced positions as well."""
     a, ind = _changeable(a, "put"), shaping.ravel(_array(ind))
+    if _is_empty(v):
+        return
+    ind = cast(ind, INT64) if dtype_of(ind) == BOOL else ind  # positions 0 and 1, no mask
     ind = indexing.within(ind, shaping.size(a), mode, "put")
     flat = updating.set_at(shaping.ravel(a), ind, _repeated(v, shaping.size(ind)))
     a[...] = shaping.reshape(flat, shaping.shape(a))
@@ -63,7 +69,9 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """`numpy.putmask`, of traced arrays and masks as well."""
     a = _changeable(a, "putmask")
     mask = _mask(mask, a, "putmask")
-    _choose(a, mask, _repeated(_safe(values, a), shaping.size(a)))
+    if _is_empty(values):
+        return
+    _choose(a, mask, _repeated(_fitting(values, a), shaping.size(a)))
 
 
 @implements(np.place)
@@ -72,7 +80,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     arr = _changeable(arr, "place")
     mask = _mask(mask, arr, "place")
     number = reducing.cumsum(cast(shaping.ravel(mask), INT64)) - 1
-    vals = shaping.ravel(_safe(vals, arr))
+    vals = shaping.ravel(_fitting(vals, arr))
     if tensor_type(vals).dims == (0,):
         raise ValueError("Cannot insert from an empty array!")
     _choose(arr, mask, indexing.take(vals, ew.remainder(number, shaping.size(vals))))
@@ -126,16 +134,22 @@ def _array(x: Any) -> Any:
     return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
 
 
+def _is_empty(values: Any) -> bool:
+    return 0 in tensor_type(_array(values)).dims
+
+
 def _mask(mask: Any, array: Any, name: str) -> Any:
     mask = cast(_array(mask), BOOL)
-    mine, theirs = tensor_type(mask).dims, tensor_type(array).dims
-    if mine == theirs:
+    mine, theirs = tensor_type(mask), tensor_type(array)
+    if mine.dims == theirs.dims:
         return mask
-    known = [[dim for dim in dims if isinstance(dim, int)] for dims in (mine, theirs)]
-    is_static = len(known[0]) == len(mine) and len(known[1]) == len(theirs)
-    if is_static and math.prod(known[0]) != math.prod(known[1]):
+    if mine.is_static and theirs.is_static and _count(mine) != _count(theirs):
         raise ValueError(f"{name}: mask and data must be the same size")
     return shaping.reshape(mask, shaping.shape(array))
+
+
+def _count(type: TensorType) -> int:
+    return math.prod(dim for dim in type.dims if isinstance(dim, int))
 
 
 def _cast(x: Any, array: Any, casting: Any) -> Any:
@@ -147,21 +161,23 @@ def _cast(x: Any, array: Any, casting: Any) -> Any:
     return cast(x, dtype)
 
 
-def _safe(values: Any, array: Any) -> Any:
-    """What is put where a mask is true: numbers and lists are cast anyhow, arrays safely."""
+def _fitting(values: Any, array: Any) -> Any:
+    """What is put where a mask is true: arrays fit safely, numbers and lists are cast later."""
     is_array = isinstance(values, (Staged, np.ndarray)) and shaping.rank_of(values)
     return _cast(values, array, "safe") if is_array else _array(values)
 
 
 def _choose(array: Any, mask: Any, flat: Any) -> None:
-    """Let an array hold what a flat one has where the mask is true."""
+    """Let an array hold what a flat one has, or one number, where the mask is true."""
+    if dtype_of(flat).kind == "c" and dtype_of(array).kind != "c":
+        raise TypeMismatchError(f"cannot put {tensor_type(flat)} into {tensor_type(array)}")
     if shaping.rank_of(flat):
         flat = shaping.reshape(flat, shaping.shape(array))
     array[...] = ew.where(mask, cast(flat, dtype_of(array)), array)
 
 
 def _repeated(values: Any, count: Any) -> Any:
-    """So many of the values, which begin anew where they end; one stays one."""
+    """So many of the values, which begin anew where they end; or the one that there is."""
     values = shaping.ravel(_array(values))
     if tensor_type(values).dims == (1,):
         return values[0]

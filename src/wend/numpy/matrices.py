@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.eager.dispatch import any_staged
+from wend.eager.dispatch import any_staged, is_staged
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
@@ -57,8 +57,10 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     row, column = max(0, -offset), max(0, offset)
     count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
     index = arange(count)
-    found = front[index + row, index + column]
-    return shaping.moveaxis(found, 0, -1)
+    found: Any = shaping.moveaxis(front[index + row, index + column], 0, -1)
+    if is_staged(found) and is_staged(a):
+        found.relink(a)  # in NumPy, changing the array would change it
+    return found
 
 
 @implements(np.diag)

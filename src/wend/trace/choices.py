@@ -34,6 +34,8 @@ def roots(leaf: Any) -> list[Any]:
     if not isinstance(leaf, Tracer):
         return [leaf]
     whole = leaf.base()
+    if isinstance(whole, KnownArray):
+        return roots(whole)
     return [whole, *whole.choices] if isinstance(whole, Tracer) else [whole]
 
 

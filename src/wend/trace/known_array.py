@@ -56,7 +56,8 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[KnownArray]] = []
-        self._shown: list[weakref.ref[Tracer]] = []  # what is recorded that looks at it
+        # What is recorded that looks at it, as which part if that can be told
+        self._shown: list[tuple[weakref.ref[Tracer], Any]] = []
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
@@ -99,9 +100,16 @@ class KnownArray(np.ndarray):
         """Remember that the graph has its numbers: they stay what they are."""
         self.root()._is_read = True
 
-    def show_in(self, view: Tracer) -> None:
-        """Remember a traced view: when the numbers change it must not be read any more."""
-        self.root()._shown.append(weakref.ref(view))
+    def show_in(self, view: Tracer, key: Any = None) -> None:
+        """Remember a traced view, `self[key]` if there is a key: it changes with this."""
+        root = self.root()
+        view.relink(root)
+        root._shown.append((weakref.ref(view), key if root is self else None))
+
+    def _shown_in(self) -> list[tuple[Tracer, Any]]:
+        living = [(view, key) for ref, key in self._shown if (view := ref()) is not None]
+        self._shown = [(weakref.ref(view), key) for view, key in living]
+        return living
 
     def put_back(self, numbers: np.ndarray) -> None:
         """Let it hold what it held before a trace that is dropped, whatever that has read."""
@@ -122,9 +130,6 @@ class KnownArray(np.ndarray):
         if not self.can_promote():
             raise made_elsewhere(self)
         box = recording.wrap(recording.lift(root))
-        for view in (ref() for ref in root._shown):
-            if view is not None:
-                box.watch(view)
         root.become(box)
         recording.promotions.append((root, box))
 
@@ -140,16 +145,23 @@ class KnownArray(np.ndarray):
         for array in (self, *(view() for view in self._views)):
             if array is not None:
                 array.__class__ = kind
+        for view, key in self._shown_in():
+            if box is None:
+                view.relink(self)
+            else:
+                view.relink(box, key)
 
     # Parts
     def __getitem__(self, key: Any) -> Any:
         if parts.is_staged_key(key):
             recording: Any = recorder.get()
-            is_view = self.ndim > 1 or isinstance(key, slice | tuple)
-            if recording is not None and is_view and self.can_promote():
-                self.promote()  # what changes in the part changes here, and the other way round
+            if recording is not None and self.ndim > 1:
+                self.promote()  # the part may be a view
                 return self[key]
-            return recording.wrap(recording.lift(self))[key]
+            found = recording.wrap(recording.lift(self))[key]
+            if parts.is_basic(key) and found.type.shape != ():
+                self.show_in(found, key)
+            return found
         found = super().__getitem__(key)
         if isinstance(found, KnownArray) and found.base is not None and parts.is_basic(key):
             found._parent, found._derive = self, lambda array: array[key]

@@ -325,6 +325,8 @@ class Tracer(Methods):
         recording: Any = recorder.get()
         if recording is None:
             raise self.leaked()
+        if isinstance(self._base, np.ndarray) and hasattr(self._base, "promote"):
+            self._base.promote()  # an array that Python knew till now: it gets traced, and has this
         if self._taken is not None:
             whole, key = self._taken
             is_current = self._stale is None and recording is self.recording
@@ -379,6 +381,14 @@ class Tracer(Methods):
             self.look_at(whole)
         self._taken = whole, key
 
+    def relink(self, base: Tracer | np.ndarray, key: Any = None) -> None:
+        """Note anew at what this looks, all of it as it is now; with a key, as which part."""
+        self._base = self._taken = self._stale = None
+        self.look_at(base)
+        if key is not None:
+            assert isinstance(base, Tracer)
+            self.is_part(base, key)
+
     def is_in_a_row(self) -> bool:
         """Whether this is a vector, or one in another shape: any shape of it is a view."""
         if self._taken is None or not isinstance(self._taken[1], Turned):
@@ -401,14 +411,15 @@ class Tracer(Methods):
         where = user_source()
         here: Any = recorder.get()
         views, self._views = self._views, []
-        for view in (ref() for ref in views):
+        for ref in views:
+            view = ref()
             if view is None:
                 continue
             if here is None or here.is_in(view.recording):
                 view._stale = where
                 view.mark_views()
             else:
-                self._views.append(weakref.ref(view))
+                self._views.append(ref)
 
     def watch(self, other: Tracer) -> None:
         """Note that another array may be this one: it must not be read when this has changed."""
