@@ -887,11 +887,40 @@ def sliced_before_a_loop(x, k):
     return v, u
 
 
+RAGGED = [1.0, np.ones(2)]  # by which a loop cannot be one node
+
+
+def sliced_and_changed_before_a_loop_that_python_runs(x, k):
+    v = np.zeros(4)
+    u = v[k:]
+    v[0] = x
+    for i in range(2):
+        x = x + np.sum(RAGGED[i])
+    return u * 1, x
+
+
+def sliced_before_a_loop_that_python_runs(x, k):
+    v = np.zeros(4)
+    u = v[k:]
+    for i in range(2):
+        x = x + np.sum(RAGGED[i]) + u[0]
+        v[i + 1] = 5.0
+        u[0] = x
+    return v, u, x
+
+
 @pytest.mark.parametrize("k", [0, 1, 2])
 @pytest.mark.parametrize("x", [0.5, 6.0])
 @pytest.mark.parametrize(
     "fun",
-    [written_through_slices, sliced_in_a_loop, sliced_before_a_branch, sliced_before_a_loop],
+    [
+        written_through_slices,
+        sliced_in_a_loop,
+        sliced_before_a_branch,
+        sliced_before_a_loop,
+        sliced_and_changed_before_a_loop_that_python_runs,
+        sliced_before_a_loop_that_python_runs,
+    ],
 )
 def test_slices_of_known_arrays_that_the_run_ends(fun: Any, x: float, k: int) -> None:
     found, expected = wend.function(fun)(x, np.int64(k)), fun(x, k)

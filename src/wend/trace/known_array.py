@@ -83,7 +83,8 @@ class KnownArray(np.ndarray):
             return False
         root = self.root()
         staged = any_staged(met) or any(map(parts.is_staged_key, met))
-        return staged or root._is_read or root._made_in() is not recording
+        has_views = bool(root._shown_in())
+        return staged or root._is_read or has_views or root._made_in() is not recording
 
     def is_promoted(self, *met: Any) -> bool:
         """Let it become traced if it has to, where it changes and meets these things.

@@ -419,10 +419,15 @@ class Recording(Recorder):
         for key, (box, first) in self._changed.items():
             box.value = then.held.get(key, first)
         self._boxes = dict(then.boxes)
-        for array, _ in self.promotions:
-            array.become(None)
+        known = {id(box) for _, box in self.promotions}
+        wanted = {id(box) for _, box in then.promotions}
+        for array, box in self.promotions:
+            if id(box) not in wanted:
+                array.become(None)
         for array, box in then.promotions:
-            array.become(box)
+            if id(box) not in known:
+                array.become(box)
+                box.mark_views()  # which it may have had, as it was before it changed
         self.promotions[:] = then.promotions
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
