@@ -29,13 +29,12 @@ def is_array(leaf: Any) -> bool:
 def roots(leaf: Any) -> list[Any]:
     """The arrays whose elements may be those of an array: itself, what it looks at, may be."""
     if isinstance(leaf, KnownArray):
-        box = box_of(leaf)
-        return [leaf.root()] if box is None else roots(box)
+        root = leaf.root()
+        box = root._early if root._box is None else root._box
+        return [root] if box is None else roots(box)
     if not isinstance(leaf, Tracer):
         return [leaf]
     whole = leaf.base()
-    if isinstance(whole, KnownArray):
-        return roots(whole)
     return [whole, *whole.choices] if isinstance(whole, Tracer) else [whole]
 
 

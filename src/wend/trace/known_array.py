@@ -42,11 +42,26 @@ _LARGE = 4096  # bytes: from here on to keep an array costs more than to make it
 told: ContextVar[Callable[[KnownArray], None]] = ContextVar("told", default=lambda array: None)
 
 
+class EarlyBox(Tracer):
+    """An array that Python knows, for its traced views; when one is changed it becomes traced."""
+
+    __slots__ = ("array",)
+
+    array: weakref.ref[KnownArray]
+
+    def replace(self, new: Tracer) -> None:
+        array = self.array()
+        if array is not None and array._box is None:
+            array.promote()
+        super().replace(new)
+
+
 class KnownArray(np.ndarray):
     """An array made in a trace, of which Python knows the numbers so far."""
 
     _made_in: Callable[[], Any]  # the recording, if it lives
     _box: Tracer | None = None  # what it is when it is traced
+    _early: EarlyBox | None = None  # what it will be, of which there are traced views
     _is_read = False  # whether the graph has its numbers as they are
     _times_put_back = 0
     _derive: Callable[[Any], Any] | None = None  # how a view is made
@@ -56,8 +71,6 @@ class KnownArray(np.ndarray):
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[KnownArray]] = []
-        # What is recorded that looks at it, as which part if that can be told
-        self._shown: list[tuple[weakref.ref[Tracer], Any]] = []
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
@@ -83,8 +96,8 @@ class KnownArray(np.ndarray):
             return False
         root = self.root()
         staged = any_staged(met) or any(map(parts.is_staged_key, met))
-        has_views = bool(root._shown_in())
-        return staged or root._is_read or has_views or root._made_in() is not recording
+        is_shown = root._is_read or root._early is not None
+        return staged or is_shown or root._made_in() is not recording
 
     def is_promoted(self, *met: Any) -> bool:
         """Let it become traced if it has to, where it changes and meets these things.
@@ -101,20 +114,52 @@ class KnownArray(np.ndarray):
         """Remember that the graph has its numbers: they stay what they are."""
         self.root()._is_read = True
 
-    def show_in(self, view: Tracer, key: Any = None) -> None:
-        """Remember a traced view, `self[key]` if there is a key: it changes with this."""
-        root = self.root()
-        view.relink(root)
-        root._shown.append((weakref.ref(view), key if root is self else None))
+    def early_box(self) -> Tracer:
+        """This array for what is recorded as a view of it: it changes with this, and this with it.
 
-    def _shown_in(self) -> list[tuple[Tracer, Any]]:
-        living = [(view, key) for ref, key in self._shown if (view := ref()) is not None]
-        self._shown = [(weakref.ref(view), key) for view, key in living]
-        return living
+        Python goes on knowing the array as long as neither does.
+        """
+        root = self.root()
+        if not self.can_promote():
+            return self._recorded(recorder.get())
+        if root is self:
+            if self._early is None:
+                recording = self._made_in()
+                self._early = EarlyBox(recording.lift(self), recording)
+                self._early.array = weakref.ref(self)
+            return self._early
+        if self._parent is not None and self._has_a_way():
+            part = self._seen_in(self._parent.early_box())
+            if isinstance(part, Tracer):
+                return part
+        found = self._recorded(root._made_in())
+        found.is_seen_in(root.early_box())
+        return found
+
+    def _recorded(self, recording: Any) -> Tracer:
+        found: Tracer = recording.wrap(recording.lift(self))
+        return found
+
+    def _has_a_way(self) -> bool:
+        """Whether it is known how this view is made of another array of a trace."""
+        return self._derive is not None and isinstance(self._parent, KnownArray)
+
+    def _seen_in(self, whole: Any) -> Any:
+        """This view, of the array that its parent is."""
+        assert self._derive is not None
+        found = self._derive(whole)
+        node = found.value.node if isinstance(found, Tracer) else None
+        if node is not None and node.operands[:1] == (whole.value,):
+            how = turned(node, is_view=True)  # NumPy has made it
+            if how is not None:
+                found.is_part(whole, how)
+        return found
 
     def put_back(self, numbers: np.ndarray) -> None:
         """Let it hold what it held before a trace that is dropped, whatever that has read."""
         root = self.root()
+        if _plain(self).tobytes() != numbers.tobytes():
+            root._early = None  # of that trace: while there is one, numbers do not change
         _plain(self)[...] = numbers
         root._times_put_back += 1
         root._is_read = False
@@ -130,7 +175,7 @@ class KnownArray(np.ndarray):
         recording = root._made_in()
         if not self.can_promote():
             raise made_elsewhere(self)
-        box = recording.wrap(recording.lift(root))
+        box = root._recorded(recording) if root._early is None else root._early
         root.become(box)
         recording.promotions.append((root, box))
 
@@ -146,11 +191,6 @@ class KnownArray(np.ndarray):
         for array in (self, *(view() for view in self._views)):
             if array is not None:
                 array.__class__ = kind
-        for view, key in self._shown_in():
-            if box is None:
-                view.relink(self)
-            else:
-                view.relink(box, key)
 
     # Parts
     def __getitem__(self, key: Any) -> Any:
@@ -159,10 +199,7 @@ class KnownArray(np.ndarray):
             if recording is not None and self.ndim > 1:
                 self.promote()  # the part may be a view
                 return self[key]
-            found = recording.wrap(recording.lift(self))[key]
-            if parts.is_basic(key) and found.type.shape != ():
-                self.show_in(found, key)
-            return found
+            return self.early_box()[key]
         found = super().__getitem__(key)
         if isinstance(found, KnownArray) and found.base is not None and parts.is_basic(key):
             found._parent, found._derive = self, lambda array: array[key]
@@ -299,8 +336,7 @@ class PromotedArray(Staged, KnownArray):
         root = self.root()
         if self is root:
             return root._box
-        derive, parent = self._derive, self._parent
-        if derive is None or not isinstance(parent, PromotedArray):
+        if not self._has_a_way() or not isinstance(self._parent, PromotedArray):
             raise AliasError(
                 explain(
                     "a view that NumPy made of an array that has become traced is used"
@@ -308,14 +344,7 @@ class PromotedArray(Staged, KnownArray):
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        whole = parent.read()
-        found = derive(whole)
-        node = found.value.node if isinstance(found, Tracer) else None
-        if node is not None and node.operands[:1] == (whole.value,):
-            how = turned(node, is_view=True)  # NumPy has made it
-            if how is not None:
-                found.is_part(whole, how)
-        return found
+        return self._seen_in(self._parent.read())
 
     def leaked(self) -> Exception:
         box = self.root()._box

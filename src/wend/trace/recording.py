@@ -111,6 +111,8 @@ class Recording(Recorder):
         return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        if op in VIEWS and type(operands[0]) is KnownArray:
+            operands = [operands[0].early_box(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
         if op.effect is Effect.WORLD:
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
@@ -118,17 +120,11 @@ class Recording(Recorder):
             return tuple(map(self.wrap, node.results[1:]))
         node = self.b.emit_node(op, values, **attrs)
         results = tuple(map(self.wrap, node.results))
-        if op in VIEWS and results[0].type.shape != ():
-            self._note_view(results[0], operands[0], node)
+        if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
+            results[0].look_at(operands[0])
+            if (how := turned(node, is_view=operands[0].is_in_a_row())) is not None:
+                results[0].is_part(operands[0], how)
         return results
-
-    def _note_view(self, view: Tracer, whole: Any, node: Node) -> None:
-        if isinstance(whole, Tracer):
-            view.look_at(whole)
-            if (how := turned(node, is_view=whole.is_in_a_row())) is not None:
-                view.is_part(whole, how)
-        elif isinstance(whole, KnownArray) and not isinstance(whole, Staged):
-            whole.show_in(view)
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """A value of this recording as a traced array."""
@@ -419,15 +415,10 @@ class Recording(Recorder):
         for key, (box, first) in self._changed.items():
             box.value = then.held.get(key, first)
         self._boxes = dict(then.boxes)
-        known = {id(box) for _, box in self.promotions}
-        wanted = {id(box) for _, box in then.promotions}
-        for array, box in self.promotions:
-            if id(box) not in wanted:
-                array.become(None)
+        for array, _ in self.promotions:
+            array.become(None)
         for array, box in then.promotions:
-            if id(box) not in known:
-                array.become(box)
-                box.mark_views()  # which it may have had, as it was before it changed
+            array.become(box)
         self.promotions[:] = then.promotions
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:

@@ -325,8 +325,6 @@ class Tracer(Methods):
         recording: Any = recorder.get()
         if recording is None:
             raise self.leaked()
-        if isinstance(self._base, np.ndarray) and hasattr(self._base, "promote"):
-            self._base.promote()  # an array that Python knew till now: it gets traced, and has this
         if self._taken is not None:
             whole, key = self._taken
             is_current = self._stale is None and recording is self.recording
@@ -381,13 +379,10 @@ class Tracer(Methods):
             self.look_at(whole)
         self._taken = whole, key
 
-    def relink(self, base: Tracer | np.ndarray, key: Any = None) -> None:
-        """Note anew at what this looks, all of it as it is now; with a key, as which part."""
+    def is_seen_in(self, base: Tracer) -> None:
+        """Note that this is a view of all of an array as it is now, and no part of another."""
         self._base = self._taken = self._stale = None
         self.look_at(base)
-        if key is not None:
-            assert isinstance(base, Tracer)
-            self.is_part(base, key)
 
     def is_in_a_row(self) -> bool:
         """Whether this is a vector, or one in another shape: any shape of it is a view."""
