@@ -952,3 +952,87 @@ def test_a_diagonal_is_not_read_after_its_array_has_changed(take: Any) -> None:
         wend.function(changed)(np.arange(3.0))
     with pytest.raises(AliasError, match="is a view"):
         wend.function(lambda x: np.add(take(x), 1, out=take(x)))(np.eye(3))
+
+
+def read_by_an_inner_function(x, k):
+    v = np.zeros(4)
+
+    @wend.function
+    def inner(m):
+        return v[m:] * 2 + x
+
+    before = inner(k).sum()
+    v[1] = x
+    return before, v[k:] * 1, inner(k).sum()
+
+
+def views_of_views(x, k):
+    v = np.arange(4.0)
+    u = v[k:]
+    w = u[1:]
+    q = w[::-1]
+    u[1] = x
+    q[0] = 5
+    return v, u, w, q
+
+
+def views_in_a_list(x, k):
+    v = np.arange(4.0)
+    views = [v[k:], v[:2]]
+    v[0] = x
+    views[0] += 1
+    return views[0] * 1, views[1] * 1, v
+
+
+def given_to_a_function(x, k):
+    v = np.arange(4.0)
+
+    def change(z):
+        z[0] = x
+        return z.sum()
+
+    return change(v[k:]), v
+
+
+def rows_and_columns(x, k):
+    v = np.arange(6.0).reshape(2, 3)
+    u, w = v[k - 1], v[:, k - 1 :]
+    u[0] = x
+    w[0] = 7
+    return v, u, w
+
+
+def of_a_view(x, k):
+    v = np.arange(4.0)[1:]
+    u = v[k:]
+    v[1] = x
+    return u * 1, v
+
+
+def changed_by_methods(x, k):
+    v = np.arange(4.0)
+    u = v[k:]
+    np.sin(v, out=v)
+    w = u * 1
+    u.sort()
+    v.fill(x)
+    return w, u * 1
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        read_by_an_inner_function,
+        views_of_views,
+        views_in_a_list,
+        given_to_a_function,
+        rows_and_columns,
+        of_a_view,
+        changed_by_methods,
+    ],
+)
+def test_views_of_known_arrays(fun: Any, k: int) -> None:
+    found, expected = wend.function(fun)(3.0, np.int64(k)), fun(3.0, k)
+    for mine, theirs in zip(*(trees.flatten(r)[0] for r in (found, expected)), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

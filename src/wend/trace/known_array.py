@@ -195,10 +195,6 @@ class KnownArray(np.ndarray):
     # Parts
     def __getitem__(self, key: Any) -> Any:
         if parts.is_staged_key(key):
-            recording: Any = recorder.get()
-            if recording is not None and self.ndim > 1:
-                self.promote()  # the part may be a view
-                return self[key]
             return self.early_box()[key]
         found = super().__getitem__(key)
         if isinstance(found, KnownArray) and found.base is not None and parts.is_basic(key):
