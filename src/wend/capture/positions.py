@@ -32,15 +32,16 @@ def item_at(items: Sequence[Any], position: Any) -> Any:
     recording = current()
     if recording is None or not _is_traced_integer(position):
         return items[position]
+    number = read(position)
     is_of_arrays = bool(items) and all(map(_is_array, items))
-    if not is_of_arrays or (python_may_run.get() and _is_counted(read(position))):
+    if not is_of_arrays or (python_may_run.get() and _is_counted(number)):
         return items[position]  # the error is that of a number that is not known
     types = [leaf_type(item) for item in items]
     dtype = result_dtype(*items)
     if not all(_fits(type, types[0], dtype) for type in types):
         return _refused(items, position, types)
     weak = all(type.weak for type in types)
-    result = recording.wrap(_stacked(recording, items, dtype)[read(position)].value, weak=weak)
+    result = recording.wrap(_stacked(recording, items, dtype)[number].value, weak=weak)
     settle([result], [[item] for item in items], recording)
     return result
 

@@ -128,8 +128,9 @@ class KnownArray(np.ndarray):
                 self._early = EarlyBox(recording.lift(self), recording)
                 self._early.array = weakref.ref(self)
             return self._early
-        if self._parent is not None and self._has_a_way():
-            part = self._seen_in(self._parent.early_box())
+        parent = self._known_parent()
+        if parent is not None:
+            part = self._seen_in(parent.early_box())
             if isinstance(part, Tracer):
                 return part
         found = self._recorded(root._made_in())
@@ -140,9 +141,9 @@ class KnownArray(np.ndarray):
         found: Tracer = recording.wrap(recording.lift(self))
         return found
 
-    def _has_a_way(self) -> bool:
-        """Whether it is known how this view is made of another array of a trace."""
-        return self._derive is not None and isinstance(self._parent, KnownArray)
+    def _known_parent(self) -> KnownArray | None:
+        """The array that this is a view of, if it is known how."""
+        return self._parent if self._derive is not None else None
 
     def _seen_in(self, whole: Any) -> Any:
         """This view, of the array that its parent is."""
@@ -332,7 +333,8 @@ class PromotedArray(Staged, KnownArray):
         root = self.root()
         if self is root:
             return root._box
-        if not self._has_a_way() or not isinstance(self._parent, PromotedArray):
+        parent = self._known_parent()
+        if not isinstance(parent, PromotedArray):
             raise AliasError(
                 explain(
                     "a view that NumPy made of an array that has become traced is used"
@@ -340,7 +342,7 @@ class PromotedArray(Staged, KnownArray):
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        return self._seen_in(self._parent.read())
+        return self._seen_in(parent.read())
 
     def leaked(self) -> Exception:
         box = self.root()._box
