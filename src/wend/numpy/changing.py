@@ -11,12 +11,12 @@ from numpy.lib.array_utils import normalize_axis_index
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
+from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import BOOL, INT64
 from wend.ir.types import TensorType
-from wend.numpy import creating, indexing, ranges, reducing, shaping, updating
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import all_staged, dtype_of, staged
+from wend.numpy import indexing, ranges, reducing, shaping, updating
+from wend.numpy.operands import all_staged, dtype_of, operand, staged
 from wend.numpy.public import STAGED, implements
 from wend.ops import searching
 
@@ -24,7 +24,7 @@ from wend.ops import searching
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`numpy.copyto`, into traced arrays as well."""
-    dst, src = _changeable(dst, "copyto"), _array(src)
+    dst, src = _changeable(dst, "copyto"), operand(src)
     src = _cast(src, dst, casting)
     dst[...] = src if where is True else ew.where(where, src, dst)
 
@@ -55,7 +55,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`numpy.put`, into traced arrays and at traced positions as well."""
-    a, ind = _changeable(a, "put"), shaping.ravel(_array(ind))
+    a, ind = _changeable(a, "put"), shaping.ravel(operand(ind))
     if _is_empty(v):
         return
     ind = cast(ind, INT64) if dtype_of(ind) == BOOL else ind  # positions 0 and 1, no mask
@@ -129,17 +129,12 @@ def _changeable(array: Any, name: str) -> Any:
     )
 
 
-def _array(x: Any) -> Any:
-    """An operand, which may be a list with traced numbers in it."""
-    return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
-
-
 def _is_empty(values: Any) -> bool:
-    return 0 in tensor_type(_array(values)).dims
+    return 0 in tensor_type(operand(values)).dims
 
 
 def _mask(mask: Any, array: Any, name: str) -> Any:
-    mask = cast(_array(mask), BOOL)
+    mask = cast(operand(mask), BOOL)
     mine, theirs = tensor_type(mask), tensor_type(array)
     if mine.dims == theirs.dims:
         return mask
@@ -164,7 +159,7 @@ def _cast(x: Any, array: Any, casting: Any) -> Any:
 def _fitting(values: Any, array: Any) -> Any:
     """What is put where a mask is true: arrays fit safely, numbers and lists are cast later."""
     is_array = isinstance(values, (Staged, np.ndarray)) and shaping.rank_of(values)
-    return _cast(values, array, "safe") if is_array else _array(values)
+    return _cast(values, array, "safe") if is_array else operand(values)
 
 
 def _choose(array: Any, mask: Any, flat: Any) -> None:
@@ -178,7 +173,7 @@ def _choose(array: Any, mask: Any, flat: Any) -> None:
 
 def _repeated(values: Any, count: Any) -> Any:
     """So many of the values, which begin anew where they end; or the one that there is."""
-    values = shaping.ravel(_array(values))
+    values = shaping.ravel(operand(values))
     if tensor_type(values).dims == (1,):
         return values[0]
     return indexing.take(values, ew.remainder(ranges.arange(count), shaping.size(values)))

@@ -16,14 +16,17 @@ from wend.ops import creating as creating_ops
 from wend.ops import shaping as ops
 
 
+def operand(x: Any) -> Any:
+    """The operand as an array or number; a list of it may have traced numbers in it."""
+    return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
+
+
 def staged(x: Any) -> Any:
     """The operand as a value of the graph; Python's numbers stay as they are, for they are weak.
 
     So an array that the user may change is read when the function runs (D9).
     """
-    if isinstance(x, (list, tuple)) and any_staged(x):
-        return creating.asarray(x)
-    x = as_array(x)
+    x = operand(x)
     current = recorder.get()
     if current is None or not isinstance(x, (np.ndarray, np.generic)):
         return x

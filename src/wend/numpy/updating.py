@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError, TypeMismatchError
-from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import as_array, broadcast, cast, common_shape, is_weak, tensor_type
+from wend.eager.dispatch import Staged, apply
+from wend.eager.promotion import broadcast, cast, common_shape, is_weak, tensor_type
 from wend.ir.dtypes import INT64
-from wend.numpy import creating, indexing, parts, shaping
 from wend.numpy import elementwise as ew
+from wend.numpy import indexing, parts, shaping
+from wend.numpy.operands import operand
 from wend.numpy.slices import has_staged_bounds, is_whole, known_bounds
 from wend.ops import creating as creating_ops
 from wend.ops import indexing as indexing_ops
@@ -135,9 +136,7 @@ def _flat(x: Any) -> Any:
 
 def _fitted(value: Any, x: Any, like: Any) -> Any:
     """The value with the array's dtype, spread over what is set."""
-    if isinstance(value, (list, tuple)) and any_staged(value):
-        value = creating.asarray(value)  # of traced numbers
-    value, dtype = as_array(value), tensor_type(x).dtype
+    value, dtype = operand(value), tensor_type(x).dtype
     given = tensor_type(value).dtype
     if not is_weak(value) and given.kind == "c" and dtype.kind != "c":
         raise TypeMismatchError(f"cannot put {tensor_type(value)} into {tensor_type(x)}")
