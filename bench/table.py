@@ -15,7 +15,7 @@ def lines(results: Results) -> Iterator[str]:
     """Yield a head, a row for each peer, and what there is to say of some."""
     trips = f"{results.trips} trips, " if results.trips else ""
     yield f"{results.workload}: {results.title}"
-    yield f"  {trips}medians of {results.runs} runs; beside them, how many times wend's"
+    yield f"  {trips}medians of {results.runs} runs, with ratios to wend's"
     measures = list(results.figures)
     heads = [f"{name}, {unit(results, name)}" for name in measures]
     yield f"  {'':21s}" + "".join(f"{head:>31s}" for head in heads)

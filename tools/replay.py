@@ -29,11 +29,11 @@ _KEPT = (".wir", "-module.ll")
 def _programs() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     """Yield the name, function and fresh arguments of each program and derivative."""
     import numpy as np
-
-    import wend
     from tests.helpers.plain_programs import PLAIN
     from tests.helpers.programs import PROGRAMS
     from tests.programs.npbench.catalogue import KERNELS
+
+    import wend
 
     for program in PROGRAMS:
         every = tuple(range(len(program.args)))
@@ -65,9 +65,9 @@ def _summed_gradient(slope: Callable[..., Any]) -> Callable[..., Any]:
 def _gradient(kernel: Any, args: tuple[Any, ...], floats: list[int]) -> Any:
     """Return the gradient of the sum of what a kernel computes in float arguments, and these."""
     import numpy as np
+    from tests.programs.npbench.kernel import run
 
     import wend
-    from tests.programs.npbench.kernel import run
 
     def total(*xs: Any) -> Any:
         operands = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
@@ -125,7 +125,10 @@ def diff(before: Path, after: Path, renames: list[str]) -> int:
             continue
         differing += 1
         if differing <= 20:
-            print(*difflib.unified_diff(*lines, f"{key} before", f"{key} after", "", "", 2, ""), sep="\n")
+            print(
+                *difflib.unified_diff(*lines, f"{key} before", f"{key} after", "", "", 2, ""),
+                sep="\n",
+            )
     print(f"{differing} of {len(old.keys() | new.keys())} texts differ")
     return differing
 

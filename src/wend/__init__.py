@@ -6,7 +6,7 @@ differentiated to any order through data-dependent loops, and compiled.
 
 import typing as _typing
 
-from wend.base.collector import collector_off as _collector_off
+from wend.base.gc_pause import collector_off as _collector_off
 
 # What is imported stays: to look through it for garbage again and again takes a tenth of the time.
 with _collector_off():
@@ -19,37 +19,37 @@ with _collector_off():
     from wend.base.errors import WendError as WendError
     from wend.capture.convert import do_not_capture as do_not_capture
     from wend.capture.convert import source as source
-    from wend.capture.iterables import unroll as unroll
-    from wend.function.checkpoint import checkpoint as checkpoint
+    from wend.capture.stage.iterables import unroll as unroll
     from wend.function.concrete import ConcreteFunction as ConcreteFunction
-    from wend.function.custom_jvp import custom_jvp as custom_jvp
-    from wend.function.custom_vjp import custom_vjp as custom_vjp
+    from wend.function.derivatives.gradient import grad as grad
+    from wend.function.derivatives.gradient import value_and_grad as value_and_grad
+    from wend.function.derivatives.jacobian import hessian as hessian
+    from wend.function.derivatives.jacobian import jacfwd as jacfwd
+    from wend.function.derivatives.jacobian import jacrev as jacrev
+    from wend.function.derivatives.jvp import jvp as jvp
+    from wend.function.derivatives.linearize import linearize as linearize
+    from wend.function.derivatives.vjp import vjp as vjp
     from wend.function.function import Function as Function
     from wend.function.function import function as function
     from wend.function.function import jit as jit
-    from wend.function.gradient import grad as grad
-    from wend.function.gradient import value_and_grad as value_and_grad
-    from wend.function.jacobian import hessian as hessian
-    from wend.function.jacobian import jacfwd as jacfwd
-    from wend.function.jacobian import jacrev as jacrev
-    from wend.function.linear_part import linearize as linearize
-    from wend.function.progress import progress as progress
-    from wend.function.pullback import vjp as vjp
-    from wend.function.pushforward import jvp as jvp
-    from wend.function.py_function import py_function as py_function
-    from wend.function.spec import TensorSpec as TensorSpec
+    from wend.function.host.progress import progress as progress
+    from wend.function.host.py_function import py_function as py_function
+    from wend.function.rules.checkpoint import checkpoint as checkpoint
+    from wend.function.rules.custom_jvp import custom_jvp as custom_jvp
+    from wend.function.rules.custom_vjp import custom_vjp as custom_vjp
+    from wend.function.signature.spec import TensorSpec as TensorSpec
     from wend.numpy.elementwise import stop_gradient as stop_gradient
-    from wend.trace.branches import cond as cond
-    from wend.trace.branches import switch as switch
-    from wend.trace.effects import assert_ as assert_
-    from wend.trace.effects import print as print
-    from wend.trace.loops import fori_loop as fori_loop
-    from wend.trace.loops import while_loop as while_loop
-    from wend.trace.naming import name as name
-    from wend.trace.scan import map as map
-    from wend.trace.scan import scan as scan
-    from wend.trace.tape import GradientTape as GradientTape
-    from wend.trace.variable import Variable as Variable
+    from wend.tape.tape import GradientTape as GradientTape
+    from wend.trace.control.branches import cond as cond
+    from wend.trace.control.branches import switch as switch
+    from wend.trace.control.loops import fori_loop as fori_loop
+    from wend.trace.control.loops import while_loop as while_loop
+    from wend.trace.control.scan import map as map
+    from wend.trace.control.scan import scan as scan
+    from wend.trace.recording.naming import name as name
+    from wend.trace.state.effects import assert_ as assert_
+    from wend.trace.state.effects import print as print
+    from wend.trace.state.variable import Variable as Variable
 
 __version__ = "0.1.0"
 

@@ -14,16 +14,16 @@ import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, float_carries, loops, names, traced
 from tests.helpers.random_programs import programs, staged
 from wend.autodiff.vjp import linear_blocks, vjp
-from wend.backends.choose import choose
+from wend.backends.protocol import choose
 from wend.base.zero import ZERO
 from wend.ir import Graph
 from wend.ir.dtypes import FLOAT64
 from wend.ir.types import MaybeType, TensorType, tensor
 from wend.ops.build import Build
-from wend.passes.blocks import lower, without_blocks
+from wend.passes.canonicalize_loops import canonical_loops
 from wend.passes.dce import dce
-from wend.passes.loops import canonical_loops
-from wend.passes.zeros import specialise
+from wend.passes.lower_linear_blocks import lower, without_blocks
+from wend.passes.specialize_zeros import specialise
 
 F64 = tensor("f8")
 A, B = np.array([0.3, -0.2]), np.array([2.0, 5.0])

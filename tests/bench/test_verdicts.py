@@ -19,7 +19,7 @@ def test_a_table_shows_ratios_refusals_and_wrong_answers():
     }
     assert list(table.lines(results(value=value))) == [
         "scalar_while: a loop",
-        "  1000 trips, medians of 3 runs; beside them, how many times wend's",
+        "  1000 trips, medians of 3 runs, with ratios to wend's",
         "                                      value, ns a trip",
         "  wend                                      20   1.00×",
         "  JAX                              (1 runs) 40   2.00×",

@@ -13,7 +13,7 @@ import pytest
 
 import wend
 from wend.capture.convert import captured
-from wend.capture.staged_loop import StagedLoop
+from wend.capture.stage.staged_loop import StagedLoop
 
 TEXT = '''
 def settle_{k}(w, b, tolerance):

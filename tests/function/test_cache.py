@@ -18,7 +18,7 @@ from tests.function.test_function import counts, one
 from tests.helpers.threads import in_threads
 from wend import TensorSpec
 from wend.base.errors import ShapeError
-from wend.function.keys import plain_key
+from wend.function.signature.keys import plain_key
 
 
 def twice():

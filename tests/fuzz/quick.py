@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from wend.backends.native import backend
-from wend.backends.native.llvm import Engine
+from wend.backends.native.jit.llvm import Engine
 
 
 class QuickEngine(Engine):

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import wend
 import wend.numpy as wnp
-from wend.trace.recording import Recording, current
-from wend.trace.regions import join_loop
+from wend.trace.recording.recording import Recording, current
+from wend.trace.recording.regions import join_loop
 
 WIDTH = 3  # of every vector
 CAPTURED = np.array([0.7, -0.4, 1.1])  # an array that programs capture

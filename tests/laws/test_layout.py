@@ -71,7 +71,7 @@ def test_the_code_of_the_pages_runs(name: str, tmp_path: Path) -> None:
 def test_import_is_light() -> None:
     code = (
         "import sys, wend; "
-        "heavy = {'scipy', 'matplotlib', 'rich', 'decimal', 'wend.backends.native.llvm'}; "
+        "heavy = {'scipy', 'matplotlib', 'rich', 'decimal', 'wend.backends.native.jit.llvm'}; "
         "heavy &= set(sys.modules); "
         "assert not heavy, heavy; "
         "assert 'llvmlite.binding' in sys.modules"  # else the first call would wait for it

@@ -10,7 +10,7 @@ import pytest
 import wend
 from tests.helpers.array_cases import SAMPLES
 from tests.helpers.arrays import Sample, quiet
-from wend.trace.tracer import Tracer
+from wend.trace.arrays.tracer import Tracer
 
 TRACED = [sample for sample in SAMPLES if sample.traced and not sample.name.startswith("special")]
 

@@ -15,12 +15,12 @@ from wend.ir import digest, equal, parse, to_text, verify
 from wend.ir.graph import Graph
 from wend.ir.rewrite import copy_node
 from wend.ops.build import Build
+from wend.passes.canonicalize_loops import canonical_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce, with_results
 from wend.passes.fold import fold
 from wend.passes.inline import inline_calls
-from wend.passes.loops import canonical_loops
-from wend.trace.arguments import leaf_type
+from wend.trace.recording.arguments import leaf_type
 from wend.trace.traced import trace_function
 
 

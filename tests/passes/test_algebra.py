@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.graphs import names
-from wend.backends.choose import choose
+from wend.backends.protocol import choose
 from wend.ir import Graph, Value, verify
 from wend.ir.types import Symbol, TensorType
 from wend.ops import shaping

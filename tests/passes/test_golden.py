@@ -13,15 +13,15 @@ import pytest
 from tests.helpers.golden import FOLDER, Golden
 from wend.ir import Graph, parse, to_text
 from wend.passes.algebra import algebra
-from wend.passes.blocks import lower
-from wend.passes.branches import join_branches
+from wend.passes.canonicalize_loops import canonical_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
-from wend.passes.loops import canonical_loops
-from wend.passes.zeros import specialise
+from wend.passes.lower_linear_blocks import lower
+from wend.passes.merge_ifs import join_branches
+from wend.passes.specialize_zeros import specialise
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "algebra": algebra,

@@ -10,14 +10,14 @@ import wend.numpy as wnp
 from tests.helpers.graphs import check_graph
 from wend.ir import Graph, equal, parse, to_text, verify
 from wend.passes.algebra import algebra
+from wend.passes.canonicalize_loops import canonical_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
-from wend.passes.loops import canonical_loops
 from wend.passes.pipeline import OPTIMIZE, run_passes
-from wend.trace.arguments import leaf_type
+from wend.trace.recording.arguments import leaf_type
 from wend.trace.traced import trace_function
 
 

@@ -10,7 +10,7 @@ import pytest
 import wend
 from tests.helpers.graphs import check_graph, loops
 from wend.autodiff.vjp import joint, vjp
-from wend.backends.choose import choose
+from wend.backends.protocol import choose
 from wend.ir import Graph, equal, lift, parse, verify
 from wend.ir.types import tensor
 from wend.ops.build import Build

@@ -19,7 +19,7 @@ from wend.ir.types import ListType, without_maybe
 from wend.ops.build import Build
 from wend.runtime.sequence import Sequence
 from wend.testing import check_grads
-from wend.trace.recording import current
+from wend.trace.recording.recording import current
 
 NAMED = {"argnames": "case", "ids": str}
 # Their operand may be Zero at run time, which is nothing that a function is called with.

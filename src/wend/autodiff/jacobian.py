@@ -17,7 +17,7 @@ from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.shapes import size_of
 from wend.passes.dce import dce
-from wend.passes.stores import without_stores
+from wend.passes.strip_stores import without_stores
 
 
 def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Graph:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wend.autodiff.push import Ahead, Pushed, Pusher, Tangent
-from wend.autodiff.push_custom import Moved, push_custom_jvp, push_custom_vjp
-from wend.autodiff.push_if import push_call, push_graph, push_if
-from wend.autodiff.push_while import push_while
+from wend.autodiff.jvp_custom import Moved, push_custom_jvp, push_custom_vjp
+from wend.autodiff.jvp_if import push_call, push_graph, push_if
+from wend.autodiff.jvp_interpreter import (
+    Ahead,
+    Pushed,
+    Pusher,
+    Tangent,
+)
+from wend.autodiff.jvp_while import push_while
 from wend.autodiff.rule_hosting import push_host
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
@@ -16,7 +21,7 @@ from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
-from wend.passes.sharing import share_callees
+from wend.passes.dedup_callees import share_callees
 
 
 def _push_custom_jvp(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:

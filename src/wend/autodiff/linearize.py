@@ -14,7 +14,7 @@ from wend.autodiff.vjp import vjp
 from wend.ir.graph import Graph
 from wend.ir.rewrite import inline
 from wend.ops.build import Build
-from wend.passes.sharing import share_callees
+from wend.passes.dedup_callees import share_callees
 
 
 class Linearized(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from wend.autodiff.activity import LoopActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
@@ -11,7 +13,7 @@ from wend.autodiff.cotangents import Cotangents
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.dtypes import INT64
-from wend.ir.graph import Value
+from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType
 from wend.ops.control import WhileParts
 
@@ -121,3 +123,20 @@ def _collect(this: Pass, values: Sequence[Value], chosen: Iterable[int]) -> list
             this.b.zeros_like(like) if isinstance(ct, Zero) else this.b.instantiate(ct, like)
         )
     return found
+
+
+T = TypeVar("T")
+
+
+class Memo(Generic[T]):
+    """Answers about nodes; an answer may not refer to its node, or neither would ever go."""
+
+    def __init__(self) -> None:
+        self._found: WeakKeyDictionary[Node, dict[Hashable, T]] = WeakKeyDictionary()
+
+    def __call__(self, node: Node, question: Hashable, find: Callable[[], T]) -> T:
+        """The answer to a question about a node, found when first asked."""
+        answers = self._found.setdefault(node, {})
+        if question not in answers:
+            answers[question] = find()
+        return answers[question]

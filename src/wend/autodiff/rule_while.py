@@ -13,11 +13,16 @@ from dataclasses import dataclass
 
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
-from wend.autodiff.grouping import group_factors
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
 from wend.autodiff.loop_tape import Tape
-from wend.autodiff.loop_transpose import Nonzero, find_nonzero, transpose_after, transpose_before
-from wend.autodiff.memo import Memo
+from wend.autodiff.loop_transpose import (
+    Memo,
+    Nonzero,
+    find_nonzero,
+    transpose_after,
+    transpose_before,
+)
+from wend.autodiff.reassociate import group_factors
 from wend.autodiff.transpose import Pass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value

@@ -27,8 +27,8 @@ from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
-from wend.passes.blocks import without_blocks
-from wend.passes.sharing import share_callees
+from wend.passes.dedup_callees import share_callees
+from wend.passes.lower_linear_blocks import without_blocks
 
 _transposer = Transposer(
     {

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
-from wend.backends.direct import Direct, Form
-from wend.backends.fused import Fused
+from wend.backends.fastcall import Direct, Form
+from wend.base.errors import listed
+from wend.base.source import Source
 from wend.ir.graph import Graph, Node
-from wend.passes.pending import Pending
+from wend.passes.pipeline import Pending
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Several operations on arrays that compiled code does in one loop over their elements.
+
+    Attributes:
+        count: how many.
+        sources: the user's lines.
+        unstored: how many arrays are never in memory, for only this loop wants them.
+        saved: how many bytes these would take; None where sizes are not known before the run.
+        is_inside: whether a loop of the program is around it.
+    """
+
+    count: int
+    sources: Sequence[Source]
+    unstored: int
+    saved: int | None
+    is_inside: bool
 
 
 class Executable(Protocol):
@@ -55,3 +77,18 @@ class Backend(Protocol):
             UnsupportedError: the graph needs something that this backend does not know.
         """
         ...
+
+
+BACKENDS = {"numpy": "wend.backends.numpy.backend", "native": "wend.backends.native.backend"}
+
+
+def choose(name: str) -> Backend:
+    """Return the backend of this name.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
+    backend: Backend = import_module(BACKENDS[name]).BACKEND
+    return backend

@@ -24,7 +24,6 @@ from wend.ir.rewrite import keep_names, on_operands, with_nodes
 from wend.ir.types import TensorType
 from wend.ops import (
     contracting,
-    convolving,
     decompositions,
     elementwise,
     factors,
@@ -53,7 +52,7 @@ _OF_FLOATS = {
     # Extremes too: of 0.0 and −0.0 either is the larger.
     *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
     shaping.sum_to,
-    *ops_of(special, contracting, convolving, linalg, factors, decompositions),
+    *ops_of(special, contracting, contracting, linalg, factors, decompositions),
 }
 # Their products are sums.
 _OF_COMPLEX = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from wend.base.config import settings
-from wend.base.scoped import scoped
+from wend.base.context_values import scoped
 
 _MOST_LETTERS = 60  # of a function's name: file systems take some 250 in all
 

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture import mathematics, standard, texts
-from wend.capture.iterables import Together, TracedRange, backwards
-from wend.capture.operators import filtered
+from wend.capture.builtins import builtins as standard
+from wend.capture.builtins import math_module, strings
+from wend.capture.stage.iterables import Together, TracedRange, backwards
+from wend.capture.stage.operators import filtered
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
-from wend.trace import effects
-from wend.trace.known_array import known
-from wend.trace.templates import Text, holds_traced
-from wend.trace.tensor_list import TensorList
+from wend.trace.arrays.concrete_array import known
+from wend.trace.control.tensor_list import TensorList
+from wend.trace.state import effects
+from wend.trace.state.templates import Text, holds_traced
 
 
 def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +59,7 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
     np.identity: ranges.identity,
     np.arange: ranges.arange,
     np.linspace: ranges.linspace,
-    **mathematics.STAGED,
+    **math_module.STAGED,
 }
 
 
@@ -159,7 +160,7 @@ _REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
     )
     for original, staged in EXCHANGED.items()
 }
-_REPLACED |= texts.REPLACED | {
+_REPLACED |= strings.REPLACED | {
     builtins.all: _all,
     builtins.any: _any,
     builtins.enumerate: _enumerate,
@@ -200,7 +201,7 @@ def replaced(fun: Any) -> Any:
         found = _REPLACED.get(fun)
     except TypeError:  # no hash
         return fun
-    found = found or texts.of_method(fun)
+    found = found or strings.of_method(fun)
     if found is not None:
         return found
     return functools.partial(_of_arrays, fun) if _is_array_function(fun) else fun

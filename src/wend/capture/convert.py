@@ -14,25 +14,31 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
-from wend.capture import choices, passing, patterns, texts
-from wend.capture.assignments import (
-    change_attribute,
-    change_item,
-    get_item,
-    in_place,
-    set_attribute,
-    set_item,
-    set_item_in_place,
-    set_item_of,
-)
-from wend.capture.branches import if_, if_return
+from wend.capture.builtins import patterns, strings
 from wend.capture.calls import is_plain_function, replaced, takes_functions
-from wend.capture.containers import changed_by, is_container
-from wend.capture.guard import check_caught, check_raise, guarded
+from wend.capture.guards.reads import note, note_method
+from wend.capture.heap import container_phis
+from wend.capture.heap.containers import changed_by, is_container
+from wend.capture.heap.locations import (
+    is_logged,
+    read,
+    touch_arrays_changed_by,
+    touch_attribute,
+    touch_changed_by,
+    touch_contents,
+    touch_reached,
+    touch_variable,
+)
 from wend.capture.libraries import is_library, take_in
-from wend.capture.loops import for_, while_
-from wend.capture.names import PREFIX
-from wend.capture.operators import (
+from wend.capture.rewrite.jumps import exit_of_finally
+from wend.capture.rewrite.scope import mangled
+from wend.capture.rewrite.statements import rewrite_function
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
+from wend.capture.source import FunctionNode, function_node
+from wend.capture.stage.branches import if_, if_return
+from wend.capture.stage.guard import check_caught, check_raise, guarded
+from wend.capture.stage.loops import for_, while_
+from wend.capture.stage.operators import (
     and_,
     assert_,
     compare,
@@ -43,17 +49,7 @@ from wend.capture.operators import (
     or_,
     text,
 )
-from wend.capture.places import (
-    is_logged,
-    read,
-    touch_arrays_changed_by,
-    touch_attribute,
-    touch_changed_by,
-    touch_contents,
-    touch_reached,
-    touch_variable,
-)
-from wend.capture.plain import (
+from wend.capture.stage.uncaptured import (
     LEFT_ALONE,
     MARKED,
     PART,
@@ -61,16 +57,22 @@ from wend.capture.plain import (
     WITHOUT_SOURCE,
     is_captured,
 )
-from wend.capture.reads import note, note_method
-from wend.capture.rewrite.exits import exit_of_finally
-from wend.capture.rewrite.mangle import mangled
-from wend.capture.rewrite.statements import rewrite_function
-from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
-from wend.capture.source import FunctionNode, function_node
-from wend.capture.state import State, is_unbound
-from wend.capture.unbound import is_perhaps, surely
-from wend.capture.unbound import known as known_bound
-from wend.trace.known_array import known
+from wend.capture.state import one_shot_iterators
+from wend.capture.state.assignments import (
+    change_attribute,
+    change_item,
+    get_item,
+    in_place,
+    set_attribute,
+    set_item,
+    set_item_in_place,
+    set_item_of,
+)
+from wend.capture.state.state import State, is_unbound
+from wend.capture.state.unbound import is_perhaps, surely
+from wend.capture.state.unbound import known as known_bound
+from wend.capture.syntax.names import PREFIX
+from wend.trace.arrays.concrete_array import known
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
@@ -208,14 +210,14 @@ def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     found = _called(fun)
     makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
-    if (is_logged() or passing.region() is not None) and not _is_converted(found):
+    if (is_logged() or one_shot_iterators.region() is not None) and not _is_converted(found):
         found = functools.partial(_watched, found, fun)
     return functools.partial(_made_by, found) if makes_arrays else found
 
 
 def _called(fun: Any) -> Any:
-    if choices.are_there() and (owner := changed_by(fun)) is not None:
-        choices.check_change(owner)
+    if container_phis.are_there() and (owner := changed_by(fun)) is not None:
+        container_phis.check_change(owner)
     exchanged = replaced(fun)
     if takes_functions(fun):
         return functools.partial(_with_functions, exchanged)
@@ -270,7 +272,7 @@ def _watched(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
 
     It tells what it changes, as far as that can be seen.
     """
-    passing.asked(written)
+    one_shot_iterators.asked(written)
     given = (*args, *kwargs.values())
     touch_changed_by(written, args)
     touch_arrays_changed_by(written, args, kwargs)
@@ -280,13 +282,13 @@ def _watched(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
     if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
         touch_reached(fun)
     for argument in given:
-        passing.taken_from(argument)
+        one_shot_iterators.taken_from(argument)
         touch_changed_by(argument)
         if not is_pure:
             _touch_given(written, argument)
     found = fun(*args, **kwargs)
     if not any(found is argument for argument in given) and changed_by(written) is None:
-        passing.made(found)
+        one_shot_iterators.made(found)
     return found
 
 
@@ -307,9 +309,11 @@ def _next(iterator: Any, *default: Any) -> Any:
     """`next(iterator)`; what a user's own iterator does is captured, its changes seen."""
     method = getattr(type(iterator), "__next__", None)
     if not is_plain_function(method) or default:
-        return next(passing.taken_from(iterator), *default)
+        return next(one_shot_iterators.taken_from(iterator), *default)
     found = captured(method)
-    return found(iterator) if _is_converted(found) else next(passing.taken_from(iterator))
+    return (
+        found(iterator) if _is_converted(found) else next(one_shot_iterators.taken_from(iterator))
+    )
 
 
 # What rewritten code calls.
@@ -330,7 +334,7 @@ _RUNTIME = types.SimpleNamespace(
     filtered=filtered,
     for_=for_,
     get_item=get_item,
-    gone_through=passing.taken_from,
+    gone_through=one_shot_iterators.taken_from,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
@@ -340,11 +344,11 @@ _RUNTIME = types.SimpleNamespace(
     is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
     known=known_bound,
-    made=passing.made,
+    made=one_shot_iterators.made,
     matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
-    remainder=texts.remainder,
+    remainder=strings.remainder,
     returned=read,
     set_attribute=set_attribute,
     set_item=set_item,

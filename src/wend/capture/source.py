@@ -6,7 +6,7 @@ import ast
 import linecache
 from types import CodeType
 
-from wend.capture.nodes import cloned
+from wend.capture.syntax.nodes import cloned
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 

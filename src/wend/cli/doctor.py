@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 import wend
-from wend.backends.native import machine
+from wend.backends.native.jit import describe_target
 from wend.base.config import Settings, settings
 from wend.cli.cache import files
 from wend.runtime.disk_cache import disk_cache
@@ -55,10 +55,10 @@ def facts() -> Iterator[tuple[str, str]]:
     system = f"{platform.system()} {platform.machine()}"
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}, {system})"
     yield "arrays", f"NumPy {np.__version__}, SciPy {scipy.__version__}, optree {version('optree')}"
-    yield "compiler", machine.compiler()
-    name, vectors = machine.processor()
+    yield "compiler", describe_target.compiler()
+    name, vectors = describe_target.processor()
     yield "processor", f"{name}, {os.cpu_count()} threads; {', '.join(vectors) or 'no vectors'}"
-    how = "called directly" if machine.calls_blas() else "through NumPy only"
+    how = "called directly" if describe_target.calls_blas() else "through NumPy only"
     yield "BLAS", f"{_blas()}, {how}"
     yield "cache", _cache()
     found = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import wend
 from wend.base.dump import Stage, watching
 from wend.base.errors import WendError, explain, listed
-from wend.capture.guard import user_traceback
+from wend.capture.stage.guard import user_traceback
 from wend.cli.target import TargetError, concrete_of
 from wend.ir.graph import Graph
 from wend.pictures.page import Section, to_page

@@ -7,9 +7,9 @@ from typing import Any
 
 from wend.base import trees
 from wend.base.source import user_frame
-from wend.capture.names import PREFIX
-from wend.function.py_function import py_function
-from wend.trace.tensor_list import is_list
+from wend.capture.syntax.names import PREFIX
+from wend.function.host.py_function import py_function
+from wend.trace.control.tensor_list import is_list
 
 
 def breakpoint() -> None:

@@ -10,19 +10,25 @@ from typing import Any
 
 from wend.base.config import settings
 from wend.base.source import Source, user_source
-from wend.capture.reads import Change, Reads, reading
+from wend.capture.guards.reads import Change, Reads, reading
 from wend.function.concrete import ConcreteFunction
-from wend.function.generalise import Place, all_unknown, merged, serves, unknown_places
-from wend.function.keys import held_weakly, plain_key
-from wend.function.nesting import Nested
+from wend.function.fast_path import Shortcuts, Taking
+from wend.function.guard_checks import Told, Watch
 from wend.function.report import Given, given, nearest
 from wend.function.retraces import Retraces
-from wend.function.shortcuts import Shortcuts, Taking
-from wend.function.signature import Arguments
-from wend.function.stale import Told, Watch
-from wend.trace.arguments import LeafType
-from wend.trace.recording import Recording, current
-from wend.trace.tracer import Tracer
+from wend.function.signature.keys import held_weakly, plain_key
+from wend.function.signature.shape_relaxation import (
+    Place,
+    all_unknown,
+    merged,
+    serves,
+    unknown_places,
+)
+from wend.function.signature.signature import Arguments
+from wend.function.tracing import Nested
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.recording.arguments import LeafType
+from wend.trace.recording.recording import Recording, current
 
 # One lock for all: functions that call each other are traced by one thread at a time, in any order.
 TRACING = threading.RLock()

@@ -6,33 +6,31 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from wend.autodiff.forms import Forms
+from wend.autodiff.forward_backward import Forms
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
+from wend.backends.build import executable, kind
 from wend.backends.protocol import Executable
-from wend.backends.storing import executable, kind
 from wend.base import trees
-from wend.base.collector import collector_off
 from wend.base.config import settings
 from wend.base.errors import explain, listed
+from wend.base.gc_pause import collector_off
 from wend.base.source import at
-from wend.function.binding import Binding
-from wend.function.costs import costs, memory
+from wend.function.forward_run import Run, start
 from wend.function.pruning import part_between
-from wend.function.report import Explanation
-from wend.function.run import Run, start
-from wend.function.signature import Arguments
-from wend.function.trace_inputs import TraceInputs
+from wend.function.report import Explanation, costs, memory
+from wend.function.signature.binding import Binding
+from wend.function.signature.signature import Arguments
+from wend.function.signature.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.ops.hosting import HOST_CALLS
-from wend.passes.pending import Pending
-from wend.passes.pipeline import TIDY, run_passes
+from wend.passes.pipeline import TIDY, Pending, run_passes
 from wend.runtime.graph_cache import Made, derived_graphs
-from wend.trace.recording import current
+from wend.trace.recording.recording import current
+from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
-from wend.trace.variable import Variable
 
 T = TypeVar("T")
 

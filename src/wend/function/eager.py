@@ -11,13 +11,13 @@ from wend.base import trees
 from wend.base.config import settings
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
-from wend.function.signature import Arguments
+from wend.function.signature.signature import Arguments
 from wend.ir.graph import Value
 from wend.numpy import creating
-from wend.trace.eager_tape import EagerTape
-from wend.trace.recording import current
+from wend.tape.eager_tape import EagerTape
+from wend.trace.recording.recording import current
+from wend.trace.state.variable import Variable
 from wend.trace.traced import check_results, owned
-from wend.trace.variable import Variable
 
 
 def runs_eagerly() -> bool:

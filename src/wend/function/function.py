@@ -9,25 +9,25 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from wend.backends.direct import MISS
+from wend.backends.fastcall import MISS
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
 from wend.base.source import is_own
-from wend.capture.guard import user_traceback, without_head
-from wend.capture.reads import include
+from wend.capture.guards.reads import include
+from wend.capture.stage.guard import user_traceback, without_head
 from wend.eager.dispatch import recorder
-from wend.function.binding import Binding
 from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
+from wend.function.fast_path import Shortcut, Taking
+from wend.function.guard_checks import warn
 from wend.function.report import Explanation
-from wend.function.shortcuts import Shortcut, Taking
-from wend.function.signature import Arguments, Signature
-from wend.function.stale import warn
+from wend.function.signature.binding import Binding
+from wend.function.signature.signature import Arguments, Signature
 from wend.function.tracing import Tracing
-from wend.trace.arguments import is_array_leaf
-from wend.trace.recording import current
+from wend.trace.recording.arguments import is_array_leaf
+from wend.trace.recording.recording import current
 
 
 class Function:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from wend.base import trees
 from wend.base.errors import explain, listed
-from wend.function.binding import Binding
-from wend.function.signature import Arguments, Signature
+from wend.function.signature.binding import Binding
+from wend.function.signature.signature import Arguments, Signature
 from wend.function.value_names import PruneError, ValueNames
 from wend.ir.graph import Node, Value
-from wend.passes.prune import Pruned, missing_params, prune
+from wend.passes.extract_subgraph import Pruned, missing_params, prune
+from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
-from wend.trace.variable import Variable
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction

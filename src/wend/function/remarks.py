@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from wend.backends.fused import Fused
+from wend.backends.protocol import Fused
 from wend.base.source import Source, at, places
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op

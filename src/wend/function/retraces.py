@@ -9,7 +9,7 @@ from typing import Any
 
 from wend.base.errors import explain
 from wend.base.source import Source
-from wend.trace.recording import current
+from wend.trace.recording.recording import current
 
 _OFTEN, _RECENT = 5, 10  # so many traces in so many calls are worth a warning
 _CODES = 1024  # of so many functions one knows how often they were made

@@ -9,9 +9,9 @@ from wend.base.errors import TypeMismatchError, WendError, explain, listed
 from wend.ir.graph import Node, Value
 from wend.ir.printer import value_numbers
 from wend.ir.types import TOKEN, TensorType
-from wend.passes.prune import has_effect
-from wend.trace.arguments import LeafType
-from wend.trace.variable import Variable
+from wend.passes.extract_subgraph import has_effect
+from wend.trace.recording.arguments import LeafType
+from wend.trace.state.variable import Variable
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction

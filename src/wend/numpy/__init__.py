@@ -74,6 +74,8 @@ from wend.numpy.creating import empty_like as empty_like
 from wend.numpy.creating import full_like as full_like
 from wend.numpy.creating import ones_like as ones_like
 from wend.numpy.creating import zeros_like as zeros_like
+from wend.numpy.dtypes import __array_api_version__ as __array_api_version__
+from wend.numpy.dtypes import __array_namespace_info__ as __array_namespace_info__
 from wend.numpy.dtypes import can_cast as can_cast
 from wend.numpy.dtypes import common_type as common_type
 from wend.numpy.dtypes import finfo as finfo
@@ -168,8 +170,6 @@ from wend.numpy.elementwise import where as where
 from wend.numpy.indexing import nonzero as nonzero
 from wend.numpy.indexing import take as take
 from wend.numpy.indexing import take_along_axis as take_along_axis
-from wend.numpy.information import __array_api_version__ as __array_api_version__
-from wend.numpy.information import __array_namespace_info__ as __array_namespace_info__
 from wend.numpy.joining import append as append
 from wend.numpy.joining import array_split as array_split
 from wend.numpy.joining import atleast_1d as atleast_1d

@@ -15,7 +15,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
 from wend.numpy.operands import along, dtype_of, inexact, known_size, staged, strong
 from wend.numpy.public import STAGED, implements
-from wend.ops import convolving, scanning
+from wend.ops import contracting, scanning
 
 
 # Running products and sums
@@ -218,7 +218,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """`numpy.convolve`, for traced vectors as well."""
     a, v = (shaping.ravel(strong(x)) for x in (a, v))
     dtype = result_dtype(a, v)
-    whole = apply(convolving.convolve, cast(a, dtype), cast(v, dtype))
+    whole = apply(contracting.convolve, cast(a, dtype), cast(v, dtype))
     if mode == "full":
         return whole
     mine, theirs = known_size(a, 0, "convolve"), known_size(v, 0, "convolve")

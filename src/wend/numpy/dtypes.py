@@ -63,3 +63,11 @@ def _dtype_in(x: Any, kinds: str) -> Any:
     if isinstance(x, Staged) and dtype.kind not in kinds:
         raise TypeMismatchError(f"there are no such limits for {dtype}")
     return dtype
+
+
+__array_api_version__ = "2025.12"
+
+
+def __array_namespace_info__() -> Any:  # noqa: N807
+    """NumPy's answers: devices, capabilities, default dtypes and dtypes."""
+    return np.__array_namespace_info__()

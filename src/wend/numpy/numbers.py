@@ -17,15 +17,15 @@ from wend.numpy.composed import composed
 from wend.numpy.operands import dtype_of, staged
 from wend.numpy.public import implements
 from wend.numpy.ufuncs import own
+from wend.ops import elementwise
 from wend.ops import elementwise as ops
-from wend.ops import numbers
 
 # Signs
-signbit = composed(np.signbit, lambda x: apply(numbers.signbit, x))
+signbit = composed(np.signbit, lambda x: apply(elementwise.signbit, x))
 copysign = composed(np.copysign, lambda x, y: ew.where(ew.not_equal(signbit(x), signbit(y)), -x, x))
 fabs = composed(np.fabs, ew.absolute)
 nextafter = composed(
-    np.nextafter, lambda x, y: apply(numbers.nextafter, x, y), "\n\n    It has no derivative."
+    np.nextafter, lambda x, y: apply(elementwise.nextafter, x, y), "\n\n    It has no derivative."
 )
 
 
@@ -39,7 +39,7 @@ heaviside = composed(np.heaviside, _heaviside)
 
 # Remainders and divisors
 def _fmod(x: Any, y: Any) -> Any:
-    return apply(numbers.fmod if dtype_of(x).kind == "f" else numbers.fmod_int, x, y)
+    return apply(elementwise.fmod if dtype_of(x).kind == "f" else elementwise.fmod_int, x, y)
 
 
 def _modf(x: Any) -> tuple[Any, Any]:
@@ -51,9 +51,9 @@ def _modf(x: Any) -> tuple[Any, Any]:
 fmod = composed(np.fmod, _fmod)
 modf = composed(np.modf, _modf)
 divmod = composed(np.divmod, lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)))
-gcd = composed(np.gcd, lambda x, y: apply(numbers.gcd, x, y))
-lcm = composed(np.lcm, lambda x, y: apply(numbers.lcm, x, y))
-bitwise_count = composed(np.bitwise_count, lambda x: apply(numbers.bit_count, x))
+gcd = composed(np.gcd, lambda x, y: apply(elementwise.gcd, x, y))
+lcm = composed(np.lcm, lambda x, y: apply(elementwise.lcm, x, y))
+bitwise_count = composed(np.bitwise_count, lambda x: apply(elementwise.bit_count, x))
 
 
 # Angles

@@ -17,7 +17,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.numpy.public import STAGED, implements
 from wend.ops import reducing as ops
-from wend.ops import sorting
+from wend.ops import searching
 from wend.ops.build import Axes
 
 
@@ -228,16 +228,16 @@ def _ordering(
 
 def _sort(x: Any, axis: int | None, descending: bool) -> Any:
     x, place = _ordered(x, axis)
-    found = apply(sorting.sort, x, axis=place)
+    found = apply(searching.sort, x, axis=place)
     return shaping.flip(found, place) if descending else found
 
 
 def _argsort(x: Any, axis: int | None, descending: bool) -> Any:
     x, place = _ordered(x, axis if axis is None else _axis(x, axis))
     if not descending:
-        return apply(sorting.argsort, x, axis=place)
+        return apply(searching.argsort, x, axis=place)
     # Sorted backwards, so that equal ones come out in order once all is turned round.
-    found = apply(sorting.argsort, shaping.flip(x, place), axis=place)
+    found = apply(searching.argsort, shaping.flip(x, place), axis=place)
     last = shaping.shape(x)[place] - 1
     return last - shaping.flip(found, place)
 

@@ -24,7 +24,6 @@ from wend.ir.types import (
 from wend.ops import (
     contracting,
     control,
-    convolving,
     creating,
     custom,
     decompositions,
@@ -36,20 +35,18 @@ from wend.ops import (
     linalg,
     lists,
     maybe,
-    numbers,
     parts,
     random,
     reducing,
     scanning,
     searching,
     shaping,
-    sorting,
     special,
     state,
     updating,
 )
 from wend.ops.shapes import size_of
-from wend.runtime.place import Place
+from wend.runtime.storage import Place
 
 FAMILIES = (
     creating,
@@ -58,7 +55,7 @@ FAMILIES = (
     indexing,
     reducing,
     contracting,
-    sorting,
+    searching,
     linalg,
     updating,
     parts,
@@ -68,11 +65,8 @@ FAMILIES = (
     state,
     hosting,
     control,
-    numbers,
     special,
     scanning,
-    searching,
-    convolving,
     decompositions,
     factors,
     random,
@@ -378,7 +372,7 @@ class Build(Builder):
         return self.emit(indexing.add_along, into, x, indices, axis=axis)
 
     def argsort(self, x: Value, *, axis: int) -> Value:
-        return self.emit(sorting.argsort, x, axis=axis)
+        return self.emit(searching.argsort, x, axis=axis)
 
     # Reductions and products
     def reduce_sum(self, x: Value, *, axes: Axes, keepdims: bool = False) -> Value:

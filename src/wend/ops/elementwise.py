@@ -325,3 +325,21 @@ complex_abs = elementwise(
 
 # Its argument, as a constant to every derivative
 stop_gradient = elementwise("stop_gradient", lambda x: x, ALL)
+
+
+def _fmod_divisor(b: Any, x: Any, y: Any, z: Any) -> Any:
+    return b.neg(b.emit(trunc, b.div(x, y)))
+
+
+signbit = elementwise("signbit", np.signbit, FLOATS, result=lambda _: BOOL)
+nextafter = elementwise("nextafter", np.nextafter, FLOATS)
+
+# The remainder with the sign of x; flat in y but for the jumps
+fmod = elementwise("fmod", np.fmod, FLOATS, [lambda b, x, y, z: b.ones_like(x), _fmod_divisor])
+fmod_int = elementwise("fmod_int", np.fmod, INTEGERS)
+
+gcd = elementwise("gcd", np.gcd, INTEGERS)
+lcm = elementwise("lcm", np.lcm, INTEGERS)
+bit_count = elementwise(
+    "bit_count", np.bitwise_count, INTEGERS, result=lambda _: np.dtype(np.uint8)
+)

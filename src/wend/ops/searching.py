@@ -8,7 +8,7 @@ import numpy as np
 
 from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import ALL, BOOL, INT64, INTEGERS
-from wend.ir.op import Linear, Op, no_gradient
+from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
@@ -80,4 +80,30 @@ set_along = Op(
     _infer_set_along,
     _kernel_set_along,
     Linear(_transpose_set_along, operands=(0, 1)),
+)
+
+
+def _infer(x: Type, *, axis: int) -> TensorType:
+    check_axis(axis, len(tensor_of(x).dims))
+    check_dtype(tensor_of(x), ALL)
+    return tensor_of(x)
+
+
+def _pull_back_sort(b: Any, node: Any, cts: Any) -> Any:
+    (x,), axis = node.operands, node.attrs["axis"]
+    return (b.add_along(b.zeros_like(x), cts[0], b.argsort(x, axis=axis), axis=axis),)
+
+
+# NaN sorts last and equal elements keep their order, as in NumPy
+sort = Op(
+    "sort",
+    _infer,
+    lambda x, *, axis: np.sort(x, axis=axis, kind="stable"),
+    Explicit(_pull_back_sort),
+)
+argsort = Op(
+    "argsort",
+    lambda x, *, axis: _infer(x, axis=axis).with_dtype(INT64),
+    lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
+    no_gradient(),
 )

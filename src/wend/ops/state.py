@@ -13,7 +13,7 @@ from wend.base.zero import ZERO
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect, Explicit, Op
 from wend.ir.types import TensorType, accepts
-from wend.runtime.place import Place
+from wend.runtime.storage import Place
 
 
 def _infer_store(previous: TensorType, value: TensorType, *, variable: Place) -> TensorType:

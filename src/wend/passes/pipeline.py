@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from wend.base.config import settings
@@ -13,16 +15,16 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
-from wend.passes.apart import apart
-from wend.passes.blocks import without_blocks
-from wend.passes.branches import join_branches
+from wend.passes.canonicalize_loops import canonical_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
+from wend.passes.dedup_callees import share_callees
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
-from wend.passes.loops import canonical_loops
-from wend.passes.sharing import share_callees
+from wend.passes.lower_linear_blocks import without_blocks
+from wend.passes.merge_ifs import join_branches
+from wend.passes.unshare_regions import apart
 
 Transform: TypeAlias = Callable[[Graph], Graph]
 
@@ -86,3 +88,21 @@ def _depth(graph: Graph) -> int:
         } - known
         known |= level
     return depth
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """A graph that is optimised when somebody looks at what comes of it.
+
+    Attributes:
+        given: the graph as it is.
+        passes: what is applied to it.
+    """
+
+    given: Graph
+    passes: Sequence[Transform] = OPTIMIZE
+
+    @cached_property
+    def optimized(self) -> Graph:
+        """What is run."""
+        return run_passes(self.given, self.passes) if self.passes else self.given

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from wend.ir.graph import Graph
 from wend.pictures.arrange import arrange
-from wend.pictures.beside import beside
 from wend.pictures.letters import escaped
 from wend.pictures.sketch import sketch
-from wend.pictures.svg import svg_of
+from wend.pictures.svg import beside, svg_of
 
 _AROUND = 2  # lines of source before and after those that became nodes
 _MOST_NODES = 2000  # of a graph that is drawn

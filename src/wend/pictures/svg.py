@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import resources
 
 from wend.ir.graph import Graph, Node
 from wend.ir.printer import node_texts
 from wend.pictures.arrange import arrange
-from wend.pictures.beside import beside
 from wend.pictures.boxes import DETAIL, HEADER, PAD, PORTS, Box, Drawing, Segment, Wire
 from wend.pictures.letters import escaped
 from wend.pictures.sketch import sketch
+
+
+def beside(name: str) -> str:
+    """The text of a file of this folder."""
+    return (resources.files("wend.pictures") / name).read_text(encoding="utf-8")
 
 
 def to_svg(graph: Graph) -> str:

@@ -13,7 +13,7 @@ from wend.numpy.operands import staged
 from wend.ops.random import KEY
 from wend.random import choices, floats, integers
 from wend.random.keys import key, split
-from wend.trace.variable import Variable
+from wend.trace.state.variable import Variable
 
 
 class _State(Variable):

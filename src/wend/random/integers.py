@@ -18,7 +18,7 @@ from wend.numpy.operands import staged
 from wend.ops.random import UINT64
 from wend.random.floats import spread
 from wend.random.keys import checked, draw, draw_again
-from wend.trace.loops import while_loop
+from wend.trace.control.loops import while_loop
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = np.int64) -> Any:

@@ -7,12 +7,22 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wend.base.config import settings
 from wend.base.log import tell
-from wend.runtime.digest import digest
+
+
+def digest(*parts: Any, size: int = 32) -> bytes:
+    """The hash of bytes, and of what gives its memory as such, one after another."""
+    made = blake2b(digest_size=size)
+    for part in parts:
+        made.update(part)
+    found: bytes = made.digest()
+    return found
+
 
 CAP = 1 << 28  # bytes in all
 MAGIC = b"wend 1\n"

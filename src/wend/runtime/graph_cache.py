@@ -13,9 +13,8 @@ from wend.base.dump import is_watched
 from wend.base.log import tell
 from wend.ir.graph import Graph
 from wend.ir.packing import Names, pack, read_array, unpack, written_array
-from wend.runtime.digest import digest
-from wend.runtime.disk_cache import disk_cache
-from wend.runtime.maker import maker
+from wend.runtime.build_fingerprint import maker
+from wend.runtime.disk_cache import digest, disk_cache
 
 MOST_BYTES = 1 << 20  # of the arrays that are kept with what is made
 

@@ -11,9 +11,9 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import NotDifferentiableError, explain
 from wend.eager.promotion import tensor_type
-from wend.function.pullback import vjp
-from wend.function.pushforward import jvp
-from wend.trace.arguments import is_array_leaf
+from wend.function.derivatives.jvp import jvp
+from wend.function.derivatives.vjp import vjp
+from wend.trace.recording.arguments import is_array_leaf
 
 MODES = ("fwd", "rev")
 

@@ -23,16 +23,21 @@ from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
-from wend.passes.stores import with_places
-from wend.runtime.place import Place, passing
-from wend.trace.arguments import LeafType, is_array_leaf, to_run
-from wend.trace.creation import Creation, Initialiser, described, initialise, initialise_in
-from wend.trace.holders import OUTERMOST
-from wend.trace.in_use import in_use
-from wend.trace.known_array import KnownArray
-from wend.trace.recording import Recording, current
-from wend.trace.tracer import Tracer
-from wend.trace.variable import Variable
+from wend.passes.strip_stores import with_places
+from wend.runtime.storage import Place, passing
+from wend.trace.aliasing.referrers import OUTERMOST
+from wend.trace.arrays.concrete_array import KnownArray
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.recording.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.recording.recording import Recording, current
+from wend.trace.state.creation import (
+    Creation,
+    Initialiser,
+    described,
+    initialise,
+    initialise_in,
+)
+from wend.trace.state.variable import Variable, in_use
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,7 +299,7 @@ def test_select(flag: bool, x: float, y: float) -> None:
 
 
 def test_is_loaded_only_when_asked_for() -> None:
-    code = "import sys, wend; assert 'wend.backends.native.llvm' not in sys.modules"
+    code = "import sys, wend; assert 'wend.backends.native.jit.llvm' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

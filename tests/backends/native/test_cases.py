@@ -26,7 +26,7 @@ from tests.ops.cases import CASES, DERIVED, NAMED
 from wend.backends.native.backend import BACKEND as NATIVE
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.base.errors import WendError
-from wend.function.host_function import HostRun
+from wend.function.host.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.runtime.sequence import Sequence as Items
 

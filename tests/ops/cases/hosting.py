@@ -8,7 +8,7 @@ import numpy as np
 
 import wend.numpy as wnp
 from tests.helpers.cases import Case, Given
-from wend.function.host_function import HostFunction, HostRun
+from wend.function.host.host_function import HostFunction, HostRun
 from wend.ir.types import HOST, TOKEN
 
 WORLD = Given(None, TOKEN)

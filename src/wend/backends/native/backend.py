@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from wend.backends.native import threads
-from wend.backends.native.executable import NativeExecutable
-from wend.backends.native.kept_programs import find_program, keep_program, program_key
-from wend.backends.native.llvm import Library, digest_of, engine
+from wend.backends.native.jit.llvm import Library, digest_of, engine
+from wend.backends.native.jit.program_cache import find_program, keep_program, program_key
 from wend.backends.native.program import ENTRY, Program
+from wend.backends.native.run import threads
+from wend.backends.native.run.executable import NativeExecutable
 from wend.backends.protocol import Backend, Executable
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
-from wend.passes.pending import Pending
+from wend.passes.pipeline import Pending
 
 
 class NativeBackend:
@@ -87,11 +87,11 @@ def _executable(name: str, program: Program, library: Library) -> Executable:
         threads.start(threads.wanted())
     execute: Executable = NativeExecutable(name, program, library)
     if _is_checked():
-        from wend.backends.native.checked import Checked  # rarely wanted, as is the other
+        from wend.backends.native.run.memory_checks import Checked  # rarely wanted, as is the other
 
         execute = Checked(name, execute)
     if program.measures is not None:
-        from wend.backends.native.measured import Measured
+        from wend.backends.native.run.profiled import Measured
 
         execute = Measured(name, execute, program.measures, program.slow_nodes)
     return execute

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.backends.native import arithmetic, canaries, interpreter, measuring, parallel, pool
-from wend.backends.native.arenas import ARENA_BYTES, GROW
-from wend.backends.native.emit.elementwise import computes_elements
-from wend.backends.native.emit.host import (
+from wend.backends.native.analysis.list_classes import Places
+from wend.backends.native.analysis.list_ownership import Ownership
+from wend.backends.native.codegen import arithmetic, instrument
+from wend.backends.native.codegen.arenas import GROW
+from wend.backends.native.codegen.list_arguments import load_list, share
+from wend.backends.native.codegen.lowering import Lowering
+from wend.backends.native.emit.array.elementwise import computes_elements
+from wend.backends.native.emit.control.host import (
     emit_host,
     frame_size,
     give_kernel,
@@ -16,18 +20,12 @@ from wend.backends.native.emit.host import (
     store,
 )
 from wend.backends.native.emit.table import EMITTERS
-from wend.backends.native.given import load_list, share
-from wend.backends.native.library import blas, products
-from wend.backends.native.lowering import Lowering
+from wend.backends.native.fusion.fuse import with_nests
+from wend.backends.native.fusion.masked_reductions import with_masks
+from wend.backends.native.fusion.report import fused
+from wend.backends.native.fusion.sink_broadcasts import sink
+from wend.backends.native.fusion.split_reductions import in_two_steps
 from wend.backends.native.math import library as math
-from wend.backends.native.nests.fused import fused
-from wend.backends.native.nests.grouping import with_nests
-from wend.backends.native.nests.masking import with_masks
-from wend.backends.native.nests.nest import nest
-from wend.backends.native.nests.sinking import sink
-from wend.backends.native.nests.two_steps import in_two_steps
-from wend.backends.native.ownership import Ownership
-from wend.backends.native.places import Places
 from wend.backends.native.program import (
     ENTRY,
     Field,
@@ -37,8 +35,18 @@ from wend.backends.native.program import (
     is_object,
     param_size,
 )
-from wend.backends.native.scalars.split import in_registers
-from wend.backends.native.slots import (
+from wend.backends.native.rt import (
+    blas,
+    parallel,
+    pool,
+    python_callbacks,
+    redzones,
+    small_gemm,
+)
+from wend.backends.native.scalarize.split import in_registers
+from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.value_layout import (
+    ARENA_BYTES,
     SLOT_BYTES,
     Slots,
     UnknownTypeError,
@@ -70,8 +78,8 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     ownership.find(graph, set())
     low = Lowering(EMITTERS, emit_host, places, ownership, threads=threads)
     if is_measured:
-        table = measuring.new_table(graph)
-        low.measures = measuring.Measures(low.w, low.constant(table).pointer, table)
+        table = instrument.new_table(graph)
+        low.measures = instrument.Measures(low.w, low.constant(table).pointer, table)
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(places.arenas))
 
@@ -123,7 +131,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             arithmetic.definitions(low.calls.helpers),
             GROW,
             pool.INLINE if uses_pool else "",
-            interpreter.INLINE if uses_python else "",
+            python_callbacks.INLINE if uses_python else "",
             parallel.DECLARATION if low.parts else "",
             *declarations,
             *(
@@ -132,7 +140,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             ),
             *(f"declare {text} nounwind" for text in low.calls.declared.values()),
             f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
-            *(products.declaration(name) for name in sorted(low.calls.products)),
+            *(small_gemm.declaration(name) for name in sorted(low.calls.products)),
             *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
             f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.in_loops else ''}{{",
             *low.w.lines,
@@ -220,11 +228,11 @@ def _check_outer(graph: Graph, what: str, value: Value) -> None:
 
 def _layout(graph: Graph, arenas: int) -> Layout:
     results_at = sum(param_size(type) for type in graph.param_types)
-    guard = canaries.BYTES
+    guard = redzones.BYTES
     results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
     arenas_at = results_at + results + guard
     pool_at = arenas_at + ARENA_BYTES * arenas + guard
-    frame_at = pool_at + SLOT_BYTES + interpreter.BYTES + guard
+    frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + guard
     run = (node for node in graph.walk() if not node.regions or node.op is nest)
     frame = max(map(frame_size, run), default=0)
     return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)

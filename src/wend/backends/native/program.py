@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.fused import Fused
-from wend.backends.native import canaries, interpreter
-from wend.backends.native.measuring import Measures
-from wend.backends.native.places import Place
-from wend.backends.native.slots import SLOT_BYTES, is_array, registers, where_size
+from wend.backends.native.analysis.list_classes import Place
+from wend.backends.native.codegen.instrument import Measures
+from wend.backends.native.rt import python_callbacks, redzones
+from wend.backends.native.target.value_layout import (
+    SLOT_BYTES,
+    is_array,
+    registers,
+    where_size,
+)
+from wend.backends.protocol import Fused
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, Type
 
@@ -56,16 +61,16 @@ class Layout:
     def guards(self) -> dict[str, int]:
         """Words between the parts that nobody is to write to, behind which each is."""
         return {
-            "arguments and results": self.arenas - canaries.BYTES,
-            "what is known of lists": self.pool - canaries.BYTES,
-            "what Python shares": self.frame - canaries.BYTES,
-            "operands of Python's calls": self.size - canaries.BYTES,
+            "arguments and results": self.arenas - redzones.BYTES,
+            "what is known of lists": self.pool - redzones.BYTES,
+            "what Python shares": self.frame - redzones.BYTES,
+            "operands of Python's calls": self.size - redzones.BYTES,
         }
 
     @property
     def number(self) -> int:
         """Which of the host calls Python is to run."""
-        return self.python + interpreter.NUMBER
+        return self.python + python_callbacks.NUMBER
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

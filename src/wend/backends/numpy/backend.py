@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.direct import Direct, Form
-from wend.backends.fused import Fused
+from wend.backends.fastcall import Direct, Form
 from wend.backends.numpy.program import Program, Watch, write
 from wend.backends.numpy.timing import Timed
-from wend.backends.protocol import Executable
+from wend.backends.protocol import Executable, Fused
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
-from wend.passes.pending import Pending
+from wend.passes.pipeline import Pending
 
 _numbers = itertools.count()
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from wend.backends.around import Around
 from wend.backends.numpy.program import Watch
 from wend.backends.protocol import Executable
+from wend.backends.wrapper import Around
 from wend.base.profile import Event, Part, note
 from wend.ir.graph import Graph, Node
 

@@ -7,14 +7,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from wend.capture.names import SETTLES
-from wend.capture.nodes import Kinds, cloned
-from wend.capture.rewrite.exits import Flags
 from wend.capture.rewrite.expressions import Expressions
+from wend.capture.rewrite.jumps import Flags
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import own_expressions, touches
 from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, thunk
 from wend.capture.rewrite.walrus import Names
+from wend.capture.syntax.names import SETTLES
+from wend.capture.syntax.nodes import Kinds, cloned
 
 
 class Blocks(ABC):

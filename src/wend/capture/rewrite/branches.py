@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from wend.capture.names import changed
-from wend.capture.nodes import by_kind
 from wend.capture.rewrite.blocks import Blocks
 from wend.capture.rewrite.patterns import case_as_if, is_value_match
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, located, name, runtime, strings
+from wend.capture.syntax.names import changed
+from wend.capture.syntax.nodes import by_kind
 
 
 class Branches(Blocks):

@@ -6,12 +6,12 @@ import ast
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from wend.capture.nodes import Transformer
-from wend.capture.rewrite.items import is_known_key, key_of
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
+from wend.capture.rewrite.subscripts import is_known_key, key_of
 from wend.capture.rewrite.syntax import is_runtime, name, runtime, thunk
 from wend.capture.rewrite.walrus import NONE, Names, targets
+from wend.capture.syntax.nodes import Transformer
 
 
 class Expressions(Transformer):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from wend.capture.names import changed
-from wend.capture.nodes import cloned
 from wend.capture.rewrite.syntax import name, runtime, strings
+from wend.capture.syntax.names import changed
+from wend.capture.syntax.nodes import cloned
 
 
 def is_value_match(stmt: ast.Match) -> bool:

@@ -6,14 +6,20 @@ import ast
 import copy
 from functools import partial
 
-from wend.capture.names import PREFIX, REST, changed, contains, live_before
 from wend.capture.rewrite.branches import Branches
-from wend.capture.rewrite.exits import Flags, leaves, lower_body
-from wend.capture.rewrite.late_returns import with_late_returns
+from wend.capture.rewrite.jumps import Flags, leaves, lower_body
 from wend.capture.rewrite.loops import Loops
 from wend.capture.rewrite.patterns import is_value_match
+from wend.capture.rewrite.sink_returns import with_late_returns
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, strings, thunk
+from wend.capture.syntax.names import (
+    PREFIX,
+    REST,
+    changed,
+    contains,
+    live_before,
+)
 
 LOWERED = f"{PREFIX}lowered"  # marks statements whose exits are flags
 

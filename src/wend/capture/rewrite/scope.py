@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.names import PREFIX, changes, read
-from wend.capture.nodes import Kinds, inner_statements
 from wend.capture.rewrite.syntax import all_arguments, definition, no_arguments
 from wend.capture.rewrite.walrus import NONE, Names, perhaps_bound, surely_bound
+from wend.capture.syntax.names import PREFIX, changes, read
+from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
 
 
 class Scope:
@@ -121,3 +121,37 @@ def own_statements(stmts: Iterable[ast.AST]) -> list[ast.AST]:
         if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found += inner_statements(stmt)
     return found
+
+
+class _Mangle(Transformer):
+    """Gives private names of a class the form that Python gives them."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner.lstrip("_")
+
+    def mangled(self, identifier: str) -> str:
+        private = identifier.startswith("__") and not identifier.endswith("__") and self.owner
+        return f"_{self.owner}{identifier}" if private else identifier
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.mangled(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+        self.generic_visit(node)
+        node.attr = self.mangled(node.attr)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self.mangled(node.arg)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+
+def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
+    """A method of class `owner` with its private names as Python has them."""
+    new = _Mangle(owner).visit(cloned(node))
+    assert isinstance(new, ast.FunctionDef)
+    return new

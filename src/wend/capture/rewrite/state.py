@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from wend.capture.names import PREFIX, changes
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.syntax import (
     definition,
@@ -15,6 +14,7 @@ from wend.capture.rewrite.syntax import (
     strings,
     thunk,
 )
+from wend.capture.syntax.names import PREFIX, changes
 
 
 def state_of(

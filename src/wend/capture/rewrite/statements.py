@@ -15,15 +15,14 @@ import copy
 import functools
 from collections.abc import Sequence
 
-from wend.capture.names import SETTLES, live_after, read, yields_in_parts
-from wend.capture.nodes import by_kind, cloned
-from wend.capture.rewrite.chains import without_binding_chains
-from wend.capture.rewrite.exits import Flags
+from wend.capture.rewrite.assignment_targets import prepared
+from wend.capture.rewrite.compare_chains import without_binding_chains
 from wend.capture.rewrite.expressions import without_annotations
-from wend.capture.rewrite.items import with_assignments
-from wend.capture.rewrite.loop_else import without_exits_in_else
-from wend.capture.rewrite.mangle import mangled
+from wend.capture.rewrite.jumps import Flags
+from wend.capture.rewrite.loops import without_exits_in_else
 from wend.capture.rewrite.returns import Returns, may_return
+from wend.capture.rewrite.scope import mangled
+from wend.capture.rewrite.subscripts import with_assignments
 from wend.capture.rewrite.syntax import (
     assign,
     at_head,
@@ -34,8 +33,14 @@ from wend.capture.rewrite.syntax import (
     runtime,
     thunk,
 )
-from wend.capture.rewrite.targets import prepared
 from wend.capture.rewrite.walrus import NONE
+from wend.capture.syntax.names import (
+    SETTLES,
+    live_after,
+    read,
+    yields_in_parts,
+)
+from wend.capture.syntax.nodes import by_kind, cloned
 
 # Statements that hold no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)

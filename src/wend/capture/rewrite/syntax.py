@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wend.capture.names import PREFIX
-from wend.capture.nodes import children
+from wend.capture.syntax.names import PREFIX
+from wend.capture.syntax.nodes import children
 
 RUNTIME = f"{PREFIX}_"
 THUNK = f"{PREFIX}"

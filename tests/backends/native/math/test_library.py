@@ -29,7 +29,7 @@ WORST_FOR_REDUCTION = 6381956970095103.0 * 2.0**797  # the double closest to a m
 INF, NAN = float("inf"), float("nan")
 SMALLEST, LARGEST = 5e-324, float(np.finfo(np.float64).max)
 
-ALL = [name for name in FUNCTIONS if name not in LOOPS]  # see test_math_loops.py
+ALL = [name for name in FUNCTIONS if name not in LOOPS]  # see test_vector_variants.py
 Compiled = Callable[[np.ndarray], np.ndarray]  # (samples,) -> (results, samples)
 
 

@@ -1,1 +1,1 @@
-"""What each operation becomes in LLVM IR, a file per family; `program.py` lists them."""
+"""One emitter per operation, a file per family; `table.py` lists them."""

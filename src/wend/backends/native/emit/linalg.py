@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wend.backends.native.arrays import Array
-from wend.backends.native.emit.host import run_on_host
-from wend.backends.native.exits import BAD_SHAPE
-from wend.backends.native.library import blas_functions, products, solvers
-from wend.backends.native.lowering import Emit, Lowering
-from wend.backends.native.slots import Slots, registers
+from wend.backends.native.codegen.arrays import Array
+from wend.backends.native.codegen.lowering import Emit, Lowering
+from wend.backends.native.codegen.traps import BAD_SHAPE
+from wend.backends.native.emit.control.host import run_on_host
+from wend.backends.native.rt import blas_functions, lapack, small_gemm
+from wend.backends.native.target.value_layout import Slots, registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import linalg
@@ -28,8 +28,8 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     n, columns = y.dims[-2:]
     width = low.sizes.add(low.sizes.add(n, columns), "1")
     room = low.arrays.new(a.dtype, (n, width))
-    function = solvers.solve(a.kind)
-    low.calls.declared[function] = f"i32 @{function}({solvers.SOLVE_TYPES})"
+    function = lapack.solve(a.kind)
+    low.calls.declared[function] = f"i32 @{function}({lapack.SOLVE_TYPES})"
 
     def each(k: str) -> str:
         places = ", ".join(f"ptr {_matrix(low, array, k)}" for array in (a, y, made))
@@ -47,8 +47,8 @@ def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     n = a.dims[-1]
     low.exits.unless(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
     made = low.new_result(node, a.dims)
-    function = solvers.cholesky(a.kind)
-    low.calls.declared[function] = f"i32 @{function}({solvers.CHOLESKY_TYPES})"
+    function = lapack.cholesky(a.kind)
+    low.calls.declared[function] = f"i32 @{function}({lapack.CHOLESKY_TYPES})"
 
     def each(k: str) -> str:
         given = f"ptr {_matrix(low, a, k)}, ptr {_matrix(low, made, k)}, i64 {n}"
@@ -58,7 +58,7 @@ def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 
 
 def _are_known_numbers(node: Node, stem: str) -> bool:
-    kind = next((k for k in products.KINDS if k.dtype == node.operands[0].tensor.dtype), None)
+    kind = next((k for k in small_gemm.KINDS if k.dtype == node.operands[0].tensor.dtype), None)
     return kind is not None and blas_functions.are_there(kind, [stem])
 
 

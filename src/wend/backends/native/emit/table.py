@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wend.backends.native.codegen.lowering import Emit
 from wend.backends.native.emit import (
-    broadcasting,
-    complexes,
     contracting,
-    control,
-    convolving,
+    linalg,
+    loop_nest,
+)
+from wend.backends.native.emit.array import (
+    complexes,
     creating,
-    effects,
     elementwise,
     extremes,
     indexing,
-    linalg,
-    lists,
-    maybe,
-    nests,
     positions,
     reducing,
     shaping,
-    sizing,
     slicing,
     sorting,
     stacking,
-    state,
 )
-from wend.backends.native.lowering import Emit
+from wend.backends.native.emit.control import (
+    control,
+    effects,
+    lists,
+    maybe,
+)
 from wend.ir.op import Op
 
 EMITTERS: Mapping[Op, Emit] = {
@@ -36,14 +36,11 @@ EMITTERS: Mapping[Op, Emit] = {
     **elementwise.EMITTERS,
     **complexes.EMITTERS,  # after those of reals, which they call
     **shaping.EMITTERS,
-    **broadcasting.EMITTERS,
     **slicing.EMITTERS,
-    **sizing.EMITTERS,
     **reducing.EMITTERS,
     **extremes.EMITTERS,
     **sorting.EMITTERS,
     **contracting.EMITTERS,
-    **convolving.EMITTERS,
     **linalg.EMITTERS,
     **indexing.EMITTERS,
     **positions.EMITTERS,
@@ -51,7 +48,6 @@ EMITTERS: Mapping[Op, Emit] = {
     **stacking.EMITTERS,
     **maybe.EMITTERS,
     **effects.EMITTERS,
-    **state.EMITTERS,
     **control.EMITTERS,
-    **nests.EMITTERS,
+    **loop_nest.EMITTERS,
 }

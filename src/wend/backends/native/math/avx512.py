@@ -6,8 +6,8 @@ too, so nothing has to be looked after before or behind.
 
 from __future__ import annotations
 
-from wend.backends.native import processor
-from wend.backends.native.math.body import Body, Term
+from wend.backends.native.math.ir_dsl import Body, Term
+from wend.backends.native.target import host_cpu
 
 # What a function is compiled for that holds these
 _FEATURES = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "fma")
@@ -21,7 +21,7 @@ _LOGARITHM = 0x03530421
 
 def is_there() -> bool:
     """Whether this machine has all of that."""
-    return all(processor.features().get(name) for name in _FEATURES)
+    return all(host_cpu.features().get(name) for name in _FEATURES)
 
 
 def scaled(x: Term, k: Term) -> Term:

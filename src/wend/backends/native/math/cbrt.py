@@ -7,8 +7,8 @@ series x y^2 accurate to all digits.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64
+from wend.backends.native.math.ir_dsl import Body, Term, polynomial
 
 # How many low bits are left out, and what a third of the others is taken from: a number that
 # balances the errors, 0.1026 of 1 - x y^3

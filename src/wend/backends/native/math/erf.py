@@ -7,9 +7,9 @@ Coefficients as in `exp.py`.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.exp import whole_exp
 from wend.backends.native.math.format import F32, F64
+from wend.backends.native.math.ir_dsl import Body, Term, polynomial
 
 # erf x = x + x (c0 + c1 z + ...) with z = x^2, |x| <= 1
 ERF = {

@@ -11,8 +11,8 @@ the lowest degree whose error is below a sixth of an ulp of the result.
 from __future__ import annotations
 
 from wend.backends.native.math.avx512 import scaled
-from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.format import F32, F64
+from wend.backends.native.math.ir_dsl import Body, Term, polynomial
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
 EXPM1 = {

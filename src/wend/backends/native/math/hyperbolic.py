@@ -7,9 +7,9 @@ in r^2. Coefficients as in `exp.py`.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.exp import LOG2_E, power_of_two, reduced
 from wend.backends.native.math.format import F32, F64
+from wend.backends.native.math.ir_dsl import Body, Term, polynomial
 
 # sinh r = r + r z (c0 + c1 z + ...) with z = r^2
 SINH = {

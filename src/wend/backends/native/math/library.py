@@ -24,20 +24,28 @@ from dataclasses import replace
 from functools import cache, partial
 
 from wend.backends.native.math import (
-    area,
     cbrt,
     erf,
     exp,
-    far,
     hyperbolic,
     inverse,
+    inverse_hyperbolic,
     log,
     pow,
     trig,
 )
-from wend.backends.native.math.body import COLD, INLINE, PURE, Body, Term
+from wend.backends.native.math import (
+    payne_hanek as far,
+)
 from wend.backends.native.math.format import Format
-from wend.backends.native.math.forms import (
+from wend.backends.native.math.ir_dsl import (
+    COLD,
+    INLINE,
+    PURE,
+    Body,
+    Term,
+)
+from wend.backends.native.math.vector_variants import (
     INLINED_FORMS,
     OF_INLINED,
     SUFFIXES,
@@ -57,7 +65,7 @@ _BODIES: dict[str, Callable[[Body], Term]] = {
     **{name: getattr(log, name) for name in ("log", "log2", "log10", "log1p")},
     **{name: getattr(hyperbolic, name) for name in ("sinh", "cosh")},
     **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
-    **{name: getattr(area, name) for name in ("asinh", "acosh", "atanh")},
+    **{name: getattr(inverse_hyperbolic, name) for name in ("asinh", "acosh", "atanh")},
     "cbrt": cbrt.cbrt,
     **{name: getattr(erf, name) for name in ("erf", "erfc")},
 }

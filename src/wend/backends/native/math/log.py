@@ -19,9 +19,14 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from wend.backends.native.math import avx512
-from wend.backends.native.math.body import Body, Term, literal, polynomial
 from wend.backends.native.math.exp import LN2
 from wend.backends.native.math.format import F32, F64, bits_of, double_of
+from wend.backends.native.math.ir_dsl import (
+    Body,
+    Term,
+    literal,
+    polynomial,
+)
 
 # 1 + f is between this and twice this: where AVX-512 puts fractions, and one polynomial is as good
 # as between sqrt(1/2) and sqrt(2)

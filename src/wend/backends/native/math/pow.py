@@ -11,9 +11,9 @@ f64 to 2**-68 of the logarithm.
 
 from __future__ import annotations
 
-from wend.backends.native.math.body import Body, Term, polynomial
 from wend.backends.native.math.exp import exp_near, power_of_two, whole_exp
 from wend.backends.native.math.format import F64, Format
+from wend.backends.native.math.ir_dsl import Body, Term, polynomial
 from wend.backends.native.math.log import fraction, made_normal
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2

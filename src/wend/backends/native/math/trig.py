@@ -22,8 +22,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from wend.backends.native.math.body import COLD, MAGIC, Body, Term, literal, polynomial
 from wend.backends.native.math.format import F32, F64, Format
+from wend.backends.native.math.ir_dsl import (
+    COLD,
+    MAGIC,
+    Body,
+    Term,
+    literal,
+    polynomial,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -1,0 +1,110 @@
+"""Runs graphs on the numpy backend as well, and compares: `config(compare=True)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wend.backends.numpy.backend import BACKEND
+from wend.backends.protocol import Executable, choose
+from wend.backends.strict import same_bits
+from wend.backends.wrapper import Around
+from wend.base.config import settings
+from wend.base.errors import MismatchError, explain
+from wend.base.source import at
+from wend.ir.graph import Graph, Node
+from wend.ir.types import TensorType
+
+# How far results may be apart, by the largest that is finite: backends round, and loops amplify it.
+# With `config(strict=True)` they do not.
+_TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-8}  # by the bytes of a real number
+
+_UNLESS = (
+    "; unless the function amplifies rounding errors as much as that: with "
+    "wend.config(strict=True) there are none between backends."
+)
+
+
+class Comparing(Around):
+    """Compares each run with one on the numpy backend. Effects happen once: then it does not.
+
+    Args:
+        execute: runs the graph.
+        graph: what it runs.
+        backend: whose it is.
+    """
+
+    def __init__(self, execute: Executable, graph: Graph, backend: str) -> None:
+        super().__init__(execute)
+        self._graph, self._backend = graph, backend
+        self._differ = _bits if settings().strict else difference
+        self._has_effects = graph.has_effects()
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        results = self._execute(arguments)
+        if self._has_effects:
+            return results
+        graph = self._graph
+        expected = BACKEND.compile(graph)(arguments)
+        for k, (value, x, y) in enumerate(zip(graph.results, results, expected, strict=True)):
+            if isinstance(value.type, TensorType) and (how := self._differ(x, y)):
+                raise MismatchError(
+                    explain(
+                        f"{graph.name}: result {k} is {how} the numpy backend's, computed on "
+                        f'backend "{self._backend}".',
+                        self._first(arguments),
+                        cure='use backend="numpy" for this function, and report it as a fault of '
+                        "wend, with the files that wend.config(dump='folder') writes"
+                        + ("." if self._differ is _bits else _UNLESS),
+                    )
+                )
+        return results
+
+    def _first(self, arguments: Sequence[Any]) -> str | None:
+        """The first operation outside of loops and branches whose results differ."""
+        values = [
+            (node, value)
+            for node in self._graph.nodes
+            for value in node.results
+            if isinstance(value.type, TensorType)
+        ]
+        every = replace(self._graph, results=tuple(value for _, value in values))
+        found = choose(self._backend).compile(every)(arguments)
+        expected = BACKEND.compile(every)(arguments)
+        differing: list[Node] = [
+            node
+            for (node, _), x, y in zip(values, found, expected, strict=True)
+            if self._differ(x, y)
+        ]
+        if not differing:
+            return "alone, each operation gives the same"
+        return f"the first that differs is {differing[0].op.name}{at(differing[0].source)}"
+
+
+def difference(x: Any, y: Any) -> str:
+    """How an array differs from another, in words that go before "the other's"; or ""."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return f"{x.dtype}{[*x.shape]} in the place of {y.dtype}{[*y.shape]}, which is"
+    if x.dtype.kind not in "fc":
+        return "" if np.array_equal(x, y) else "not"
+    finite = np.isfinite(y)
+    same = np.array_equal(np.isfinite(x), finite) and np.array_equal(
+        x[~finite], y[~finite], equal_nan=True
+    )
+    if not same:
+        return "NaN or inf at other places than"
+    if not finite.any():
+        return ""
+    far, size = np.abs(x[finite] - y[finite]).max(), np.abs(y[finite]).max()
+    real = x.real.dtype
+    if far <= _TOLERANCE[min(real.itemsize, 8)] * size:
+        return ""
+    return f"up to {far:.3g} away, where the largest is {size:.3g}, from"
+
+
+def _bits(x: Any, y: Any) -> str:
+    return "" if same_bits(x, y) else "not, to the last bit,"

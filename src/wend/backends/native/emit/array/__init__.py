@@ -1,0 +1,1 @@
+"""Emitters of whole arrays: views, indexing, reductions, sorting, updates in place."""

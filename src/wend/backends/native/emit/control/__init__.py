@@ -1,0 +1,1 @@
+"""Emitters of control flow: loops, branches, lists, values that may be Zero, effects."""

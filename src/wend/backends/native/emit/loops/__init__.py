@@ -1,0 +1,1 @@
+"""The loops of a loop nest: index maps, elements, gathers, concatenation, parallel loops."""

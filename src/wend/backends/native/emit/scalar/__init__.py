@@ -1,0 +1,1 @@
+"""Emitters of one element: arithmetic, functions and casts in registers."""

@@ -1,0 +1,79 @@
+"""Conversions between dtypes, also where C leaves open what they give (D21)."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+
+from wend.backends.native.target.kinds import Kind
+from wend.backends.native.target.writer import Writer
+from wend.ir.dtypes import FLOAT64, INT64
+
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+
+
+def write_cast(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    """A number of one dtype as one of another."""
+    if source.dtype == target.dtype:
+        return x
+    old, new = source.text, target.text
+    if target.is_bool:
+        compare = "fcmp une" if source.is_real else "icmp ne"
+        return w.define(f"{compare} {old} {x}, {source.literal(0)}")
+    if source.is_real:
+        if target.is_real:
+            opcode = "fpext" if target.dtype == FLOAT64 else "fptrunc"
+            return w.define(f"{opcode} {old} {x} to {new}")
+        return _to_integer(w, source, target, x)
+    unsigned = source.is_unsigned or source.is_bool
+    if target.is_real:
+        return w.define(f"{'uitofp' if unsigned else 'sitofp'} {old} {x} to {new}")
+    if source.bits == target.bits:
+        return x
+    if source.bits > target.bits:
+        return w.define(f"trunc {old} {x} to {new}")
+    return w.define(f"{'zext' if unsigned else 'sext'} {old} {x} to {new}")
+
+
+def _to_integer(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    """What the processor gives, as NumPy does: x86 gives the lowest integer where none fits.
+
+    Small integers are what is left of 32 bits, u32 of 64; u64 goes by its upper half.
+    """
+    if not _IS_X86:
+        how = "u" if target.is_unsigned else "s"
+        name = f"@llvm.fpto{how}i.sat.{target.suffix}.{source.suffix}"
+        return w.define(f"call {target.text} {name}({source.text} {x})")
+    if target.is_unsigned and target.bits == 64:
+        return _to_u64(w, source, target, x)
+    bits = 64 if target.bits == 64 or (target.is_unsigned and target.bits == 32) else 32
+    wide = target.of(np.dtype(f"i{bits // 8}"))
+    found = _to_signed(w, source, wide, x)
+    if wide.bits > target.bits:
+        return w.define(f"trunc {wide.text} {found} to {target.text}")
+    return found
+
+
+def _to_signed(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    real, flags, lowest = source.text, source.flags.text, -(2.0 ** (target.bits - 1))
+    below = w.define(f"fcmp olt {real} {x}, {source.literal(-lowest)}")
+    # Between the lowest integer and one less a real is cut to the lowest.
+    above = w.define(
+        f"fcmp ogt {real} {x}, {source.literal(lowest - 1.0)}"
+        if source.dtype == FLOAT64 and target.bits == 32
+        else f"fcmp oge {real} {x}, {source.literal(lowest)}"
+    )
+    fits = w.define(f"and {flags} {below}, {above}")
+    safe = w.define(f"select {flags} {fits}, {real} {x}, {real} {source.literal(lowest)}")
+    return w.define(f"fptosi {real} {safe} to {target.text}")
+
+
+def _to_u64(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    real, flags, half = source.text, source.flags.text, source.literal(2.0**63)
+    signed = target.of(INT64)
+    is_low = w.define(f"fcmp ult {real} {x}, {half}")  # NaN too, as NumPy has it
+    low = _to_signed(w, source, signed, x)
+    moved = _to_signed(w, source, signed, w.define(f"fsub {real} {x}, {half}"))
+    high = w.define(f"xor {target.text} {moved}, {target.literal(-(2**63))}")
+    return w.define(f"select {flags} {is_low}, {target.text} {low}, {target.text} {high}")

@@ -1,0 +1,201 @@
+"""The code that looks at what it is given: guards and arguments."""
+
+from __future__ import annotations
+
+from wend.backends.native.fastcall.descriptor import (
+    ARRAY,
+    AXES_AT,
+    BOOLEAN,
+    DATA_AT,
+    DTYPE_AT,
+    FLAGS_AT,
+    FLOAT,
+    INTEGER,
+    PLURAL,
+    SAME,
+    SCALAR,
+    SIZES_AT,
+    TYPE_AT,
+    VALUE_AT,
+    load,
+)
+
+_IN_ORDER = 0x101  # NumPy's flags: in C order and aligned
+
+GUARDS = (
+    """
+; Whether a context variable holds what is expected.
+define internal i1 @wend.holds(ptr %guard) {
+  %found.at = alloca ptr
+  %variable = load ptr, ptr %guard
+"""
+    + load("list", "guard", 8, "ptr")
+    + load("expected", "guard", 16, "ptr")
+    + """
+  %status = call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %found.at)
+  %failed = icmp slt i32 %status, 0
+  br i1 %failed, label %clear, label %look
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+look:
+  %found = load ptr, ptr %found.at
+  %unset = icmp eq ptr %found, null
+  br i1 %unset, label %other, label %compare
+compare:
+  call void @Py_DecRef(ptr %found)
+  %same = icmp eq ptr %found, %expected
+  ret i1 %same
+other:
+  %no.list = icmp eq ptr %list, null
+  br i1 %no.list, label %no, label %first
+no:
+  ret i1 false
+first:
+  %item = call ptr @PyList_GetItem(ptr %list, i64 0)
+  %is = icmp eq ptr %item, %expected
+  ret i1 %is
+}
+"""
+)
+
+PARAM = (
+    """
+; Puts an argument into the block: 1, or 0 where it is not what the param says.
+define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, ptr %bytes) {
+  %over.at = alloca i32
+  %kind = load i64, ptr %param
+"""
+    + (
+        load("offset", "param", 32)
+        + load("wanted", "param", 40, "ptr")
+        + load("dtype", "param", 48, "ptr")
+        + load("size", "param", 56)
+        + load("axes", "param", 64)
+        + load("type", "object", TYPE_AT, "ptr")
+    )
+    + f"""
+  %slot = getelementptr i8, ptr %block, i64 %offset
+  switch i64 %kind, label %no [
+    i64 {ARRAY}, label %array
+    i64 {SCALAR}, label %scalar
+    i64 {FLOAT}, label %float
+    i64 {INTEGER}, label %integer
+    i64 {BOOLEAN}, label %boolean
+  ]
+no:
+  ret i1 false
+yes:
+  ret i1 true
+
+scalar:
+  %is.scalar = icmp eq ptr %type, %wanted
+  br i1 %is.scalar, label %plain, label %maybe
+plain:
+{load("value", "object", VALUE_AT)}
+  store i64 %value, ptr %slot
+  br label %yes
+maybe:
+  %may.be = icmp eq ptr %type, @ndarray
+  br i1 %may.be, label %pointed, label %no
+pointed:
+{load("p.dtype", "object", DTYPE_AT, "ptr")}{load("p.axes", "object", AXES_AT, "i32")}
+  %p.same = icmp eq ptr %p.dtype, %dtype
+  %p.none = icmp eq i32 %p.axes, 0
+  %p.is = and i1 %p.same, %p.none
+  br i1 %p.is, label %read, label %no
+read:
+{load("p.data", "object", DATA_AT, "ptr")}
+  %p.done = call ptr @memcpy(ptr %slot, ptr %p.data, i64 %size)
+  br label %yes
+
+float:
+  %is.float = icmp eq ptr %type, @float
+  br i1 %is.float, label %take.float, label %no
+take.float:
+  %real = call double @PyFloat_AsDouble(ptr %object)
+  store double %real, ptr %slot
+  br label %yes
+
+integer:
+  %is.integer = icmp eq ptr %type, @int
+  br i1 %is.integer, label %take.integer, label %no
+take.integer:
+  %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %over.at)
+  %over = load i32, ptr %over.at
+  %fits = icmp eq i32 %over, 0
+  store i64 %whole, ptr %slot
+  br i1 %fits, label %yes, label %no
+
+boolean:
+  %is.true = icmp eq ptr %object, %wanted
+  %is.false = icmp eq ptr %object, %dtype
+  %bit = zext i1 %is.true to i64
+  store i64 %bit, ptr %slot
+  %either = or i1 %is.true, %is.false
+  br i1 %either, label %yes, label %no
+
+array:
+  %is.array = icmp eq ptr %type, @ndarray
+  br i1 %is.array, label %look, label %no
+look:
+{load("a.dtype", "object", DTYPE_AT, "ptr")}{load("a.axes", "object", AXES_AT, "i32")}
+{load("flags", "object", FLAGS_AT, "i32")}
+  %same = icmp eq ptr %a.dtype, %dtype
+  %axes32 = trunc i64 %axes to i32
+  %as.many = icmp eq i32 %a.axes, %axes32
+  %order = and i32 %flags, {_IN_ORDER}
+  %in.order = icmp eq i32 %order, {_IN_ORDER}
+  %both = and i1 %same, %as.many
+  %all = and i1 %both, %in.order
+  br i1 %all, label %measure, label %no
+measure:
+{load("dims", "object", SIZES_AT, "ptr")}
+  %codes = getelementptr i8, ptr %param, i64 72
+  br label %head
+head:
+  %k = phi i64 [ 0, %measure ], [ %next, %goes.on ]
+  %total = phi i64 [ %size, %measure ], [ %more, %goes.on ]
+  %rest = icmp ult i64 %k, %axes
+  br i1 %rest, label %each, label %done
+each:
+  %dim.at = getelementptr i64, ptr %dims, i64 %k
+  %dim = load i64, ptr %dim.at
+  %pair = getelementptr [2 x i64], ptr %codes, i64 %k
+  %code = load i64, ptr %pair
+  %known = icmp sge i64 %code, 0
+  br i1 %known, label %exact, label %symbol
+exact:
+  %equal = icmp eq i64 %dim, %code
+  br i1 %equal, label %goes.on, label %no
+symbol:
+  %number.at = getelementptr i64, ptr %pair, i64 1
+  %number = load i64, ptr %number.at
+  %known.at = getelementptr i64, ptr %sizes, i64 %number
+  switch i64 %code, label %bind [
+    i64 {PLURAL}, label %plural
+    i64 {SAME}, label %again
+  ]
+plural:
+  %is.plural = icmp sge i64 %dim, 2
+  br i1 %is.plural, label %bind, label %no
+bind:
+  store i64 %dim, ptr %known.at
+  br label %goes.on
+again:
+  %before = load i64, ptr %known.at
+  %agrees = icmp eq i64 %dim, %before
+  br i1 %agrees, label %goes.on, label %no
+goes.on:
+  %more = mul i64 %total, %dim
+  %next = add i64 %k, 1
+  br label %head
+done:
+  store ptr %object, ptr %slot
+  %sum = load i64, ptr %bytes
+  %sum1 = add i64 %sum, %total
+  store i64 %sum1, ptr %bytes
+  br label %yes
+}}
+"""
+)

@@ -1,0 +1,310 @@
+"""The code that Python calls: from Python's objects into a block of memory, and results out of it.
+
+    PyObject *wend.call(PyObject *self, PyObject **arguments, ssize_t count)
+    PyObject *wend.call.or(PyObject *self, PyObject **arguments, ssize_t count, PyObject *names)
+
+`self` is a tuple; its first item is an array of words, which says what is taken and given
+(`entry.py`). One function serves all graphs: it goes by those words, which takes some nanoseconds
+an argument, and no time to compile. It holds the interpreter's lock except while the graph runs,
+so nobody else changes the words and the stack of idle workspaces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wend.backends.native.fastcall.arguments import GUARDS, PARAM
+from wend.backends.native.fastcall.descriptor import (
+    DATA_AT,
+    ITEM_AT,
+    MOST_AXES,
+    NOTHING,
+    RELEASES,
+    SINGLE,
+    WORDS,
+    load,
+    word,
+)
+from wend.backends.native.fastcall.results import RESULT
+from wend.backends.native.rt.pool import TOTAL
+from wend.backends.native.target.value_layout import ARENA_BYTES
+
+NAMES = (
+    "wend.call",
+    "wend.call.or",
+    "wend.get",
+)
+NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # where in NumPy's table
+TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
+
+
+_TRIM = f"""
+; Whether a workspace holds so much memory that Python is to look at it.
+define internal i1 @wend.is_large(ptr %words, ptr %space, ptr %block) {{
+{word("kept")}{load("pool", "space", 16, "ptr")}
+  %no.pool = icmp eq ptr %pool, null
+  br i1 %no.pool, label %look, label %weigh
+weigh:
+{load("total", "pool", TOTAL)}
+  %much = icmp ugt i64 %total, %kept
+  br i1 %much, label %yes, label %look
+yes:
+  ret i1 true
+look:
+{word("arenas")}{word("arena_count")}{word("strides", "ptr")}
+  %first = getelementptr i8, ptr %block, i64 %arenas
+  br label %head
+head:
+  %k = phi i64 [ 0, %look ], [ %next, %each ]
+  %sum = phi i64 [ 0, %look ], [ %more, %each ]
+  %rest = icmp ult i64 %k, %arena_count
+  br i1 %rest, label %each, label %done
+each:
+  %arena = getelementptr [{ARENA_BYTES} x i8], ptr %first, i64 %k
+{load("room", "arena", 8)}
+  %stride.at = getelementptr i64, ptr %strides, i64 %k
+  %stride = load i64, ptr %stride.at
+  %size = mul i64 %room, %stride
+  %more = add i64 %sum, %size
+  %next = add i64 %k, 1
+  br label %head
+done:
+  %is = icmp ugt i64 %sum, %kept
+  ret i1 %is
+}}
+"""
+
+_CALL = f"""
+@wend.address = private constant [2 x i8] c"L\\00"
+@wend.both = private constant [3 x i8] c"LL\\00"
+
+define ptr @wend.call(ptr %self, ptr %arguments, i64 %count) {{
+  %sizes = alloca [{MOST_AXES} x i64]
+  %sum = alloca i64
+{load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
+{word("left")}{word("miss", "ptr")}
+  call void @Py_IncRef(ptr %miss)
+  %some = icmp sgt i64 %left, 0
+  br i1 %some, label %counts, label %no
+no:
+  ret ptr %miss
+counts:
+{load("wanted", "words", 8 * WORDS.index("arguments"))}
+  %as.many = icmp eq i64 %count, %wanted
+  br i1 %as.many, label %guarded, label %no
+guarded:
+{word("guards", "ptr")}{word("guard_count")}
+  br label %guard
+guard:
+  %g = phi i64 [ 0, %guarded ], [ %g1, %held ]
+  %g.rest = icmp ult i64 %g, %guard_count
+  br i1 %g.rest, label %hold, label %space
+hold:
+  %g.at = getelementptr [3 x ptr], ptr %guards, i64 %g
+  %holds = call i1 @wend.holds(ptr %g.at)
+  br i1 %holds, label %held, label %no
+held:
+  %g1 = add i64 %g, 1
+  br label %guard
+
+space:
+{word("idle", "ptr")}
+  %top = load ptr, ptr %idle
+  %empty = icmp eq ptr %top, null
+  br i1 %empty, label %ask, label %pop
+pop:
+  %below = load ptr, ptr %top
+  store ptr %below, ptr %idle
+  br label %taken
+ask:
+{word("more", "ptr")}
+  %number = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %more, ptr null)
+  %no.space = icmp eq ptr %number, null
+  br i1 %no.space, label %raise, label %asked
+raise:
+  call void @Py_DecRef(ptr %miss)
+  ret ptr null
+asked:
+  %made = call ptr @PyLong_AsVoidPtr(ptr %number)
+  call void @Py_DecRef(ptr %number)
+  br label %taken
+
+taken:
+  %own = phi ptr [ %top, %pop ], [ %made, %asked ]
+{load("block", "own", 8, "ptr")}{word("bytes")}
+  store i64 %bytes, ptr %sum
+{word("params", "ptr")}{word("param_count")}
+  br label %param
+param:
+  %p = phi i64 [ 0, %taken ], [ %p1, %goes.on ]
+  %at = phi ptr [ %params, %taken ], [ %at1, %goes.on ]
+  %p.rest = icmp ult i64 %p, %param_count
+  br i1 %p.rest, label %take, label %run.it
+take:
+  %kind = load i64, ptr %at
+{load("length", "at", 8)}
+  %at1 = getelementptr i8, ptr %at, i64 %length
+  %p1 = add i64 %p, 1
+  %is.nothing = icmp eq i64 %kind, {NOTHING}
+  br i1 %is.nothing, label %goes.on, label %which
+which:
+{load("bound", "at", 16, "ptr")}
+  %is.given = icmp eq ptr %bound, null
+  br i1 %is.given, label %given, label %put
+given:
+{load("index", "at", 24)}
+  %argument.at = getelementptr ptr, ptr %arguments, i64 %index
+  %argument = load ptr, ptr %argument.at
+  br label %put
+put:
+  %object = phi ptr [ %bound, %which ], [ %argument, %given ]
+  %fits = call i1 @wend.put(ptr %at, ptr %object, ptr %block, ptr %sizes, ptr %sum)
+  br i1 %fits, label %goes.on, label %misfit
+goes.on:
+  br label %param
+misfit:
+  call void @wend.push(ptr %idle, ptr %own)
+  ret ptr %miss
+
+run.it:
+  call void @Py_DecRef(ptr %miss)
+  %left1 = sub i64 %left, 1
+  store i64 %left1, ptr %left.at
+{word("run", "ptr")}{word("flags")}{word("limit")}
+  %weight = load i64, ptr %sum
+  %heavy = icmp ugt i64 %weight, %limit
+  %release = and i64 %flags, {RELEASES}
+  %releases = icmp ne i64 %release, 0
+  %lets.go = or i1 %heavy, %releases
+  br i1 %lets.go, label %apart, label %here
+here:
+  %status0 = call i32 %run(ptr %block)
+  br label %ran
+apart:
+  %thread = call ptr @PyEval_SaveThread()
+  %status1 = call i32 %run(ptr %block)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %ran
+ran:
+  %status = phi i32 [ %status0, %here ], [ %status1, %apart ]
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %results.too, label %failed
+failed:
+{word("fail", "ptr")}
+  %own.number = ptrtoint ptr %own to i64
+  %status.number = sext i32 %status to i64
+  %nothing = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %fail, ptr @wend.both,
+      i64 %own.number, i64 %status.number)
+  ret ptr null
+
+results.too:
+{word("results", "ptr")}{word("result_count")}{word("handler", "ptr")}
+{load("pool", "own", 16, "ptr")}
+  %one = and i64 %flags, {SINGLE}
+  %is.one = icmp ne i64 %one, 0
+  br i1 %is.one, label %single, label %tuple
+single:
+  %only = call ptr @wend.get(ptr %results, ptr %block, ptr %handler, ptr %pool)
+  br label %leave
+tuple:
+  %all = call ptr @PyTuple_New(i64 %result_count)
+  %no.tuple = icmp eq ptr %all, null
+  br i1 %no.tuple, label %leave, label %result
+result:
+  %r = phi i64 [ 0, %tuple ], [ %r1, %got ]
+  %r.at = phi ptr [ %results, %tuple ], [ %r.at1, %got ]
+  %r.rest = icmp ult i64 %r, %result_count
+  br i1 %r.rest, label %get, label %leave
+get:
+  %item = call ptr @wend.get(ptr %r.at, ptr %block, ptr %handler, ptr %pool)
+  %no.item = icmp eq ptr %item, null
+  br i1 %no.item, label %drop, label %got
+got:
+  %stored = call i32 @PyTuple_SetItem(ptr %all, i64 %r, ptr %item)
+  %r1 = add i64 %r, 1
+{load("r.length", "r.at", 8)}
+  %r.at1 = getelementptr i8, ptr %r.at, i64 %r.length
+  br label %result
+drop:
+  call void @Py_DecRef(ptr %all)
+  br label %leave
+leave:
+  %found = phi ptr [ %only, %single ], [ null, %tuple ], [ %all, %result ], [ null, %drop ]
+  %large = call i1 @wend.is_large(ptr %words, ptr %own, ptr %block)
+  %present = icmp ne ptr %found, null
+  %trims = and i1 %large, %present
+  br i1 %trims, label %ask.trim, label %push
+push:
+  call void @wend.push(ptr %idle, ptr %own)
+  ret ptr %found
+ask.trim:
+{word("trim", "ptr")}
+  %its.number = ptrtoint ptr %own to i64
+  %trimmed = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %trim, ptr @wend.address,
+      i64 %its.number)
+  %untrimmed = icmp eq ptr %trimmed, null
+  br i1 %untrimmed, label %lose, label %kept.it
+lose:
+  call void @Py_DecRef(ptr %found)
+  ret ptr null
+kept.it:
+  call void @Py_DecRef(ptr %trimmed)
+  ret ptr %found
+}}
+
+; The same for calls by keyword too: where it misses, Python's callable does the call.
+define ptr @wend.call.or(ptr %self, ptr %arguments, i64 %count, ptr %names) {{
+{load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
+{word("miss", "ptr")}{word("otherwise", "ptr")}
+  %by.position = icmp eq ptr %names, null
+  br i1 %by.position, label %directly, label %by.python
+directly:
+  %found = call ptr @wend.call(ptr %self, ptr %arguments, i64 %count)
+  %missed = icmp eq ptr %found, %miss
+  br i1 %missed, label %drop, label %done
+done:
+  ret ptr %found
+drop:
+  call void @Py_DecRef(ptr %found)
+  br label %by.python
+by.python:
+  %other = call ptr @PyObject_Vectorcall(ptr %otherwise, ptr %arguments, i64 %count, ptr %names)
+  ret ptr %other
+}}
+
+define internal void @wend.push(ptr %idle, ptr %space) alwaysinline {{
+  %top = load ptr, ptr %idle
+  store ptr %top, ptr %space
+  store ptr %space, ptr %idle
+  ret void
+}}
+"""
+
+_DECLARATIONS = """
+@ndarray = external global i8
+@float = external global i8
+@int = external global i8
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare void @PyErr_Clear()
+declare ptr @PyErr_NoMemory()
+declare ptr @PyList_GetItem(ptr, i64)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyObject_CallFunction(ptr, ptr, ...)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyArray_Scalar(ptr, ptr, ptr)
+declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @wend.malloc(ptr, i64)
+declare void @wend.give_back(ptr, ptr, i64)
+declare void @wend.leave(ptr, ptr)
+declare ptr @memcpy(ptr, ptr, i64)
+"""
+
+LIBRARY = f"{_DECLARATIONS}{GUARDS}{PARAM}{RESULT}{_TRIM}{_CALL}"

@@ -1,0 +1,1 @@
+"""Loop fusion: array operations grouped into loop nests, from graph to graph."""

@@ -1,0 +1,1 @@
+"""From LLVM IR to machine code: the pass pipeline, linking, and the cache of programs."""

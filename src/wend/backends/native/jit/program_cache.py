@@ -1,0 +1,124 @@
+"""Programs on disk, for the next process: what is known of machine code beside its text.
+
+They are found by the graph before any pass, so a process that finds one, and its code, neither
+optimises the graph nor writes a line of LLVM. As with machine code, what is found is trusted: the
+folder is one that nobody else may write to.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wend.backends.native.analysis.list_classes import Place, root
+from wend.backends.native.jit.llvm import engine
+from wend.backends.native.program import Program
+from wend.backends.native.target.loop_nest import nest
+from wend.base.source import Source
+from wend.ir.graph import Graph, Node, Value
+from wend.ir.op import TABLE, Op
+from wend.ir.packing import Names, pack, unpack
+from wend.ir.types import Symbol, Type
+from wend.passes.pipeline import Pending
+from wend.runtime.disk_cache import disk_cache
+from wend.runtime.graph_cache import MOST_BYTES, Key, key_of
+
+
+class Kept(NamedTuple):
+    """A program without its text, and what finds the machine code of that."""
+
+    program: Program
+    digest: bytes
+
+
+def program_key(pending: Pending, threads: int) -> Key | None:
+    """The key of the program of a graph, here; None where none is to be kept, or found."""
+    passes = tuple([transform.__name__ for transform in pending.passes])
+    return key_of(pending.given, "program", engine().maker, threads, passes)
+
+
+def find_program(key: Key) -> Kept | None:
+    """The program that an earlier process has written."""
+    cache = disk_cache()
+    data = cache and cache.find(key.digest)
+    if not data:
+        return None
+    found: Kept = _Unpickler(io.BytesIO(data), key.names.objects).load()
+    return found
+
+
+def keep_program(key: Key, program: Program, digest: bytes) -> None:
+    """Leave a program for the next process, unless that would be large."""
+    cache = disk_cache()
+    if cache is None or sum(x.nbytes for x in program.constants) > MOST_BYTES:
+        return
+    file = io.BytesIO()
+    _Pickler(file, key.names.objects).dump(Kept(replace(program, text=""), digest))
+    cache.keep(key.digest, file.getvalue())
+
+
+class _Pickler(pickle.Pickler):
+    """Writes nodes without what they are among, and the arrays of the graph by their numbers."""
+
+    def __init__(self, file: io.BytesIO, objects: Sequence[Any]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbers = {id(x): k for k, x in enumerate(objects)}
+
+    def persistent_id(self, x: Any) -> int | None:
+        return self._numbers.get(id(x)) if type(x) is np.ndarray else None
+
+    def reducer_override(self, x: Any) -> Any:
+        if isinstance(x, Node):
+            operands = [value.type for value in x.operands]
+            results = [value.type for value in x.results]
+            regions = x.regions if x.op is nest else ()
+            return _node, (x.op, operands, {**x.attrs}, regions, results, x.source)
+        if isinstance(x, Graph):
+            names = Names()
+            data = pack([x], names)
+            return _graph, (data, [*names.symbols], names.objects)
+        if isinstance(x, Op):
+            return _op, (x.name,)
+        if isinstance(x, Place):
+            if (place := root(x)) is not x:
+                return _itself, (place,)
+            return Place, (x.element, x.inner, [], [], [], None, x.arena, x.offset)
+        return NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, objects: Sequence[Any]) -> None:
+        super().__init__(file)
+        self._objects = objects
+
+    def persistent_load(self, number: int) -> Any:
+        return self._objects[number]
+
+
+def _node(
+    op: Op,
+    operands: Sequence[Type],
+    attrs: Mapping[str, Any],
+    regions: Sequence[Graph],
+    results: Sequence[Type],
+    source: Source | None,
+) -> Node:
+    return Node(op, [Value(type) for type in operands], attrs, regions, results, source)
+
+
+def _graph(data: bytes, symbols: Sequence[Symbol], objects: Sequence[Any]) -> Graph:
+    (graph,) = unpack(data, Names(symbols, objects))
+    return graph
+
+
+def _op(name: str) -> Op:
+    return nest if name == nest.name else TABLE[name]
+
+
+def _itself(place: Place) -> Place:
+    return place

@@ -1,0 +1,1 @@
+"""The run-time library: functions of machine code that modules share, compiled at first use."""

@@ -1,0 +1,394 @@
+"""The memory that arrays live in during a call: blocks with counted references, kept for reuse.
+
+A block is 16 bytes of header (how many references there are; its class) and the elements, which
+start at multiples of 64 bytes. Blocks of one class have one size; a free one waits in its class's
+list for the next array of about that size, so that the arrays of a loop's trips use the same
+memory again and again. New blocks are cut from chunks, but large ones are memory of their own
+(`blocks.py`), so that a result's may leave the pool. A call starts with all chunks unused and all
+large blocks free: what a failed call has left needs no clearing up.
+
+    ptr  wend.take(pool, bytes)   a block with one reference; null where there is no memory
+    void wend.free(pool, ptr)     gives back a block without references
+    void wend.reset(pool)         makes all memory free
+    void wend.leave(pool, ptr)    a large block is the pool's no more; none is in use any more
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from wend.backends.native.rt.blocks import (
+    BYTES,
+    COUNT,
+    FREE,
+    HEAD,
+    NEXT,
+    PREVIOUS,
+    at,
+    put,
+)
+
+# Classes: by 64 bytes up to 4 KiB, from there four to a doubling
+CLASSES = 64 + 4 * 58 + 5
+LARGE = 65  # the first class of large blocks: from 4 KiB on
+# A bit of a count that no number of references reaches: others may read the array
+SHARED = 1 << 40
+_FREE = 72  # where the lists start in a pool
+POOL_BYTES = _FREE + 8 * CLASSES
+# Offsets: next free byte, end of the chunk, first chunk, this chunk, bytes in all chunks, bytes in
+# all, used, first large block, whether the large ones that are free are in their lists
+_CURSOR, _LIMIT, _FIRST, _CHUNK, _CUT, TOTAL, _USED, _LARGE, _SORTED = range(0, _FREE, 8)
+
+NAMES = ("wend.take", "wend.free", "wend.reset", "wend.leave")
+IMPORTS = ("malloc", "memset")
+
+
+def _field(name: str, offset: int) -> str:
+    return f"  %{name} = getelementptr i8, ptr %pool, i64 {offset}\n"
+
+
+# A chunk starts with the next chunk and its size. Its blocks start 16 bytes before a multiple
+# of 64.
+LIBRARY = f"""
+declare ptr @malloc(i64)
+declare ptr @wend.block.new(i64, i64)
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare i64 @llvm.umax.i64(i64, i64)
+
+define {{ i64, i64 }} @wend.class(i64 %bytes) alwaysinline {{
+  %more = add i64 %bytes, 79
+  %units = lshr i64 %more, 6
+  %small = icmp ule i64 %units, 64
+  br i1 %small, label %exact, label %coarse
+exact:
+  %a0 = insertvalue {{ i64, i64 }} poison, i64 %units, 0
+  %a1 = insertvalue {{ i64, i64 }} %a0, i64 %units, 1
+  ret {{ i64, i64 }} %a1
+coarse:
+  %less = sub i64 %units, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %less, i1 false)
+  %e = sub i64 63, %zeros
+  %shift = sub i64 %e, 2
+  %step = shl i64 1, %shift
+  %step1 = sub i64 %step, 1
+  %up = add i64 %units, %step1
+  %quarters = lshr i64 %up, %shift
+  %size = shl i64 %quarters, %shift
+  %octave = sub i64 %e, 6
+  %first = shl i64 %octave, 2
+  %c0 = add i64 %first, %quarters
+  %c1 = add i64 %c0, 60
+  %b0 = insertvalue {{ i64, i64 }} poison, i64 %c1, 0
+  %b1 = insertvalue {{ i64, i64 }} %b0, i64 %size, 1
+  ret {{ i64, i64 }} %b1
+}}
+
+define ptr @wend.take(ptr %pool, i64 %bytes) {{
+  %huge = icmp ugt i64 %bytes, {1 << 56}
+  br i1 %huge, label %fail, label %go
+fail:
+  ret ptr null
+go:
+  %pair = call {{ i64, i64 }} @wend.class(i64 %bytes)
+  %class = extractvalue {{ i64, i64 }} %pair, 0
+  %units = extractvalue {{ i64, i64 }} %pair, 1
+  %place = shl i64 %class, 3
+  %at = add i64 %place, {_FREE}
+  %list = getelementptr i8, ptr %pool, i64 %at
+  %is.large = icmp uge i64 %class, {LARGE}
+  br label %again
+again:
+  %head = load ptr, ptr %list
+  %none = icmp eq ptr %head, null
+  br i1 %none, label %more, label %reuse
+reuse:
+  %link = call ptr @wend.link(ptr %head, i1 %is.large)
+  %rest = load ptr, ptr %link
+  store ptr %rest, ptr %list
+  %count0 = getelementptr i8, ptr %head, i64 -16
+  store i64 1, ptr %count0
+  ret ptr %head
+more:
+  br i1 %is.large, label %large, label %cut
+large:
+{_field("sorted.at", _SORTED)}
+  %sorted = load i64, ptr %sorted.at
+  %are = icmp ne i64 %sorted, 0
+  br i1 %are, label %fresh, label %sort
+sort:
+  call void @wend.sort(ptr %pool)
+  br label %again
+fresh:
+  %new = call ptr @wend.block.new(i64 %class, i64 %units)
+  %nothing = icmp eq ptr %new, null
+  br i1 %nothing, label %fail, label %enter
+enter:
+  call void @wend.enter(ptr %pool, ptr %new)
+  ret ptr %new
+cut:
+  %size = shl i64 %units, 6
+{_field("cursor.at", _CURSOR)}{_field("limit.at", _LIMIT)}{_field("used.at", _USED)}
+  %cursor = load ptr, ptr %cursor.at
+  %limit = load ptr, ptr %limit.at
+  %end = getelementptr i8, ptr %cursor, i64 %size
+  %fits0 = icmp ule ptr %end, %limit
+  %some = icmp ne ptr %cursor, null
+  %fits = and i1 %fits0, %some
+  br i1 %fits, label %cuts, label %chunk
+chunk:
+  %got = call i1 @wend.chunk(ptr %pool, i64 %size)
+  br i1 %got, label %got.it, label %fail
+got.it:
+  %cursor2 = load ptr, ptr %cursor.at
+  br label %cuts
+cuts:
+  %block = phi ptr [ %cursor, %cut ], [ %cursor2, %got.it ]
+  %next = getelementptr i8, ptr %block, i64 %size
+  store ptr %next, ptr %cursor.at
+  store i64 1, ptr %used.at
+  store i64 1, ptr %block
+  %class.at = getelementptr i8, ptr %block, i64 8
+  store i64 %class, ptr %class.at
+  %data = getelementptr i8, ptr %block, i64 16
+  ret ptr %data
+}}
+
+; Where a free block says which one is the next
+define internal ptr @wend.link(ptr %data, i1 %is.large) alwaysinline {{
+  %place = select i1 %is.large, i64 {FREE}, i64 0
+  %link = getelementptr i8, ptr %data, i64 %place
+  ret ptr %link
+}}
+
+; A large block is the pool's, with one reference.
+define internal void @wend.enter(ptr %pool, ptr %data) noinline {{
+{_field("large.at", _LARGE)}{_field("total.at", TOTAL)}{_field("used.at", _USED)}
+  %first = load ptr, ptr %large.at
+{put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}{put("1", "data", COUNT)}
+  store ptr %data, ptr %large.at
+  store i64 1, ptr %used.at
+{at("size", "data", BYTES)}
+  %total = load i64, ptr %total.at
+  %more = add i64 %total, %size
+  store i64 %more, ptr %total.at
+  %alone = icmp eq ptr %first, null
+  br i1 %alone, label %done, label %tie
+tie:
+{put("%data", "first", PREVIOUS, "ptr")}
+  br label %done
+done:
+  ret void
+}}
+
+define void @wend.leave(ptr %pool, ptr %data) {{
+{_field("large.at", _LARGE)}{_field("total.at", TOTAL)}
+{at("previous", "data", PREVIOUS, "ptr")}{at("next", "data", NEXT, "ptr")}
+{at("size", "data", BYTES)}
+  %total = load i64, ptr %total.at
+  %less = sub i64 %total, %size
+  store i64 %less, ptr %total.at
+  %is.first = icmp eq ptr %previous, null
+  %its.next = getelementptr i8, ptr %previous, i64 {NEXT}
+  %before = select i1 %is.first, ptr %large.at, ptr %its.next
+  store ptr %next, ptr %before
+  %is.last = icmp eq ptr %next, null
+  br i1 %is.last, label %done, label %tie
+tie:
+{put("%previous", "next", PREVIOUS, "ptr")}
+  br label %done
+done:
+  ret void
+}}
+
+; The large blocks, all of which are free, into their lists
+define internal void @wend.sort(ptr %pool) noinline {{
+{_field("large.at", _LARGE)}{_field("used.at", _USED)}{_field("sorted.at", _SORTED)}
+  store i64 1, ptr %used.at
+  store i64 1, ptr %sorted.at
+  %first = load ptr, ptr %large.at
+  br label %head
+head:
+  %data = phi ptr [ %first, %0 ], [ %next, %each ]
+  %over = icmp eq ptr %data, null
+  br i1 %over, label %done, label %each
+each:
+{at("next", "data", NEXT, "ptr")}
+  call void @wend.free(ptr %pool, ptr %data)
+  br label %head
+done:
+  ret void
+}}
+
+; Go on to a chunk with so much room, the next one or a new one after this.
+define internal i1 @wend.chunk(ptr %pool, i64 %size) noinline cold {{
+{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("total.at", TOTAL)}
+{_field("cut.at", _CUT)}
+  %here = load ptr, ptr %chunk.at
+  %some = icmp ne ptr %here, null
+  %link = select i1 %some, ptr %here, ptr %first.at
+  %next = load ptr, ptr %link
+  %needed = add i64 %size, 256
+  %is = icmp ne ptr %next, null
+  br i1 %is, label %look, label %make
+look:
+  %next.size.at = getelementptr i8, ptr %next, i64 8
+  %next.size = load i64, ptr %next.size.at
+  %enough = icmp uge i64 %next.size, %needed
+  br i1 %enough, label %take, label %make
+make:
+  %total = load i64, ptr %total.at
+  %cut = load i64, ptr %cut.at
+  %at.least = call i64 @llvm.umax.i64(i64 %cut, i64 4096)
+  %small = icmp ult i64 %at.least, {1 << 26}
+  %bounded = select i1 %small, i64 %at.least, i64 {1 << 26}
+  %new.size = call i64 @llvm.umax.i64(i64 %bounded, i64 %needed)
+  %new = call ptr @malloc(i64 %new.size)
+  %null = icmp eq ptr %new, null
+  br i1 %null, label %fail, label %made
+fail:
+  ret i1 false
+made:
+  store ptr %next, ptr %new
+  %new.size.at = getelementptr i8, ptr %new, i64 8
+  store i64 %new.size, ptr %new.size.at
+  store ptr %new, ptr %link
+  %more = add i64 %total, %new.size
+  store i64 %more, ptr %total.at
+  %more.cut = add i64 %cut, %new.size
+  store i64 %more.cut, ptr %cut.at
+  br label %take
+take:
+  %chunk = phi ptr [ %next, %look ], [ %new, %made ]
+  store ptr %chunk, ptr %chunk.at
+  call void @wend.open(ptr %pool, ptr %chunk)
+  ret i1 true
+}}
+
+define internal void @wend.open(ptr %pool, ptr %chunk) {{
+{_field("cursor.at", _CURSOR)}{_field("limit.at", _LIMIT)}
+  %size.at = getelementptr i8, ptr %chunk, i64 8
+  %size = load i64, ptr %size.at
+  %limit = getelementptr i8, ptr %chunk, i64 %size
+  %past = getelementptr i8, ptr %chunk, i64 95
+  %aligned = call ptr @llvm.ptrmask.p0.i64(ptr %past, i64 -64)
+  %cursor = getelementptr i8, ptr %aligned, i64 -16
+  store ptr %cursor, ptr %cursor.at
+  store ptr %limit, ptr %limit.at
+  ret void
+}}
+
+define void @wend.free(ptr %pool, ptr %data) {{
+  %class.at = getelementptr i8, ptr %data, i64 -8
+  %class = load i64, ptr %class.at
+  %place = shl i64 %class, 3
+  %at = add i64 %place, {_FREE}
+  %list = getelementptr i8, ptr %pool, i64 %at
+  %head = load ptr, ptr %list
+  %is.large = icmp uge i64 %class, {LARGE}
+  %link = call ptr @wend.link(ptr %data, i1 %is.large)
+  store ptr %head, ptr %link
+  store ptr %data, ptr %list
+  ret void
+}}
+
+define void @wend.reset(ptr %pool) {{
+{_field("used.at", _USED)}{_field("free.at", _FREE)}{_field("cursor.at", _CURSOR)}
+{_field("first.at", _FIRST)}{_field("chunk.at", _CHUNK)}{_field("sorted.at", _SORTED)}
+  %used = load i64, ptr %used.at
+  %clean = icmp eq i64 %used, 0
+  br i1 %clean, label %done, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %free.at, i8 0, i64 {8 * CLASSES}, i1 false)
+  store i64 0, ptr %used.at
+  store i64 0, ptr %sorted.at
+  %first = load ptr, ptr %first.at
+  %no.chunk = icmp eq ptr %first, null
+  br i1 %no.chunk, label %done, label %reopen
+reopen:
+  store ptr %first, ptr %chunk.at
+  call void @wend.open(ptr %pool, ptr %first)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+# Pasted in front of a module that uses the pool
+INLINE = """
+declare double @wend.sum.f64(ptr readonly, i64) nounwind willreturn memory(argmem: read)
+declare float @wend.sum.f32(ptr readonly, i64) nounwind willreturn memory(argmem: read)
+declare noalias ptr @wend.take(ptr, i64)
+declare void @wend.free(ptr, ptr)
+declare void @wend.reset(ptr)
+
+define internal void @wend.retain(ptr %data) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %add
+add:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %more = add i64 %count, 1
+  store i64 %more, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define internal void @wend.mark(ptr %data, i64 %bit) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %set
+set:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %marked = or i64 %count, %bit
+  store i64 %marked, ptr %at
+  br label %done
+done:
+  ret void
+}
+
+define internal void @wend.release(ptr %pool, ptr %data) alwaysinline {
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %done, label %sub
+sub:
+  %at = getelementptr i8, ptr %data, i64 -16
+  %count = load i64, ptr %at
+  %less = sub i64 %count, 1
+  store i64 %less, ptr %at
+  %last = icmp eq i64 %less, 0
+  br i1 %last, label %free, label %done
+free:
+  call void @wend.free(ptr %pool, ptr %data)
+  br label %done
+done:
+  ret void
+}
+"""
+
+
+class Pool:
+    """A pool's memory: its lists, and the chunks that they lead to."""
+
+    def __init__(self) -> None:
+        process = ctypes.CDLL(None)
+        # What `release` needs, also when the interpreter shuts down
+        self._word, self._clear = ctypes.c_int64, ctypes.memset
+        self._bytes = POOL_BYTES
+        self._free = process.free
+        self._free.argtypes = [ctypes.c_void_p]
+        self._memory = (ctypes.c_int64 * (POOL_BYTES // 8))()
+        self.address = ctypes.addressof(self._memory)
+
+    def __len__(self) -> int:
+        """How many bytes it holds."""
+        return self._memory[TOTAL // 8]
+
+    def release(self) -> None:
+        """Give all memory back to the system."""
+        for first, link, start in ((_FIRST, 0, 0), (_LARGE, NEXT, -HEAD)):
+            block = self._memory[first // 8]
+            while block:
+                following = self._word.from_address(block + link).value
+                self._free(block + start)
+                block = following
+        self._clear(self.address, 0, self._bytes)

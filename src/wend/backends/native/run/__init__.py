@@ -1,0 +1,1 @@
+"""Running machine code: executables, workspaces, marshalling, host calls and threads."""

@@ -1,0 +1,1 @@
+"""Scalar replacement of small arrays: after it, their elements live in registers."""

@@ -1,0 +1,23 @@
+"""Which operations are done on elements, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wend.backends.native.scalarize import (
+    arithmetic,
+    indexing,
+    lists,
+    permute,
+    reducing,
+)
+from wend.backends.native.scalarize.rule import Rule
+from wend.ir.op import Op
+
+RULES: Mapping[Op, Rule] = {
+    **permute.RULES,
+    **indexing.RULES,
+    **arithmetic.RULES,
+    **reducing.RULES,
+    **lists.RULES,
+}

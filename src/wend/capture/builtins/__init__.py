@@ -1,0 +1,1 @@
+"""Python builtins, `math` and string methods on traced values."""

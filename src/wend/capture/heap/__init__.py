@@ -1,0 +1,1 @@
+"""Python objects that captured code may change: containers, attributes, aliases, snapshots."""

@@ -1,0 +1,468 @@
+"""A loop of captured code that is being recorded as one `While` node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.errors import CarryError, StructureError, explain
+from wend.capture.heap import container_phis
+from wend.capture.heap.containers import KINDS, copied
+from wend.capture.heap.locations import UNBOUND, logged
+from wend.capture.heap.user_operators import touch_operands
+from wend.capture.stage import guard
+from wend.capture.stage.branches import as_type, labelled, placeholder
+from wend.capture.stage.truth import truth
+from wend.capture.state import unbound
+from wend.capture.state.list_promotion import lists_have_grown
+from wend.capture.state.state import (
+    Discovery,
+    Reference,
+    State,
+    is_carried,
+    is_same,
+)
+from wend.capture.syntax.names import RETURN_VALUE
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import as_array
+from wend.ir.graph import Value
+from wend.ir.types import TensorType
+from wend.trace.aliasing.may_alias import (
+    is_array,
+    refusal,
+    roots,
+    settle,
+)
+from wend.trace.arrays.concrete_array import box_of
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.loop_types import LoopTypes
+from wend.trace.control.tensor_list import TensorList, is_list
+from wend.trace.recording.arguments import LeafType, leaf_type
+from wend.trace.recording.recording import Recording
+from wend.trace.recording.regions import boxes_to_open, join_loop
+
+Thunk = Callable[[], Any]
+
+
+class CarriedTypes(LoopTypes):
+    """The types of the variables that a loop carries, with the user's names in messages."""
+
+    def __init__(self, where: str, labels: Sequence[str], values: Sequence[Any]) -> None:
+        super().__init__(where, list(values))
+        self.labels = labels
+        self.paths = labelled(self.treedef, labels)
+
+    def leaves_of(self, result: Any) -> list[Any]:
+        leaves, treedef = trees.flatten(result)
+        if treedef == self.treedef:
+            return [as_array(leaf) for leaf in leaves]
+        for label, old, new in zip(self.labels, self.init, result, strict=True):
+            difference = trees.first_difference(old, new, label)
+            if difference:
+                break
+        raise StructureError(
+            explain(
+                f"{self.where}: `{label}` changes its structure in the loop.",
+                difference,
+                cure="keep the same keys and lengths in every iteration, "
+                "or wend.unroll(...) what the loop iterates over.",
+            )
+        )
+
+    def _check_kinds(self, leaves: Sequence[Any]) -> None:
+        """What is carried are arrays, numbers and traced lists."""
+
+    def settle(self, results: Sequence[Any], body: Recording | None = None) -> bool:
+        types, paths = self.types, self.paths
+        arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
+        self.types = [types[k] for k in arrays]
+        self.paths = [paths[k] for k in arrays]
+        try:
+            changed = super().settle([results[k] for k in arrays], body)
+        finally:
+            self.paths = paths
+        settled = list(types)
+        for k, type in zip(arrays, self.types, strict=True):
+            settled[k] = type
+        self.types = settled
+        self.rounds.settle(settled)
+        return changed
+
+    def start(self, outer: Recording) -> list[Value]:
+        pairs = zip(self.leaves, self.types, strict=True)
+        return [outer.lift(as_type(leaf, type)) for leaf, type in pairs]
+
+    def _changed_dtype(self, path: str, old: TensorType, found: TensorType) -> str:
+        if old.shape != found.shape:
+            return self._changed_shape(path, str(old), str(found))
+        cure = (
+            f"start it as {found.dtype}, or cast it back in the loop with "
+            f".astype({old.dtype.name!r})."
+        )
+        return explain(self._changed(path, str(old), str(found)), cure=cure)
+
+    def _changed_shape(self, path: str, old: str, found: str) -> str:
+        cure = (
+            "let it have the same shape before the loop and after each iteration; "
+            "collect what grows in a list."
+        )
+        return explain(self._changed(path, old, found), cure=cure)
+
+    def _changed(self, path: str, old: str, found: str) -> str:
+        return f"{self.where}: {path} enters the loop as {old}, an iteration leaves it as {found}."
+
+    def _kept(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
+        return result if is_list(result) else super()._kept(result, type, leaf, path, body)
+
+
+class StagedLoop:
+    """A loop that is being recorded: `test` runs in `before`, `body` in `after`."""
+
+    def __init__(
+        self, outer: Recording, state: State, where: str, *, always: bool, may_run: bool
+    ) -> None:
+        self.outer, self.state, self.where, self.always = outer, state, where, always
+        self.may_run = may_run  # Python itself, where it cannot be recorded
+        self.entry = state.get()
+        self.start = list(self.entry)
+        self.carried = state.carried_in(self.start)
+        # Outer arrays that the loop changes in place; those that it may, by what is written, first
+        held = (value.container for value in self.start if isinstance(value, Reference))
+        boxes = [box for box in map(box_of, held) if box is not None]
+        self.expected = list({id(box): box for box in boxes}.values())
+        self.boxes = list(self.expected)
+
+    def trace(self, test: Thunk, body: Thunk) -> None:
+        """Trace both regions until the carry's types are settled."""
+        self._take_types()
+        discovery = Discovery(self.state)
+        while True:
+            with logged() as log:
+                touch_operands()
+                try:
+                    with guard.region(self.where):
+                        predicate = self._trace_before(test)
+                        ends = self._trace_after(body)
+                finally:
+                    more = discovery.undone(log)
+            if discovery.found_more(more):
+                self._take_more()
+                continue
+            if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
+                self._restart()
+                continue
+            if self._stays_put(ends) or self._is_expected_in_vain():
+                continue
+            if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
+                continue
+            if not self._settles(ends):
+                break
+        self.predicate, self.ends = predicate, ends
+
+    def _settles(self, ends: Sequence[Any]) -> bool:
+        """Let the carry take the types it comes back with; say whether any changed."""
+        return self.types.settle(self._next_leaves(ends), None if self.may_run else self.after)
+
+    def _take_more(self) -> None:
+        """Carry what has turned out to change."""
+        # It may be part of what is carried already: a list in a list.
+        self.state.restore(self.entry)
+        more = self.state.get()[len(self.start) :]
+        self.entry += more
+        self.start += more
+        self.carried = self.state.carried_in(self.start)
+        self._take_types()
+
+    def _restart(self) -> None:
+        """Begin anew from how the loop is entered."""
+        self.start = list(self.entry)
+        self.carried = self.state.carried_in(self.start)
+        self._take_types()
+
+    def _take_types(self) -> None:
+        names = self.state.names
+        values = [self.start[k] for k in self.carried]
+        self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
+
+    def _trace_before(self, test: Thunk) -> Any:
+        self.before = Recording(
+            "before", self.outer, is_region=True, role=f"the test of {self.where}"
+        )
+        values = list(self.start)
+        self.entered = self.types.params(self.before)
+        self.before.open_for(self.boxes)
+        for k, value in zip(self.carried, self.entered, strict=True):
+            values[k] = value
+        self.held_before = self.state.set(values)
+        container_phis.entered(self._rebindable(self.start), self.held_before)
+        with self.before.active():
+            found = test()
+            predicate = truth(found) if isinstance(found, Staged) else np.bool_(bool(found))
+        self.left_before = self.known = self.state.get()
+        self.forwarded = self.state.carried_in(self.known)
+        self._check_plain(self.known)
+        return predicate
+
+    def _trace_after(self, body: Thunk) -> list[Any]:
+        self.after = Recording(
+            "after", self.outer, is_region=True, role=f"the body of {self.where}"
+        )
+        self.after.rounds = self.types.rounds.region("after")
+        leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
+        with self.before.active():
+            self.forward_leaves = [as_array(leaf) for leaf in leaves]
+        self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
+        params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
+        self.after.open_for(self.boxes)
+        values = list(self.known)
+        self.params = trees.unflatten(self.forward_tree, params)
+        for k, value in zip(self.forwarded, self.params, strict=True):
+            values[k] = value
+        self.held_after = self.state.set(values)
+        container_phis.entered(self._rebindable(self.left_before), self.held_after)
+        before = self.state.parts()
+        with self.after.active():
+            body()
+        container_phis.check_replaced(before, self.state.parts(), self.where, self.outer)
+        self.left_after = self.state.get()
+        ends = [copied(value) for value in self.left_after]
+        self._check_plain(ends)
+        return ends
+
+    def _stays_put(self, ends: Sequence[Any]) -> bool:
+        """Let variables that always hold one array, which changes, be that array."""
+        self.ends = list(ends)
+        places = range(len(self.start))
+        found = {self.state.names[k] for k in places if self._is_in_place(k) or self._shows(k)}
+        found &= set(self.state.variables)
+        if found:
+            self.state.in_place |= found
+            self.entry = [
+                Reference(value) if name in found else value
+                for name, value in zip(self.state.names, self.entry, strict=True)
+            ]
+            self._restart()
+        return bool(found)
+
+    def _is_expected_in_vain(self) -> bool:
+        """Leave out arrays that do not change after all."""
+        regions = self.before, self.after
+        vain = [b for b in self.expected if all(not region.changes(b) for region in regions)]
+        self.expected = []
+        self.boxes = [box for box in self.boxes if all(box is not other for other in vain)]
+        return bool(vain)
+
+    def _fill_unbound(self, ends: Sequence[Any]) -> bool:
+        """Carry what is first bound in the loop and surely bound after it; say whether any was."""
+        names = self.state.names
+        new = [
+            k
+            for k, value in enumerate(ends)
+            if k not in self.carried
+            and k not in self.forwarded
+            and is_carried(value)
+            and names[k] not in self.state.passing
+            and (self.start[k] is UNBOUND or self.start[k] is None)
+            and (self.always or names[k] == RETURN_VALUE)
+        ]
+        for k in new:
+            self.start[k] = trees.tree_map(placeholder, ends[k])
+        self.carried = self.state.carried_in(self.start)
+        if new:
+            self._take_types()
+        return bool(new)
+
+    def _check_plain(self, values: Sequence[Any]) -> None:
+        """What is no array must stay what it is."""
+        names = self.state.names
+        for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
+            if k in self.carried or old is UNBOUND or is_same(old, new):
+                continue
+            if old is None and names[k] == RETURN_VALUE:
+                continue
+            is_traced_list = isinstance(new, TensorList) or isinstance(
+                getattr(new, "container", None), TensorList
+            )
+            if isinstance(old, Reference) and is_traced_list:
+                continue  # a list that an inner loop appends to
+            if type(old) is type(new) is list and len(old) != len(new) and is_carried(new):
+                continue  # a list that this loop appends to
+            raise StructureError(
+                explain(
+                    f"{self.where}: `{names[k]}` changes in the loop from "
+                    f"{old!r:.40} to {new!r:.40}.",
+                    cure="only arrays and numbers can change in a staged loop; start it as one.",
+                )
+            )
+
+    def _next_leaves(self, ends: Sequence[Any]) -> list[Any]:
+        names = self.state.names
+        for k in self.carried:
+            if ends[k] is UNBOUND:
+                raise CarryError(
+                    explain(
+                        f"{self.where}: `{names[k]}` is deleted in the loop, "
+                        "but the next iteration may read it.",
+                        cure=f"leave out `del {names[k]}`, or give it a value again.",
+                    )
+                )
+        return self.types.leaves_of([ends[k] for k in self.carried])
+
+    def check_unchanged(self, arrays: Sequence[Tracer]) -> None:
+        """Refuse to change arrays in place whose rows, as they were before, the loop takes."""
+        changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
+        for array in arrays:
+            if any(array is other for other in (*self.boxes, *changed)):
+                raise TypeError(
+                    explain(
+                        f"{self.where}: {array!r} changes in the loop that goes through it.",
+                        cure="go through its positions (for i in range(len(x))), or a .copy().",
+                    )
+                )
+
+    def finish(self) -> None:
+        """Record the node, and leave the state as the loop will leave it."""
+        outer, before, after = self.outer, self.before, self.after
+        with before.active():
+            test = before.lift(self.predicate)
+            forwarded = [
+                before.lift(as_type(leaf, t))
+                for leaf, t in zip(self.forward_leaves, self.forward_types, strict=True)
+            ]
+        with after.active():
+            results = self._next_leaves(self.ends)
+            following = self.types.following(results, after)
+        start = self.types.start(outer)
+        regions = before, [test, *forwarded], after, following
+        node = join_loop(outer, start, *regions, self.boxes)
+        tracers = [
+            Tracer(value, outer, weak=t.weak)
+            for value, t in zip(node.results, self.forward_types, strict=False)
+        ]
+        values = list(self.start)
+        unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
+        for k, name in enumerate(self.state.names):
+            if k not in self.forwarded and not is_same(values[k], self.ends[k]):
+                values[k] = UNBOUND
+                unbound.note(name, f"inside the {self.where}", "before the loop")
+        for k, value in zip(
+            self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
+        ):
+            if self._is_in_place(k):
+                values[k].replace(value)  # for everyone who holds the array
+            elif k not in unchanged:
+                values[k] = value
+        self.state.restore(values)
+        self._check_aliases(tracers, unchanged)
+        self._check_containers(values)
+
+    def _rebindable(self, values: Sequence[Any]) -> list[Any]:
+        """Some values of the state, without those of containers that stay what they are."""
+        return [None if self.state.is_contents(k) else value for k, value in enumerate(values)]
+
+    def _check_containers(self, values: Sequence[Any]) -> None:
+        """Note which container each may be; refuse what has changed in the loop and is not sure."""
+        places = [k for k in self.forwarded if values[k] is not self.start[k]]
+        options = [
+            [self._rebindable(row)[k] for k in places]
+            for row in (self.start, self.left_before, self.left_after)
+        ]
+        container_phis.merged([values[k] for k in places], options, self.outer)
+        for k in places:
+            if container_phis.have_changed(self.held_before[k], self.held_after[k]):
+                container_phis.check_change(values[k], self.state.names[k])
+
+    def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
+        """Refuse what would show in NumPy: an array that another name may hold too changes."""
+        found = trees.unflatten(self.forward_tree, results)
+        labels: list[str] = []
+        rows: list[Any] = []
+        for j, k in enumerate(self.forwarded):
+            if k in unchanged:
+                continue
+            if k in self.carried:
+                entered = self.entered[self.carried.index(k)]
+                parts = self.start[k], self.ends[k], entered, self.params[j], found[j]
+            else:  # bound by the test
+                parts = self.known[k], self.known[k], self.params[j], self.params[j], found[j]
+            leaves = [trees.flatten(part)[0] for part in parts]
+            label = self.state.names[k]
+            shown = "what it returns" if label == RETURN_VALUE else label
+            labels += [shown] * len(leaves[0])
+            rows += zip(*leaves, strict=True)
+        if not rows:
+            return
+        starts, ends, entered, params, found = zip(*rows, strict=True)
+        shared = settle(found, [starts, ends], self.outer, params)
+        changed = {id(box) for box in self.boxes}
+        written = {
+            id(result)
+            for result, *inside in zip(found, entered, params, strict=True)
+            if any(map(_is_written, inside))
+        }
+        entries = {
+            id(root)
+            for start, result in zip(starts, found, strict=True)
+            if id(result) in written and not is_list(result)
+            for root in roots(start)
+        }
+        for label, result, others in zip(labels, found, shared, strict=True):
+            if id(result) in written:
+                result.mark_origins()
+            if is_list(result):
+                if (changed | entries) & {id(origin) for origin in result.origins}:
+                    raise refusal(
+                        f"{self.where}: `{label}` holds an array that changes in the loop: in "
+                        "NumPy its items would change too.",
+                        "append a copy: out.append(x.copy()).",
+                    )
+            elif others and written & {id(result), *others}:
+                raise refusal(
+                    f"{self.where}: `{label}` may be another array, depending on the trip, and "
+                    "one of them changes there: in NumPy both would."
+                )
+            elif is_array(result) and changed & {id(origin) for origin in result.origins}:
+                raise refusal(
+                    f"{self.where}: `{label}` may be an array that changes there: it would change "
+                    "too."
+                )
+
+    def _is_unchanged(self, k: int) -> bool:
+        """Whether every iteration hands a variable on as it is."""
+        if k not in self.carried:
+            return False
+        entered = self.entered[self.carried.index(k)]
+        handed_on = self.params[self.forwarded.index(k)]
+        same = is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
+        if isinstance(self.start[k], KINDS) and not self.state.is_contents(k):
+            same = same and self.left_before[k] is self.held_before[k]
+            same = same and self.left_after[k] is self.held_after[k]
+        return same and not any(map(_is_written, trees.flatten((entered, handed_on))[0]))
+
+    def _is_in_place(self, k: int) -> bool:
+        """Whether a variable stays the same array, whose elements change."""
+        if k not in self.carried or not isinstance(self.start[k], Tracer):
+            return False
+        entered = self.entered[self.carried.index(k)]
+        handed_on = self.params[self.forwarded.index(k)]
+        same = self.known[k] is entered and self.ends[k] is handed_on
+        return same and (_is_written(entered) or _is_written(handed_on))
+
+    def _shows(self, k: int) -> bool:
+        """Whether a variable stays what it is, and another name changes an array in it."""
+        if not self._is_unchanged(k) or not self.boxes:
+            return False
+        leaves = [leaf for leaf in trees.flatten(self.start[k])[0] if not is_list(leaf)]
+        mine = {id(root) for leaf in leaves for root in roots(leaf)}
+        regions = self.before, self.after
+        return any(id(box) in mine for r in regions for box in self.boxes if r.changes(box))
+
+
+def _is_written(leaf: Any) -> bool:
+    """Whether a param of a region has been changed in place."""
+    if not isinstance(leaf, Tracer):
+        return False
+    return leaf.value.node is not None or leaf.is_changed_as_another

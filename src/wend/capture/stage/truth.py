@@ -1,0 +1,34 @@
+"""The truth of what may be traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wend.base.errors import TypeMismatchError, explain
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
+from wend.ir.dtypes import BOOL
+from wend.numpy import elementwise as ew
+from wend.trace.recording.recording import current
+
+
+def is_traced(x: Any) -> bool:
+    """Whether Python cannot decide on a value now. It can where a tape records what runs."""
+    if not isinstance(x, Staged):
+        return False
+    here = current()
+    return here is None or not here.runs_now()
+
+
+def truth(x: Any) -> Any:
+    """What Python would take for the truth of a traced scalar, as a traced bool."""
+    if x.type.shape == () and x.type.dtype != BOOL:
+        return ew.not_equal(x, 0)
+    if x.type.shape != ():
+        raise TypeMismatchError(
+            explain(
+                f"the truth{at(user_source())} is of {x!r}, which has more than one element.",
+                cure="say which it is: .any() or .all(); or choose element by element by np.where.",
+            )
+        )
+    return x

@@ -1,0 +1,1 @@
+"""What a piece of captured control flow carries: variables, lists that grow, iterators."""

@@ -1,0 +1,1 @@
+"""Syntax trees: how to walk them, and what statements do to names."""

@@ -1,0 +1,1 @@
+"""`grad`, `vjp`, `jvp`, `linearize` and Jacobians; signatures as in `jax`."""

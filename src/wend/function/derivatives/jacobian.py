@@ -1,0 +1,166 @@
+"""`jacfwd`, `jacrev` and `hessian`; signatures as in `jax`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wend.autodiff.jacobian import jacobian_by_columns, jacobian_by_rows
+from wend.base import trees
+from wend.base.errors import NotDifferentiableError, explain
+from wend.function.derivatives.differentiated import (
+    Differentiated,
+    check_argnums,
+    derived,
+    differentiated_part,
+)
+from wend.function.function import Function
+from wend.passes.pipeline import TIDY, run_passes
+from wend.runtime.graph_cache import derived_graphs
+from wend.trace.recording.recording import current
+from wend.trace.traced import Traced
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Function:
+    """A function that returns `fun`'s Jacobian, column by column in forward mode.
+
+    The columns are the trips of one loop; each runs the function with a tangent beside it, so
+    nothing is recorded. It suits functions of few numbers.
+
+    Args:
+        fun: returns a pytree of floats, or with `has_aux` a pair of that and another pytree.
+        argnums: which positional arguments to differentiate with respect to; each a pytree of
+            real floats. Integer leaves in it get None.
+        has_aux: whether `fun` returns more than what is differentiated.
+
+    Returns:
+        A function of the same arguments: the Jacobian, or `(Jacobian, aux)`. It is the pytree of
+        `fun`'s result with the pytree of the argument (a tuple of those for a tuple of argnums)
+        in place of each array; an array has the shape of the result's followed by the
+        argument's, and the result's dtype.
+
+    Raises:
+        NotDifferentiableError: an argument of integers or of complex numbers, or a result of
+            integers.
+
+    Example:
+        >>> import numpy as np, wend
+        >>> wend.jacfwd(lambda x: x * x)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    return _jacobian("jacfwd", fun, argnums, has_aux)
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Function:
+    """A function that returns `fun`'s Jacobian, row by row in reverse mode.
+
+    The rows are the trips of one loop over the backward pass; the forward pass runs once. It suits
+    functions that give few numbers. Arguments, results and errors are those of `jacfwd`, but an
+    array has the argument's dtype, arguments may be complex, and results must be real.
+
+    Example:
+        >>> import numpy as np, wend, wend.numpy as wnp
+        >>> wend.jacrev(lambda x: wnp.sum(x * x))(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+    return _jacobian("jacrev", fun, argnums, has_aux)
+
+
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Function:
+    """A function that returns `fun`'s Hessian: `jacfwd` of `jacrev`.
+
+    Returns:
+        A function of the same arguments: the Hessian, or `(Hessian, aux)`; of a function that
+        returns a scalar an array of the shape of the argument twice.
+
+    Raises:
+        NotDifferentiableError: arguments or results that are no real floats.
+
+    Example:
+        >>> import numpy as np, wend, wend.numpy as wnp
+        >>> wend.hessian(lambda x: wnp.prod(x))(np.array([1.0, 2.0]))
+        array([[0., 1.],
+               [1., 0.]])
+    """
+    of_gradient = _jacobian("jacrev", fun, argnums, has_aux, "hessian")
+    return _jacobian("jacfwd", of_gradient, argnums, has_aux, "hessian", of=fun)
+
+
+_BUILDERS = {"jacfwd": jacobian_by_columns, "jacrev": jacobian_by_rows}
+
+
+def _jacobian(
+    mode: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    name: str | None = None,
+    of: Callable[..., Any] | None = None,
+) -> Function:
+    called = str(getattr(of or fun, "__name__", "function"))
+    what = f"{name or mode} of {called}"
+
+    check_argnums(fun, name or mode, argnums)
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        assert recording is not None
+        call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
+        if mode == "jacfwd":
+            _check_real(call)
+        traced = call.trace()
+        outputs, tree = trees.flatten(
+            differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
+        )
+        _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
+        tidy = run_passes(traced.graph, TIDY)
+        options = tuple(call.moving), tuple(outputs)
+        (graph,), _ = derived_graphs(
+            mode, tidy, options, lambda: ([_BUILDERS[mode](tidy, *options)], None)
+        )
+        found = [
+            recording.wrap(value)
+            for value in traced.call_graph(recording, graph, call.arguments.arrays).results
+        ]
+        blocks = iter(found[len(traced.graph.results) :])
+        rows = [call.structured({k: next(blocks) for k in call.moving}) for _ in outputs]
+        whole = trees.unflatten(tree, rows)
+        if not has_aux:
+            return whole
+        value = trees.unflatten(traced.result_tree, found[: len(traced.result_types)])
+        return whole, value[1]
+
+    return derived(fun, jacobian, name or mode, called)
+
+
+def _check_real(call: Differentiated) -> None:
+    for name, type in call.types():
+        if type.dtype.kind == "c":
+            cure = "use wend.jacrev, or give the real and the imaginary part as arguments."
+            what = f"{call.what}: argument {name} is {type}, which is complex."
+            raise NotDifferentiableError(explain(what, cure=cure))
+
+
+def _check_results(what: str, traced: Traced, outputs: Sequence[int], kinds: str) -> None:
+    for k, path in zip(outputs, _paths(traced), strict=False):
+        type = traced.result_types[k].type
+        if type.dtype.kind in kinds:
+            continue
+        cures = {"c": "return the real and the imaginary part, or use wend.jacfwd."}
+        cure = cures.get(
+            type.dtype.kind, "return floats; has_aux=True lets it return (value, anything)."
+        )
+        raise NotDifferentiableError(
+            explain(f"{what}: {path} is {type}, which has no derivative here.", cure=cure)
+        )
+
+
+def _paths(traced: Traced) -> list[str]:
+    return trees.paths(traced.result_tree, "result")

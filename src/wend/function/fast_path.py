@@ -1,0 +1,240 @@
+"""Calls of a function that go straight into compiled code, once a trace has served some."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from wend.backends.fastcall import (
+    MISS,
+    Bound,
+    Direct,
+    Form,
+    Given,
+    Guard,
+    Taken,
+)
+from wend.base import trees
+from wend.base.config import Settings, where_settings_are
+from wend.base.pytree_codegen import (
+    Build,
+    Take,
+    builder,
+    taker,
+)
+from wend.eager.dispatch import recorder
+from wend.runtime.storage import Place
+
+if TYPE_CHECKING:
+    from wend.function.cache import Trace
+    from wend.trace.traced import Traced
+
+_MOST = 8  # traces that are tried
+_NOT_RECORDED = Guard(recorder, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """What a trace takes of a call.
+
+    Attributes:
+        places: for each array that is traced, which argument it is, or which leaf.
+        count: how many there are.
+        tree: the structure of (args, kwargs); None where the arguments are the leaves.
+    """
+
+    places: Sequence[int]
+    count: int
+    tree: trees.TreeDef | None = None
+
+
+@dataclass(slots=True)
+class Shortcut:
+    """A trace with what calls its code.
+
+    Attributes:
+        call: takes leaves; gives `MISS` where the trace does not serve.
+        take: gives the leaves of (args, kwargs); None where the arguments are the leaves.
+        is_bare: whether nothing is done by Python, also where the code fails.
+    """
+
+    trace: Trace
+    direct: Direct
+    call: Callable[..., Any]
+    take: Take | None = None
+    is_bare: bool = False
+    bare: Callable[..., Any] | None = None
+
+    def grant(self, more: int = 0) -> int:
+        """Let it serve as many calls as need no look, and more; returns how many more than now."""
+        count = self.trace.watch.grant() + more
+        return count - self.direct.grant(count)
+
+    def or_else(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """What a call is done by: bare code where it can be, which calls `otherwise` if need be."""
+        if not self.is_bare:
+            return otherwise
+        if self.bare is None:
+            self.bare = self.direct.call_or(otherwise)
+        return self.bare
+
+
+class Shortcuts:
+    """Those of one function.
+
+    Attributes:
+        first: the one that served last, of those that take the arguments as they are.
+        failed: the trace whose run failed last.
+    """
+
+    def __init__(self) -> None:
+        self.first: Shortcut | None = None
+        self.failed: Trace | None = None
+        self._all: dict[tuple[int, str, trees.TreeDef | None], Shortcut] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def clear(self) -> None:
+        """Let none serve any more: a trace was dropped."""
+        self.first = None
+        for shortcut in self._all.values():
+            shortcut.direct.grant(0)
+        self._all = {}
+
+    def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call with the first that serves; or `MISS`.
+
+        Raises:
+            ValueError: what `failed` runs has raised it.
+        """
+        first = self.first
+        if first is not None and not kwargs:
+            result = self._call(first, args)
+            if result is not MISS:
+                return result
+        if recorder.get() is not None:
+            return MISS
+        for shortcut in (*self._all.values(),):
+            leaves: Sequence[Any] | None = None
+            if shortcut.take is not None:
+                leaves = shortcut.take((args, kwargs))
+            elif not kwargs and shortcut is not first:
+                leaves = args
+            result = MISS if leaves is None else self._call(shortcut, leaves)
+            if result is not MISS:
+                self.first = shortcut if shortcut.take is None else self.first
+                return result
+        return MISS
+
+    def _call(self, shortcut: Shortcut, leaves: Sequence[Any]) -> Any:
+        try:
+            return shortcut.call(*leaves)
+        except ValueError:
+            self.failed = shortcut.trace
+            raise
+
+    def spent(self) -> list[Shortcut]:
+        """Those that have served as many calls as they may."""
+        return [shortcut for shortcut in self._all.copy().values() if not shortcut.direct.left]
+
+    def renew(self, trace: Trace, taken: Taking, backend: str, here: Settings) -> int:
+        """A trace was found to be in order: let its code serve calls, as many as need no look.
+
+        Args:
+            trace: the trace.
+            taken: what it takes of a call.
+            backend: what runs it.
+            here: the settings in force.
+
+        Returns:
+            How many calls more its code may serve than before.
+        """
+        key = id(trace), backend, taken.tree
+        found = self._all.get(key)
+        if found is None:
+            found = _made(trace, taken, backend, here)
+            if found is None:
+                trace.needs_python.add(backend)
+                return 0
+            if len(self._all) >= _MOST:
+                self.clear()
+            self._all[key] = found
+        if taken.tree is None:
+            self.first = found
+        found.direct.expect(1, here)
+        return found.grant()
+
+
+def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut | None:
+    """None where Python has something to do in each call."""
+    concrete = trace.concrete
+    traced = concrete.traced
+    is_more = traced.passed or traced.stored or traced.pending
+    if is_more or traced.has_world or not traced.is_closed():
+        return None
+    takes: list[Taken] = [
+        Given(place, type.weak, trace.special)
+        for place, type in zip(taken.places, concrete.input_types, strict=True)
+    ]
+    count = taken.count
+    variables = [x for x in traced.captured if isinstance(x, Place)]
+    of_variables = iter(range(count, count + len(variables)))
+    takes += [
+        Given(next(of_variables)) if isinstance(x, Place) else Bound(x) for x in traced.captured
+    ]
+    tree = traced.result_tree
+    guards = (_NOT_RECORDED, Guard(*where_settings_are(), here))
+    is_single = tree.is_leaf() and not traced.written
+    gives = len(traced.result_types) + len(traced.written)
+    form = Form(tuple(takes), count + len(variables), gives, is_single, guards)
+    direct = concrete.executable(backend).direct(form)
+    if direct is None:
+        return None
+    direct.grant(0)
+    call = direct.call
+    if variables:
+        call = _with_variables(call, variables)
+    if traced.written:
+        call = _with_writes(call, traced, taken.places)
+    if tree.is_leaf() and traced.written:
+        call = _with_structure(call, operator.itemgetter(0))
+    elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
+        call = _with_structure(call, builder(trees.numbered(tree)) or tree.unflatten)
+    if taken.tree is None:
+        return Shortcut(trace, direct, call, is_bare=call is direct.call and trace.special)
+    take = taker(trees.numbered(taken.tree))
+    return None if take is None else Shortcut(trace, direct, call, take)
+
+
+def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callable[..., Any]:
+    def call_with_variables(*args: Any) -> Any:
+        return call(*args, *[place.owner.concrete for place in places])
+
+    return call_with_variables
+
+
+def _with_writes(
+    call: Callable[..., Any], traced: Traced, places: Sequence[int]
+) -> Callable[..., Any]:
+    """What also writes into the arguments that the function changes."""
+
+    def call_with_writes(*args: Any) -> Any:
+        found = call(*args)
+        if found is MISS:
+            return MISS
+        leaves = [args[place] for place in places]
+        traced.check_apart(leaves)
+        return traced.put(leaves, found)
+
+    return call_with_writes
+
+
+def _with_structure(call: Callable[..., Any], build: Build) -> Callable[..., Any]:
+    def call_with_structure(*args: Any) -> Any:
+        leaves = call(*args)
+        return leaves if leaves is MISS else build(leaves)
+
+    return call_with_structure

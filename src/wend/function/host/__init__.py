@@ -1,0 +1,1 @@
+"""Python called from compiled code: `py_function`, `progress`."""

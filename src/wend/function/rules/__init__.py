@@ -1,0 +1,1 @@
+"""Rules of the user's own: `custom_vjp`, `custom_jvp`, `checkpoint`."""

@@ -1,0 +1,1 @@
+"""`GradientTape`: operations recorded as they run, and gradients of what was recorded."""

@@ -1,0 +1,1 @@
+"""Traced arrays: values, views, methods, and arrays whose numbers Python still knows."""

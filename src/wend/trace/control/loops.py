@@ -1,0 +1,202 @@
+"""`while_loop` and `fori_loop`; signatures as in `jax.lax`.
+
+Each records one node. Outside a trace they are traced all the same, then run, so that a mistake
+in a carry is told before anything runs (D14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base import trees
+from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
+from wend.ir.dtypes import INT64
+from wend.ir.types import TensorType
+from wend.numpy import elementwise as ew
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.loop_types import LoopTypes
+from wend.trace.graph_runner import run_now
+from wend.trace.recording.checks import check_functions, check_integer, check_predicate
+from wend.trace.recording.recording import Recording, current
+from wend.trace.recording.regions import boxes_to_open, join_loop
+
+CondFun = Callable[[Any], Any]
+BodyFun = Callable[[Any], Any]
+_COUNT = TensorType(INT64, ())
+
+
+def while_loop(
+    cond_fun: CondFun,
+    body_fun: BodyFun,
+    init: Any,
+    *,
+    maximum_iterations: Any = None,
+    parallel_iterations: int | None = None,
+    shape_invariants: Any = None,
+    memory: str | None = None,
+    return_trips: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Repeat `carry = body_fun(carry)` while `cond_fun(carry)` holds; one node in the graph.
+
+    It can be differentiated, to any order, however many times it runs.
+
+    Args:
+        cond_fun: carry → a bool scalar.
+        body_fun: carry → the next carry, of the same structure, dtypes and shapes. Python
+            scalars take the dtype of what they meet (`0` may become an f64 array's sum).
+        init: the carry to start from, a pytree of arrays and numbers.
+        maximum_iterations: stop after so many trips; an integer, plain or traced.
+        parallel_iterations: how many trips may be in flight at once, a hint; never changes the
+            result.
+        shape_invariants: a pytree like `init` of shapes with None for sizes that change from
+            trip to trip, or None for a leaf whose shape does not.
+        memory: how the backward pass gets its residuals; `"keep"` (the default).
+        return_trips: also return the number of trips.
+        name: a name for the loop in graphs and messages.
+
+    Returns:
+        The last carry, or `(carry, trips)`.
+
+    Raises:
+        TypeMismatchError: the predicate is not a bool scalar.
+        CarryError: the next carry has another dtype or shape.
+        StructureError: the next carry has another structure.
+
+    Example:
+        >>> import wend
+        >>> wend.while_loop(lambda v: v < 8.0, lambda v: v * v, 2.0)
+        np.float64(16.0)
+        >>> wend.grad(lambda x: wend.while_loop(lambda v: v < 8.0, lambda v: v * v, x))(2.0)
+        np.float64(32.0)
+    """
+    check_functions(cond_fun=cond_fun, body_fun=body_fun)
+    if parallel_iterations is not None and (
+        not isinstance(parallel_iterations, int) or parallel_iterations < 1
+    ):
+        raise TypeError(f"parallel_iterations must be a positive int, not {parallel_iterations!r}")
+    if memory not in (None, "keep"):
+        raise NotImplementedError(f"while_loop(memory={memory!r}) is not built yet")
+    where = f"{name or 'while_loop'}{at(user_source())}"
+    if maximum_iterations is not None:
+        check_integer(maximum_iterations, f"{where}: maximum_iterations")
+    if current() is None:
+        return run_now(
+            lambda carry, limit: while_loop(
+                cond_fun,
+                body_fun,
+                carry,
+                maximum_iterations=limit,
+                shape_invariants=shape_invariants,
+                return_trips=return_trips,
+                name=name,
+            ),
+            init,
+            maximum_iterations,
+        )
+    types = LoopTypes(where, init, is_resizable=True)
+    if shape_invariants is not None:
+        types.relax(shape_invariants)
+    return _Loop(cond_fun, body_fun, types).record(maximum_iterations, return_trips)
+
+
+class _Loop:
+    """A `while_loop` that is being recorded."""
+
+    def __init__(self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes) -> None:
+        self.cond_fun, self.body_fun, self.types = cond_fun, body_fun, types
+        self.boxes: list[Tracer] = []
+
+    def record(self, limit: Any, return_trips: bool) -> Any:
+        outer = current()
+        assert outer is not None
+        self.counts = limit is not None or return_trips
+        while True:
+            before, predicate = self._trace_cond(outer)
+            after, results = self._trace_body(outer)
+            if not boxes_to_open(self.boxes, before, after) and not self.types.settle(
+                results, after
+            ):
+                break
+        count = len(self.types.types)
+        forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
+        with before.active():
+            if limit is not None:
+                goes_on = ew.less(forwarded[-1], limit)
+                always = predicate is True or predicate is np.True_
+                predicate = goes_on if always else ew.logical_and(goes_on, predicate)
+            test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
+        with after.active():
+            following = self.types.following(results, after)
+            if self.counts:
+                following.append(after.lift(after.wrap(after.b.params[count]) + 1))
+        start = self.types.start(outer)
+        if self.counts:
+            start.append(outer.b.integer(0))
+        kept = [test, *(tracer.value for tracer in forwarded)]
+        node = join_loop(outer, start, before, kept, after, following, self.boxes)
+        carry = self.types.rebuild(outer, node.results[:count])
+        return (carry, outer.wrap(node.results[count])) if return_trips else carry
+
+    def _open(self, name: str, role: str, outer: Recording) -> tuple[Recording, Any]:
+        """A region with params for the carry, the count of trips and arrays changed in place."""
+        where = f"{role} of {self.types.where}"
+        region = Recording(name, outer, is_region=True, role=where)
+        carry = self.types.params(region)
+        if self.counts:
+            region.param(_COUNT)
+        region.open_for(self.boxes)
+        return region, carry
+
+    def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
+        before, carry = self._open("before", "cond_fun", outer)
+        with before.active():
+            predicate = self.cond_fun(carry)
+            check_predicate(predicate, self.types.where)
+        return before, predicate
+
+    def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
+        after, carry = self._open("after", "the body", outer)
+        with after.active():
+            return after, self.types.leaves_of(self.body_fun(carry))
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; one node.
+
+    Args:
+        lower: the first i, an integer, plain or traced.
+        upper: where to stop; no more than `lower`: no trip.
+        body_fun: (i, carry) → the next carry.
+        init: the carry to start from.
+
+    Returns:
+        The last carry.
+
+    Example:
+        >>> import wend
+        >>> wend.fori_loop(0, 3, lambda i, x: x * (i + 1), 2.0)
+        np.float64(12.0)
+    """
+    check_functions(body_fun=body_fun)
+    where = f"fori_loop{at(user_source())}"
+    check_integer(lower, f"{where}: lower")
+    check_integer(upper, f"{where}: upper")
+    if current() is None:
+        return run_now(lambda a, b, c: fori_loop(a, b, body_fun, c), lower, upper, init)
+    types = LoopTypes(where, (lower, init), _counted_paths(init))
+    loop = _Loop(
+        lambda state: state[0] < upper,
+        lambda state: (state[0] + 1, body_fun(state[0], state[1])),
+        types,
+    )
+    return loop.record(None, return_trips=False)[1]
+
+
+def _counted_paths(init: Any) -> list[str]:
+    """The paths of a carry that a counter goes with, as its owner knows them."""
+    return ["the counter", *trees.paths(trees.flatten(init)[1], "carry")]

@@ -1,0 +1,1 @@
+"""Recordings: graphs under construction, their regions, captures and arguments."""

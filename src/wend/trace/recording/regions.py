@@ -1,0 +1,91 @@
+"""Regions that are closed, and the nodes that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wend.ir.graph import Graph, Node, Value
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.recording.recording import Recording
+
+
+def join_loop(
+    outer: Recording,
+    carry: Sequence[Value],
+    before: Recording,
+    before_results: Sequence[Value],
+    after: Recording,
+    after_results: Sequence[Value],
+    boxes: Sequence[Tracer] = (),
+) -> Node:
+    """Close the two regions of a loop over the same invariants, and record its node.
+
+    `boxes` are the outer arrays that the loop changes in place; both regions were opened for
+    them, after the params of the carry.
+    """
+    has_world = before.world_param is not None or after.world_param is not None
+    inside = [[region.lift(box) for box in boxes] for region in (before, after)]
+    start = [outer.lift(box) for box in boxes]
+    invariants = list(dict.fromkeys([*before.captured, *after.captured]))
+    world = [outer.world()] if has_world else []
+    for region in (before, after):
+        if has_world:
+            region.world()
+    before_results = [*before_results, *inside[0]]
+    node = outer.b.while_(
+        [*carry, *start, *world],
+        invariants,
+        before.finish_region(before_results, invariants, has_world=has_world),
+        after.finish_region([*after_results, *inside[1]], invariants, has_world=has_world),
+    )
+    if has_world:
+        outer.set_world(node.results[-1])
+    first = len(before_results) - 1 - len(boxes)
+    for box, value in zip(boxes, node.results[first:], strict=False):
+        outer.assign(box, value)
+    _tell_of_end(outer, boxes)
+    return node
+
+
+def _tell_of_end(outer: Recording, boxes: Sequence[Tracer]) -> None:
+    """Tell those for whom a loop has carried integers that it is over."""
+    own = {id(box) for box in boxes}
+    over = [who for who, (integers, _) in outer.counted.items() if id(integers[0]) in own]
+    for who in over:
+        _, at_end = outer.counted.pop(who)
+        with outer.active():
+            at_end()
+
+
+def join_branches(
+    outer: Recording,
+    selector: Value,
+    regions: Sequence[Recording],
+    results: Sequence[Sequence[Value]],
+) -> Node:
+    """Close branches over the same operands, and record their node."""
+    has_world = any(region.world_param is not None for region in regions)
+    boxes: list[Tracer] = []
+    boxes_to_open(boxes, *regions)
+    changed = [[region.lift(box) for box in boxes] for region in regions]
+    operands = list(dict.fromkeys(value for region in regions for value in region.captured))
+    graphs: list[Graph] = []
+    for region, values, inside in zip(regions, results, changed, strict=True):
+        if has_world:
+            region.world()
+        graphs.append(region.finish_region([*values, *inside], operands, has_world=has_world))
+    world = [outer.world()] if has_world else []
+    node = outer.b.if_(selector, [*world, *operands], graphs)
+    if has_world:
+        outer.set_world(node.results[-1])
+    for box, value in zip(boxes, node.results[len(results[0]) :], strict=False):
+        outer.assign(box, value)
+    return node
+
+
+def boxes_to_open(boxes: list[Tracer], *regions: Recording) -> bool:
+    """Add outer arrays that regions change in place to `boxes`; say whether any were new."""
+    known = {id(box) for box in boxes}
+    new = {id(b): b for region in regions for b in region.changed_boxes() if id(b) not in known}
+    boxes += new.values()
+    return bool(new)

@@ -1,0 +1,1 @@
+"""Symbolic sizes: integer arithmetic on dimensions that only the run knows."""

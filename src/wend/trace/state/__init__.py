@@ -1,0 +1,1 @@
+"""State and effects: variables, prints, assertions, and their order."""

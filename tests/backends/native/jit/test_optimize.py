@@ -1,0 +1,102 @@
+"""Large functions compile in a time that grows with them, and compute what small ones do."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+from wend.backends.native.jit.llvm import engine
+from wend.backends.native.jit.optimize import MANY_CALLS, MANY_LOOPS
+from wend.backends.native.module import write
+from wend.passes.pipeline import OPTIMIZE, run_passes
+
+
+def chain(count: int):
+    def program(x):
+        for k in wend.unroll(range(count)):
+            x = wnp.sin(x) * 0.5 + 0.1 * k
+        return wnp.sum(x)
+
+    return program
+
+
+def sums(count: int):
+    """A loop for each step, for a running sum is no part of another loop."""
+
+    def program(x):
+        for k in wend.unroll(range(count)):
+            x = wnp.cumsum(x) * 0.04 + 0.1 * k
+        return wnp.sum(x)
+
+    return program
+
+
+def text_of(fun, x) -> str:
+    graph = wend.function(fun).get_concrete_function(x).graph
+    return write(run_passes(graph, OPTIMIZE)).text
+
+
+def functions(text: str) -> list[str]:
+    return [f.name for f in engine().optimized(text).functions if not f.is_declaration]
+
+
+VECTOR = np.linspace(0.0, 1.0, 50)
+PROGRAMS = {"numbers": (chain, 0.3), "arrays": (chain, VECTOR), "sums": (sums, VECTOR)}
+
+
+@pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize("count", [3, MANY_LOOPS + 2])
+def test_it_computes_what_numpy_does(make, x, count: int) -> None:
+    native = wend.value_and_grad(make(count))
+    with wend.config(backend="native"):
+        value, slope = native(x)
+    with wend.config(backend="numpy"):
+        expected, expected_slope = native(x)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(slope, expected_slope, rtol=1e-12)
+
+
+def test_many_calls_are_calls() -> None:
+    few, many = (text_of(chain(count), 0.3) for count in (3, MANY_CALLS + 1))
+    assert functions(few) == ["wend_run"]
+    assert [name for name in functions(many) if "sin" in name]
+
+
+def test_many_loops_are_functions() -> None:
+    few, many = (text_of(wend.grad(sums(count)), VECTOR) for count in (3, MANY_LOOPS))
+    assert [name for name in functions(few) if "wend_run" in name] == ["wend_run"]
+    assert len([name for name in functions(many) if "wend_run" in name]) >= MANY_LOOPS
+
+
+def test_those_inside_a_loop_are_functions_too() -> None:
+    def program(x):
+        for _ in range(4):
+            for k in wend.unroll(range(MANY_LOOPS)):
+                x = wnp.cumsum(x) * 0.01 + 0.1 * k
+        return x
+
+    made = functions(text_of(program, VECTOR))
+    assert len([name for name in made if "wend_run" in name]) >= MANY_LOOPS
+    with wend.config(backend="native"):
+        np.testing.assert_allclose(wend.function(program)(VECTOR), program(VECTOR), rtol=1e-9)
+
+
+def test_what_has_no_branches_stays_in_its_loops() -> None:
+    text = text_of(chain(MANY_LOOPS), VECTOR)
+    assert not re.search(r"call [^\n]*@wend\.sin\(double", str(engine().optimized(text)))
+
+
+@pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
+def test_compiling_is_about_linear(make, x) -> None:
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        engine().machine.emit_object(engine().optimized(text))
+        return time.process_time() - began
+
+    small, large = (seconds(text_of(wend.grad(make(k * MANY_LOOPS)), x)) for k in (1, 2))
+    assert large <= 3.5 * small

@@ -1,0 +1,135 @@
+"""Machine code that one process leaves for the next."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wend
+from wend.backends.native.jit import llvm
+from wend.backends.native.jit.llvm import Code, Engine
+
+ADD = """
+define double @add(double %x, double %y) {
+  %sum = fadd double %x, %y
+  ret double %sum
+}
+"""
+
+# A tape in a loop, functions that modules share, arrays that the code refers to, a call of
+# Python, LAPACK; and a second call, by the function that Python calls for every graph.
+PROGRAM = """
+import numpy as np
+import wend
+import wend.backends.native.jit.llvm as llvm
+
+texts = []
+optimize = llvm.optimize
+llvm.optimize = lambda text, *rest: (texts.append(text), optimize(text, *rest))[1]
+table = np.arange(64.0) * 0.01
+
+
+def loss(x, a):
+    total = 0.0
+    while total < 3.0:
+        total = total + wend.numpy.sum(wend.numpy.sin(x * table)) ** 2 + 0.1
+    y = wend.numpy.linalg.solve(a, x[:3])
+    return total + wend.numpy.sum(wend.numpy.sort(y) * wend.numpy.exp(x[:3]))
+
+
+gradient = wend.value_and_grad(loss, argnums=(0, 1))
+for _ in range(3):
+    value, (dx, da) = gradient(np.linspace(0.1, 1.0, 64), np.eye(3) + 0.1)
+print(len(texts), float(value).hex(), dx.tobytes().hex(), da.tobytes().hex())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with wend.config(cache_dir=str(tmp_path)):
+        yield tmp_path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("program") / "program.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+def run(program: Path, folder: Path) -> subprocess.Popen:
+    environment = {**os.environ, "WEND_CACHE_DIR": str(folder), "WEND_BACKEND": "native"}
+    return subprocess.Popen(
+        [sys.executable, program], env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def result(process: subprocess.Popen) -> tuple[int, str]:
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    count, _, rest = out.partition(" ")
+    return int(count), rest
+
+
+def test_a_second_process_compiles_nothing(program: Path, tmp_path: Path) -> None:
+    (count, first), (again, second) = result(run(program, tmp_path)), result(run(program, tmp_path))
+    assert count > 3
+    assert again == 0
+    assert second == first
+
+
+def test_processes_that_start_at_once_agree(program: Path, tmp_path: Path) -> None:
+    results = [result(process) for process in [run(program, tmp_path) for _ in range(3)]]
+    assert len({rest for _, rest in results}) == 1
+    assert result(run(program, tmp_path)) == (0, results[0][1])
+
+
+def test_what_is_damaged_is_made_anew(program: Path, tmp_path: Path) -> None:
+    _, first = result(run(program, tmp_path))
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:-7])
+    count, again = result(run(program, tmp_path))
+    assert count > 3
+    assert again == first
+    assert result(run(program, tmp_path)) == (0, first)
+
+
+def test_code_is_that_of_its_text_level_and_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Engine()._code(ADD, None)
+    assert len([*folder.iterdir()]) == 1
+    Engine()._code(ADD, 0)
+    Engine()._code(ADD.replace("fadd", "fsub"), None)
+    assert len([*folder.iterdir()]) == 3
+    monkeypatch.setattr(llvm, "_features", lambda: "")
+    Engine()._code(ADD, None)
+    assert len([*folder.iterdir()]) == 4
+    monkeypatch.setattr(Engine, "effort", 0)
+    Engine()._code(ADD, None)
+    monkeypatch.setattr(Engine, "level", 0)
+    Engine()._code(ADD, None)
+    assert len([*folder.iterdir()]) == 6
+
+
+def test_code_that_is_found_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Engine().compile(ADD, ["add"])
+    monkeypatch.setattr(llvm, "optimize", None)
+    assert Engine().compile(ADD, ["add"]).addresses["add"] != 0
+
+
+@pytest.mark.parametrize("called", [[], ["malloc"], ["wend.take", "memcpy"]])
+def test_code_is_written_and_read(called: list[str]) -> None:
+    code = Code(called, b"\0\x01\n\0")
+    assert Code.read(code.written()) == code
+
+
+def test_without_a_folder_nothing_is_kept() -> None:
+    with wend.config(cache_dir=""):
+        assert wend.function(lambda x: x * 3.5, backend="native")(np.ones(2)).sum() == 7.0

@@ -1,0 +1,59 @@
+"""The garbage collector is held off while graphs are made, and as it was afterwards."""
+
+import gc
+
+import pytest
+
+import wend
+from tests.helpers.threads import in_threads
+from wend.base.gc_pause import collector_off
+
+
+def test_it_is_as_it_was():
+    assert gc.isenabled()
+    with collector_off():
+        assert not gc.isenabled()
+        with collector_off():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), collector_off():
+        1 / 0
+    assert gc.isenabled()
+
+
+def test_who_has_turned_it_off_finds_it_off():
+    gc.disable()
+    try:
+        with collector_off():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_threads():
+    def work(_):
+        for _ in range(200):
+            with collector_off():
+                assert not gc.isenabled()
+
+    in_threads(4, work)
+    assert gc.isenabled()
+
+
+def test_it_is_off_in_a_trace_and_on_in_a_call():
+    seen = []
+
+    def look(x):
+        seen.append(gc.isenabled())
+        return x
+
+    @wend.function
+    def fun(x):
+        seen.append(gc.isenabled())
+        return wend.py_function(look, wend.TensorSpec([], float), x)
+
+    assert fun(1.0) == 1.0
+    assert seen == [False, True]
+    assert gc.isenabled()

@@ -1,0 +1,77 @@
+"""Pytrees taken apart and put together by code made for their structure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, namedtuple
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wend.base import trees
+from wend.base.pytree_codegen import builder, taker
+
+keys = st.one_of(st.text(max_size=3), st.integers(), st.tuples(st.integers()))
+structures = st.recursive(
+    st.sampled_from([0.5, None]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(keys, inner, max_size=3),
+    ),
+    max_leaves=10,
+)
+
+
+def numbered(tree: Any) -> Any:
+    found = trees.flatten(tree)[1]
+    return trees.unflatten(found, range(found.num_leaves))
+
+
+@given(structures)
+def test_leaves_are_those_of_trees_and_give_the_tree_again(tree: Any) -> None:
+    leaves, _ = trees.flatten(numbered(tree))
+    take, build = taker(numbered(tree)), builder(numbered(tree))
+    assert take is not None
+    assert build is not None
+    assert take(numbered(tree)) == tuple(leaves)
+    assert repr(build(leaves)) == repr(numbered(tree))
+
+
+@given(structures, structures)
+def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other: Any) -> None:
+    take = taker(numbered(tree))
+    assert take is not None
+    found = take(other)
+    same = trees.flatten(tree)[1] == trees.flatten(other)[1]
+    if same:
+        assert found is not None
+    elif found is not None:
+        assert any(x is None or isinstance(x, (tuple, list, dict)) for x in found)
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.mark.parametrize("tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), "text"])
+def test_other_containers_are_left_to_others(tree: Any) -> None:
+    assert taker(tree) is None
+    assert builder(tree) is None
+
+
+def test_subclasses_are_other_structures() -> None:
+    take = taker(({"a": 0}, 1))
+    assert take is not None
+    assert take(({"a": 5}, 6)) == (5, 6)
+    for other in (
+        (OrderedDict(a=5), 6),
+        Pair({"a": 5}, 6),
+        [{"a": 5}, 6],
+        ({"b": 5}, 6),
+        ({"a": 5, "b": 7}, 6),
+        ({"a": 5}, 6, 7),
+        None,
+        5,
+    ):
+        assert take(other) is None

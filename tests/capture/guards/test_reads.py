@@ -1,0 +1,161 @@
+"""What the functions of a trace read of the Python around them."""
+
+from __future__ import annotations
+
+import gc
+import types
+import weakref
+
+import numpy as np
+
+import wend
+import wend.numpy as wnp
+from wend.capture.guards.reads import include, note, reading
+
+RATE = 0.5
+OPTIONS = types.SimpleNamespace(rate=2.0, deep=types.SimpleNamespace(k=1.0))
+WEIGHTS = np.ones(2)
+COUNT = 0
+SEEN = []
+
+
+def scaled(x):
+    return x * RATE + OPTIONS.deep.k + np.sum(WEIGHTS) + wnp.sin(x)
+
+
+def counting(x):
+    global COUNT
+    COUNT += 1
+    SEEN.append(x)
+    return x * RATE
+
+
+def read(fun, *args, **owners):
+    with reading() as found:
+        note(fun, **owners)
+        fun(*args)
+    return found.finished()
+
+
+def names(reads):
+    return {r.name for group in reads.groups for r in group.reads}
+
+
+def test_names_and_values():
+    found = read(scaled, 1.0)
+    assert names(found) == {"RATE", "OPTIONS.deep.k", "WEIGHTS"}  # nothing of libraries
+    assert found.texts() == ["RATE = 0.5", "OPTIONS.deep.k = 1.0"]
+    assert found.changes() == []
+
+
+def test_what_a_trace_changes_itself_is_its_own_doing():
+    assert names(read(counting, 1.0)) == {"RATE"}
+
+
+def test_changes(monkeypatch):
+    found = read(scaled, 1.0)
+    monkeypatch.setitem(globals(), "RATE", 0.25)
+    monkeypatch.setattr(OPTIONS, "deep", types.SimpleNamespace())
+    monkeypatch.setitem(globals(), "WEIGHTS", np.zeros(2))
+    assert [str(change) for change in found.changes()] == [
+        "RATE is 0.25, not 0.5",
+        "OPTIONS.deep.k is gone, not 1.0",
+        "WEIGHTS is another (an array of shape (2,))",
+    ]
+
+
+def test_an_array_that_is_changed_in_place_is_the_same():
+    weights = np.ones(2)
+
+    def fun(x):
+        return x * weights
+
+    found = read(fun, 1.0)
+    weights[0] = 5.0
+    assert (names(found), found.changes()) == ({"weights"}, [])
+
+
+class Model:
+    scale = 3.0
+
+    def __init__(self):
+        self.rate, self.layers = 0.5, [1.0, 2.0]
+
+    @property
+    def twice(self):
+        return 2 * self.rate
+
+    def run(self, x):
+        return self.scale * self.rate * x + self.layers[0] + self.twice + self.helper()
+
+    def helper(self):
+        return 0.0
+
+
+def test_attributes_of_parameters():
+    model = Model()
+    found = read(Model.run, model, 1.0, self=model)
+    assert names(found) == {"self.scale", "self.rate", "self.layers"}  # no getter was run
+    model.layers[1] = 7.0
+    model.scale = 4.0
+    assert [str(change) for change in found.changes()] == [
+        "self.scale is 4.0, not 3.0",
+        "self.layers is [1.0, 7.0], not [1.0, 2.0]",
+    ]
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+    assert (reference(), found.changes()) == (None, [])
+
+
+def test_methods_and_getters_that_captured_code_calls():
+    model = Model()
+    fun = wend.function(lambda x: model.run(x))
+    fun(1.0)
+    (line,) = [line for line in fun.explain().split("\n") if line.startswith("   reads ")]
+    assert line.strip() == "reads self.scale = 3.0, self.rate = 0.5, self.layers = [1.0, 2.0]"
+
+
+def test_objects_that_run_code_when_they_are_looked_at():
+    class Proxy:
+        def __getattribute__(self, name):
+            raise ZeroDivisionError
+
+    class Slotted:
+        __slots__ = ("rate",)
+
+    proxy, slotted = Proxy(), Slotted()
+
+    def fun(x):
+        return x or (proxy.rate, slotted.rate)
+
+    assert names(read(fun, 1.0)) == {"proxy", "slotted"}
+    assert names(read(lambda p, x: x or p.rate, proxy, 1.0, p=proxy)) == set()
+
+
+def test_functions_are_not_kept_alive():
+    def make(rate):
+        return lambda x: x * rate
+
+    fun = make(2.0)
+    found = read(fun, 1.0)
+    reference = weakref.ref(fun)
+    del fun
+    assert (reference(), found.changes()) == (None, [])
+
+
+def test_a_closure_that_is_not_bound_yet():
+    def fun(x):
+        return x if x else later
+
+    found = read(fun, 1.0)
+    later = 1.0
+    assert (names(found), found.changes(), later) == (set(), [], 1.0)
+
+
+def test_traces_include_what_they_call():
+    inner = read(scaled, 1.0)
+    with reading() as outer:
+        include(inner)
+    assert names(outer.finished()) == names(inner)
+    include(inner)  # outside of a trace: nothing to tell

@@ -1,0 +1,111 @@
+"""What `explain` tells of runs: records of loops, calls of Python, memory."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wend
+import wend.numpy as wnp
+
+
+def costs(function: Any) -> list[str]:
+    """The lines of the only trace, without its memory, lines of the file as `here`."""
+    found = [line.strip() for line in function.explain().split("\n")[3:] if "holds for" not in line]
+    return [re.sub(r"test_report_costs.py:\d+", "here", line) for line in found]
+
+
+def grown(x: Any, rate: Any) -> Any:
+    while x < 10.0:
+        x = x + wnp.exp(wnp.sin(x)) * rate
+    return x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_scalar_loop_keeps_its_carry(backend: str) -> None:
+    with wend.config(backend=backend):
+        slope = wend.grad(grown)
+        slope(1.0, 0.5)
+    assert costs(slope) == [
+        "keeps `x` f64[], 8 bytes a trip of the loop at here",
+        "recomputes sin, exp at here rather than keep 8 bytes a trip of the loop at here",
+    ]
+
+
+def test_the_value_alone_keeps_nothing() -> None:
+    function = wend.function(grown, backend="native")
+    function(1.0, 0.5)
+    assert costs(function) == []
+
+
+def test_arrays_count_with_their_elements() -> None:
+    def fun(x: Any) -> Any:
+        for _ in range(5):
+            x = wnp.tanh(x) * x
+        return wnp.sum(x)
+
+    with wend.config(backend="native"):
+        slope = wend.grad(fun)
+        slope(np.ones(10))
+        unknown = wend.function(slope, input_signature=[wend.TensorSpec([None], float)])
+        unknown(np.ones(10))
+    found = [line for line in costs(slope) if line.startswith("keeps")]
+    assert found
+    assert all("f64[10], 88 bytes a trip" in line for line in found)
+    found = [line for line in costs(unknown) if line.startswith("keeps")]
+    assert found
+    assert all("8 bytes and its elements a trip" in line for line in found)
+
+
+def test_lists_of_the_program_and_of_inner_loops() -> None:
+    @wend.function(backend="native")
+    def collected(x: Any) -> Any:
+        found = []
+        while x < 10.0:
+            found.append(x * 0.5)
+            x = x + 1.0
+        return sum(found)
+
+    collected(1.0)
+    assert costs(collected) == ["keeps mul at here f64[], 8 bytes a trip of the loop at here"]
+
+    def nested(x: Any) -> Any:
+        for _ in range(3):
+            y = x
+            while y < 10.0:
+                y = y + wnp.exp(wnp.sin(y))
+            x = wnp.cos(x) * y
+        return x
+
+    with wend.config(backend="native"):
+        slope = wend.grad(nested)
+        slope(1.0)
+    assert any("bytes and its records a trip" in line for line in costs(slope))
+
+
+def test_a_concrete_function_tells_of_itself() -> None:
+    function = wend.function(lambda x: wnp.linalg.det(x), backend="native")
+    run = function.get_concrete_function(np.eye(2))
+    assert run.explain() == ""
+    run(np.eye(2))
+    assert (
+        re.sub(r"test_report_costs.py:\d+", "here", run.explain()) == "runs in Python: det at here"
+    )
+
+
+def test_memory_of_lists_is_what_a_run_needed() -> None:
+    with wend.config(backend="native"):
+        slope = wend.grad(grown)
+        slope(1.0, 1e-4)
+    run = slope.concrete_functions()[0]
+    (line,) = [line for line in run.explain().split("\n") if "holds for" in line]
+    (size,) = map(int, re.findall(r"(\d+) bytes of lists", line.replace(",", "")))
+    trips = 0
+    x = 1.0
+    while x < 10.0:
+        x += float(np.exp(np.sin(x))) * 1e-4
+        trips += 1
+    assert 8 * trips <= size <= 8 * 2 * trips + 512
