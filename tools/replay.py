@@ -5,7 +5,7 @@
 
 `write` compiles the value, the gradient and the second derivative of the programs in
 `tests/programs` and writes every optimised graph and every LLVM module. `diff` compares the two
-folders. `--rename OLD=NEW` (a regular expression and its replacement, as often as needed) is
+folders. `--rename 'OLD => NEW'` (a regular expression and its replacement, as often as needed) is
 applied to the first folder, for operations and symbols that were renamed on purpose.
 """
 
@@ -116,7 +116,7 @@ def diff(before: Path, after: Path, renames: list[str]) -> int:
     """Print where two folders differ and return how many texts do."""
     old, new = _texts(before), _texts(after)
     for rename in renames:
-        pattern, _, replacement = rename.partition("=")
+        pattern, _, replacement = rename.partition(" => ")
         old = {key: re.sub(pattern, replacement, text) for key, text in old.items()}
     differing = 0
     for key in sorted(old.keys() | new.keys()):
@@ -141,7 +141,7 @@ def main() -> int:
     comparing = commands.add_parser("diff", help="compare two folders")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    comparing.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
+    comparing.add_argument("--rename", action="append", default=[], metavar="OLD => NEW")
     options = parser.parse_args()
     if options.command == "write":
         write(options.folder)

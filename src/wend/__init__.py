@@ -6,7 +6,7 @@ differentiated to any order through data-dependent loops, and compiled.
 
 import typing as _typing
 
-from wend.base.gc_pause import collector_off as _collector_off
+from wend.base.gc_pause import gc_paused as _collector_off
 
 # What is imported stays: to look through it for garbage again and again takes a tenth of the time.
 with _collector_off():

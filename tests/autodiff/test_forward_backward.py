@@ -9,7 +9,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
-from wend.autodiff.forward_backward import Forms
+from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.numpy.backend import BACKEND
 from wend.base.zero import ZERO
 from wend.ir import verify
@@ -74,7 +74,7 @@ def test_as_if_the_other_results_did_not_exist(fun):
     concrete = wend.function(fun).get_concrete_function(*map(np.float64, args))
     graph = concrete.graph
     seeded = [k for k, r in enumerate(graph.results) if is_differentiable(r.type)]
-    forms = Forms(graph, [0, 1], seeded)
+    forms = ForwardBackward(graph, [0, 1], seeded)
     results = BACKEND.compile(forms.forward)(concrete.traced.arguments(args))
     residuals = results[len(graph.results) :]
     for k in seeded:
@@ -89,6 +89,6 @@ def test_as_if_the_other_results_did_not_exist(fun):
 
 def test_structure():
     graph = wend.function(straight).get_concrete_function(1.0, 2.0).graph
-    backward = Forms(graph, [0, 1], [0, 1, 2, 3]).backward([0])
+    backward = ForwardBackward(graph, [0, 1], [0, 1, 2, 3]).backward([0])
     assert backward.connected == (True, False)
     assert dce(backward.graph).count("div") == 0  # of the slopes of √

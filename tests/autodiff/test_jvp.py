@@ -13,7 +13,7 @@ from tests.helpers.random_programs import Program, complex_step, plain, programs
 from wend.autodiff.jvp import jvp
 from wend.base.errors import CarryError, TypeMismatchError
 from wend.ir import parse
-from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
+from wend.passes.pipeline import CANONICALIZE, OPTIMIZE, run_passes
 
 AT = np.array([0.4, -0.7, 0.3, -0.2, 0.9])
 ALONG = np.array([1.0, 2.0, -1.0, 0.5, 3.0])
@@ -146,7 +146,10 @@ def test_lists_have_lists_of_tangents():
     lists = [v for g in all_graphs(found.graph) for v in g.params if "list" in str(v.type)]
     assert lists
     assert run(found.graph, [2.0, 1.0]) == [32.0, 48.0]
-    assert run(jvp(run_passes(found.graph, TIDY), [0]).graph, [2.0, 0.0, 1.0])[-2:] == [48.0, 0.0]
+    assert run(jvp(run_passes(found.graph, CANONICALIZE), [0]).graph, [2.0, 0.0, 1.0])[-2:] == [
+        48.0,
+        0.0,
+    ]
 
 
 # Random programs

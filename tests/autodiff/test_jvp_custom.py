@@ -8,7 +8,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, traced
-from wend.autodiff.jvp_custom import push_custom_jvp, push_custom_vjp
+from wend.autodiff.jvp_custom import jvp_custom_jvp, jvp_custom_vjp
 from wend.autodiff.vjp import vjp
 from wend.backends.numpy.backend import BACKEND
 from wend.base.errors import NotDifferentiableError
@@ -19,7 +19,7 @@ from wend.ops.build import Build
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 
-def push_call(b, graph, operands, tangents):
+def jvp_call(b, graph, operands, tangents):
     """A graph's values and tangents, by reverse mode twice."""
     moving = [k for k, tangent in enumerate(tangents) if tangent is not ZERO]
     floats = [k for k, type in enumerate(graph.result_types) if is_differentiable(type)]
@@ -57,9 +57,9 @@ def pushed(fun, args, tangents):
     by_operand = dict(zip(params, moves, strict=True))
     given = [by_operand[operand] for operand in copy.operands]
     if node.op.name == "custom_jvp":
-        results, found = push_custom_jvp(b, copy, given)
+        results, found = jvp_custom_jvp(b, copy, given)
     else:
-        results, found = push_custom_vjp(push_call, b, copy, given)
+        results, found = jvp_custom_vjp(jvp_call, b, copy, given)
     order = {result: k for k, result in enumerate(node.results)}
     used = [order[value] for value in graph.results]
     moved = [found[k] for k in used if found[k] is not ZERO]
@@ -126,7 +126,7 @@ def test_vectors_of_unknown_size():
     (node,) = graph.nodes
     b = Build("pushed")
     x, t = (b.param(graph.params[0].type) for _ in range(2))
-    results, tangents = push_custom_vjp(push_call, b, copy_node(node, [x]), [t])
+    results, tangents = jvp_custom_vjp(jvp_call, b, copy_node(node, [x]), [t])
     done = run_passes(check_graph(b.finish([*results, *tangents])), OPTIMIZE)
     v = np.array([1.0, 2.0, 4.0])
     value, moved = BACKEND.compile(done)([v, v])
@@ -151,9 +151,9 @@ def test_forward_over_reverse():
         copy = copy_node(node, [values[operand] for operand in node.operands])
         given = [moved.get(operand, ZERO) for operand in copy.operands]
         if node.op.name == "custom_vjp_forward":
-            results, tangents = push_custom_vjp(push_call, b, copy, given)
+            results, tangents = jvp_custom_vjp(jvp_call, b, copy, given)
         elif node.op.name == "call":
-            results, tangents = push_call(b, copy.regions[0], copy.operands, given)
+            results, tangents = jvp_call(b, copy.regions[0], copy.operands, given)
         else:
             b.nodes.append(copy)
             results, tangents = copy.results, [ZERO] * len(copy.results)

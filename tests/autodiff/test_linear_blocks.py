@@ -20,10 +20,10 @@ from wend.ir import Graph
 from wend.ir.dtypes import FLOAT64
 from wend.ir.types import MaybeType, TensorType, tensor
 from wend.ops.build import Build
-from wend.passes.canonicalize_loops import canonical_loops
+from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.dce import dce
 from wend.passes.lower_linear_blocks import lower, without_blocks
-from wend.passes.specialize_zeros import specialise
+from wend.passes.specialize_zeros import specialize_zeros
 
 F64 = tensor("f8")
 A, B = np.array([0.3, -0.2]), np.array([2.0, 5.0])
@@ -65,7 +65,7 @@ def test_a_block_for_every_node():
 def test_a_temporary_that_is_zero():
     """Z2."""
     pair = linear_blocks(product_and_sum(), [0, 1], [0, 1], unknown=[1])
-    backward = sound(specialise(pair.backward, zero=[len(pair.backward.params) - 1]))
+    backward = sound(specialize_zeros(pair.backward, zero=[len(pair.backward.params) - 1]))
     assert sorted(names(backward)) == ["add"] * 2 + ["mul"] * 4
 
 
@@ -73,7 +73,7 @@ def test_what_nobody_seeds_is_not_there():
     pair = linear_blocks(product_and_sum(), [0, 1], [0])
     assert pair.backward.count("autograd_add") == 2
     assert blocks(pair.backward) == ["add", "mul", "mul"]
-    backward = sound(specialise(pair.backward))
+    backward = sound(specialize_zeros(pair.backward))
     assert sorted(names(backward)) == ["add"] * 2 + ["mul"] * 4
     direct = vjp(product_and_sum(), [0, 1], [0]).backward
     assert sorted(names(direct)) == sorted(names(backward))
@@ -82,7 +82,7 @@ def test_what_nobody_seeds_is_not_there():
 def test_a_cotangent_that_may_arrive_is_guarded():
     """Z4, Z5: only what the unknown one alone feeds stays behind a guard."""
     pair = linear_blocks(product_and_sum(), [0, 1], [0, 1], unknown=[0])
-    known = sound(specialise(pair.backward))
+    known = sound(specialize_zeros(pair.backward))
     assert blocks(known) == ["mul"]  # a·b·a; the add hands on, the temporary is there
     lowered = sound(lower(known))
     assert [n for n in names(lowered) if n in ("linear_block", "any_nonzero", "if")] == [
@@ -256,7 +256,7 @@ def test_independent_carries():
     _, run = concrete.forward(*args)
     dx, dy, da, db = concrete.backward(run, (1.0, None))
     np.testing.assert_allclose((dx, da), (0.125, 3 * 2 * 0.25))
-    (loop,) = loops(dce(canonical_loops(concrete.forms.backward([0]).graph)))
+    (loop,) = loops(dce(canonicalize_loops(concrete.forms.backward([0]).graph)))
     assert len(float_carries(loop)) == 2
     assert dy is None
     assert db is None

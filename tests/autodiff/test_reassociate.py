@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wend
 import wend.numpy as wnp
 from tests.helpers.graphs import gradient, loops
-from wend.autodiff.reassociate import group_factors
+from wend.autodiff.reassociate import reassociate
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir.graph import Graph, Value
 from wend.ir.types import tensor
@@ -68,7 +68,7 @@ def regions(draw: Any) -> Graph:
 
 @given(regions(), st.booleans())
 def test_the_same_numbers(region: Graph, flag: bool) -> None:
-    grouped = verify(group_factors(region, region.params[:2]))
+    grouped = verify(reassociate(region, region.params[:2]))
     given = [np.float64(1.7), np.float64(-0.6), np.float64(0.9), np.float64(1.3), np.bool_(flag)]
     expected, found = (NUMPY.compile(graph)(given) for graph in (region, grouped))
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
@@ -81,7 +81,7 @@ def test_a_chain_is_one_product() -> None:
     product = ct
     for factor in factors:
         product = b.mul(product, factor)
-    grouped = group_factors(b.finish([product]), [ct])
+    grouped = reassociate(b.finish([product]), [ct])
     assert depth(grouped, ct) == 1
     assert len(grouped.nodes) == 4
 
@@ -92,7 +92,7 @@ def test_what_many_take_stays() -> None:
     ct, f, g = (b.param(F64) for _ in range(3))
     scaled = b.mul(ct, f)
     graph = b.finish([b.mul(scaled, g), b.mul(scaled, b.sin(g)), b.mul(scaled, b.cos(g))])
-    assert len(dce(group_factors(graph, [ct])).nodes) == len(graph.nodes)
+    assert len(dce(reassociate(graph, [ct])).nodes) == len(graph.nodes)
 
 
 def test_trips_of_a_backward_loop_wait_for_one_operation() -> None:

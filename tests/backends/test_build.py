@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.build import Storing, executable
-from wend.passes.pipeline import Pending
+from wend.backends.build import StoreCommit, executable
+from wend.passes.pipeline import LazyOptimized
 
 
 def graph_of(fun, *args):
@@ -15,15 +15,15 @@ def graph_of(fun, *args):
 
 
 def test_graphs_without_assignments_are_as_they_are():
-    run = executable("numpy", Pending(graph_of(lambda x: x + 1.0, 1.0)))
-    assert not isinstance(run, Storing)
+    run = executable("numpy", LazyOptimized(graph_of(lambda x: x + 1.0, 1.0)))
+    assert not isinstance(run, StoreCommit)
     assert [*run([np.float64(2.0)])] == [3.0]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_what_a_run_gives(backend):
     v = wend.Variable(1.0)
-    run = executable(backend, Pending(graph_of(lambda x: v.assign_add(x) * 2.0, 1.0)))
+    run = executable(backend, LazyOptimized(graph_of(lambda x: v.assign_add(x) * 2.0, 1.0)))
     assert [*run([np.float64(2.0), np.float64(5.0)])] == [14.0, 7.0]
     assert v.value == 7.0
 
@@ -34,7 +34,7 @@ def test_what_a_run_that_fails_leaves(backend):
     graph = graph_of(
         lambda x: (v.assign(x), wend.assert_(x < 0.0, "no"), v.assign(9.0))[0] + 0.0, 1.0
     )
-    run = executable(backend, Pending(graph))
+    run = executable(backend, LazyOptimized(graph))
     with pytest.raises(AssertionError, match="no"):
         run([np.float64(5.0), None, np.float64(0.0)])
     assert v.value == 5.0

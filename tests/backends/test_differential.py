@@ -8,12 +8,12 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.build import executable
-from wend.backends.differential import Comparing, difference
+from wend.backends.differential import DifferentialExecutable, difference
 from wend.backends.numpy.backend import BACKEND
 from wend.base.errors import MismatchError
 from wend.ir.types import tensor
 from wend.ops.build import Build
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_told():
     b = Build("fun")
     x = b.param(tensor("f8", 3))
     graph = b.finish([b.sin(x)])
-    run = Comparing(_Wrong(graph), graph, "native")
+    run = DifferentialExecutable(_Wrong(graph), graph, "native")
     with pytest.raises(MismatchError, match=r"fun: result 0 is up to .* numpy backend's") as caught:
         run([np.ones(3)])
     assert "alone, each operation gives the same" in str(caught.value)
@@ -80,9 +80,9 @@ class _Rounding(_Wrong):
 def test_strictly_the_last_bit_counts():
     b = Build("fun")
     graph = b.finish([b.sin(b.param(tensor("f8", 3)))])
-    Comparing(_Rounding(graph), graph, "native")([np.ones(3)])
+    DifferentialExecutable(_Rounding(graph), graph, "native")([np.ones(3)])
     with wend.config(strict=True):
-        strict = Comparing(_Rounding(graph), graph, "native")
+        strict = DifferentialExecutable(_Rounding(graph), graph, "native")
     with pytest.raises(MismatchError, match="0 is not, to the last bit, the numpy") as caught:
         strict([np.ones(3)])
     assert "unless" not in str(caught.value)
@@ -91,10 +91,10 @@ def test_strictly_the_last_bit_counts():
 def test_the_setting_chooses():
     b = Build("fun")
     graph = b.finish([b.sin(b.param(tensor("f8", 3)))])
-    assert not isinstance(executable("native", Pending(graph)), Comparing)
+    assert not isinstance(executable("native", LazyOptimized(graph)), DifferentialExecutable)
     with wend.config(compare=True):
-        assert isinstance(executable("native", Pending(graph)), Comparing)
-        assert not isinstance(executable("numpy", Pending(graph)), Comparing)
+        assert isinstance(executable("native", LazyOptimized(graph)), DifferentialExecutable)
+        assert not isinstance(executable("numpy", LazyOptimized(graph)), DifferentialExecutable)
 
 
 def test_effects_happen_once(capsys):

@@ -10,11 +10,11 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.build import executable
-from wend.backends.passthrough import HandingOn
+from wend.backends.passthrough import PassThrough
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, MaybeType, tensor
 from wend.ops.build import Build
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 from wend.runtime.sequence import Sequence
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -30,8 +30,8 @@ def handing() -> Graph:
 
 @BACKENDS
 def test_arguments_are_handed_on_as_they_are(backend: str) -> None:
-    run = executable(backend, Pending(handing()), hands_on=True)
-    assert isinstance(run, HandingOn)
+    run = executable(backend, LazyOptimized(handing()), forwards_inputs=True)
+    assert isinstance(run, PassThrough)
     assert not run.host_nodes
     x, y, list = np.ones(3), np.arange(3.0), Sequence.of([1.0])
     for maybe in (list, wend.base.zero.ZERO):
@@ -44,7 +44,7 @@ def test_arguments_are_handed_on_as_they_are(backend: str) -> None:
 
 @BACKENDS
 def test_an_argument_of_another_dtype_is_cast(backend: str) -> None:
-    found = executable(backend, Pending(handing()), hands_on=True)(
+    found = executable(backend, LazyOptimized(handing()), forwards_inputs=True)(
         [[1, 2, 3], np.zeros(3), Sequence.of([]), Sequence.of([])]
     )
     assert found[1].dtype == np.float64
@@ -56,7 +56,8 @@ def test_what_is_computed_is_compiled_as_it_is(backend: str) -> None:
     b = Build("computed")
     x = b.param(tensor("f8"))
     assert not isinstance(
-        executable(backend, Pending(b.finish([x, b.neg(x)])), hands_on=True), HandingOn
+        executable(backend, LazyOptimized(b.finish([x, b.neg(x)])), forwards_inputs=True),
+        PassThrough,
     )
 
 

@@ -31,7 +31,7 @@ from wend.ir.graph import Graph
 from wend.ir.types import tensor
 from wend.ops import elementwise
 from wend.ops.build import Build
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 from wend.runtime.sequence import Sequence as Items
 
 
@@ -63,7 +63,7 @@ def check(graph: Graph, args: Sequence[Any]) -> None:
 
 def outcome(backend: str, graph: Graph, args: Sequence[Any]) -> Any:
     try:
-        return executable(backend, Pending(graph, ()))(args)
+        return executable(backend, LazyOptimized(graph, ()))(args)
     except Exception as error:
         return error
 
@@ -89,7 +89,7 @@ def test_every_derivative(case: Case) -> None:
         graph, args = graph_of(case, operands), [value_of(x) for x in operands]
         back, wrt = pull_back_graph(graph, case.wrt)
         if wrt:
-            results = executable("numpy", Pending(graph, ()))(args)
+            results = executable("numpy", LazyOptimized(graph, ()))(args)
             cts = (like(result, random_like(rng)) for result in results)
             check(back, [*args, *(ct for ct in cts if ct is not None)])
 

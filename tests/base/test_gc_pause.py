@@ -6,18 +6,18 @@ import pytest
 
 import wend
 from tests.helpers.threads import in_threads
-from wend.base.gc_pause import collector_off
+from wend.base.gc_pause import gc_paused
 
 
 def test_it_is_as_it_was():
     assert gc.isenabled()
-    with collector_off():
+    with gc_paused():
         assert not gc.isenabled()
-        with collector_off():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), collector_off():
+    with pytest.raises(ZeroDivisionError), gc_paused():
         1 / 0
     assert gc.isenabled()
 
@@ -25,7 +25,7 @@ def test_it_is_as_it_was():
 def test_who_has_turned_it_off_finds_it_off():
     gc.disable()
     try:
-        with collector_off():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:
@@ -35,7 +35,7 @@ def test_who_has_turned_it_off_finds_it_off():
 def test_threads():
     def work(_):
         for _ in range(200):
-            with collector_off():
+            with gc_paused():
                 assert not gc.isenabled()
 
     in_threads(4, work)

@@ -894,10 +894,10 @@ def for_attribute_target(n):
     class Box:
         pass
 
-    box = Box()
-    box.v = 0
-    for box.v in range(3):
-        n = n + box.v
+    ref = Box()
+    ref.v = 0
+    for ref.v in range(3):
+        n = n + ref.v
     return n
 
 
@@ -3302,20 +3302,20 @@ class _Doubling:
 
 @on(*FLOATS)
 def property_setter(x):
-    box = _Doubling(1.0)
+    ref = _Doubling(1.0)
     if x > 1:
-        box.v = x
+        ref.v = x
     for _ in range(2):
-        box.v = box.v + x
-    return box.v
+        ref.v = ref.v + x
+    return ref.v
 
 
 @on(*FLOATS)
 def setattr_on_one_path(x):
-    box = _Doubling(x)
+    ref = _Doubling(x)
     if x > 1:
-        setattr(box, "_v", 9.0)  # noqa: B010
-    return box._v
+        setattr(ref, "_v", 9.0)  # noqa: B010
+    return ref._v
 
 
 @on(1, 2, 5)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import wend
-from wend.capture.guards.reads import Reads
-from wend.function.guard_checks import Watch
+from wend.capture.guards.reads import GuardSet
+from wend.function.guard_checks import GuardCheck
 
 RATE = 0.5
 
@@ -120,11 +120,11 @@ def test_attributes_of_self():
 
 
 def test_variables_and_arrays_that_are_changed_in_place_are_not_stale():
-    v, w, box = wend.Variable(1.0), np.ones(2), types.SimpleNamespace(v=wend.Variable(2.0))
-    fun = wend.function(lambda x: x * w + v + box.v)
+    v, w, ref = wend.Variable(1.0), np.ones(2), types.SimpleNamespace(v=wend.Variable(2.0))
+    fun = wend.function(lambda x: x * w + v + ref.v)
     fun(1.0)
     v.assign(5.0)
-    box.v.assign(6.0)
+    ref.v.assign(6.0)
     w[0] = 3.0
     assert fun(1.0).tolist() == [14.0, 12.0]
     w = np.zeros(2)
@@ -184,7 +184,7 @@ def test_a_new_trace_looks_at_all():
 
 
 def looked_at(calls):
-    watch = Watch(Reads())
+    watch = GuardCheck(GuardSet())
     return [k for k in range(1, calls + 1) if watch.is_due()]
 
 

@@ -11,7 +11,7 @@ from wend.ir.graph import Graph, Value
 from wend.ir.types import ListType, MaybeType, tensor
 from wend.ops import elementwise, lists, maybe
 from wend.ops.build import Build
-from wend.passes.pipeline import TIDY, run_passes
+from wend.passes.pipeline import CANONICALIZE, run_passes
 
 F64, I64 = tensor("f8"), tensor("i8")
 ROW = ListType(F64)
@@ -249,7 +249,7 @@ def checksum(b: Build, list: Value) -> Value:
 
 def _tidy(graph: Graph) -> Graph:
     """Without what nobody reads: a backend may drop that, and the errors that it would raise."""
-    return run_passes(graph, TIDY)
+    return run_passes(graph, CANONICALIZE)
 
 
 @st.composite

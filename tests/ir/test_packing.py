@@ -146,7 +146,7 @@ def test_what_was_remarked_is_kept() -> None:
     graph = growing()
     line = Source("f.py", 3, "f")
     graph.nodes[0].remark = Remark(loop=line)
-    graph.nodes[1].remark = Remark(is_again=True)
+    graph.nodes[1].remark = Remark(is_rematerialized=True)
     names = Names()
     (copy,) = unpack(pack([graph], names), names)
     assert [node.remark for node in copy.nodes] == [node.remark for node in graph.nodes]

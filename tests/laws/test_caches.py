@@ -43,7 +43,7 @@ KNOWN = {
     "function/retraces.py:_made": "the last pieces of code",
     "numpy/public.py:STAGED": "filled when wend is imported",
     "ops/contracting.py:_orders": "the last kinds of products",
-    "runtime/build_fingerprint.py:maker": "one text",
+    "runtime/build_fingerprint.py:build_fingerprint": "one text",
     "trace/arrays/frozen.py:_holds": "arrays that a recording holds; each is released",
     "trace/aliasing/referrers.py:OUTERMOST": "filled when wend is imported",
     "trace/graph_runner.py:_runners": "weak: goes with the graph",

@@ -15,7 +15,7 @@ from wend.ir import digest, equal, parse, to_text, verify
 from wend.ir.graph import Graph
 from wend.ir.rewrite import copy_node
 from wend.ops.build import Build
-from wend.passes.canonicalize_loops import canonical_loops
+from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce, with_results
 from wend.passes.fold import fold
@@ -94,7 +94,7 @@ def test_the_text(golden):
 
 
 @ALL
-@pytest.mark.parametrize("transform", [dce, cse, fold, canonical_loops, inline_calls])
+@pytest.mark.parametrize("transform", [dce, cse, fold, canonicalize_loops, inline_calls])
 def test_every_pass_keeps_the_meaning(fun, transform):
     graph = traced(fun, 1.0)
     after = verify(transform(graph))
@@ -106,7 +106,7 @@ def test_every_pass_keeps_the_meaning(fun, transform):
 @ALL
 def test_the_rule_survives_what_comes_before_a_derivative(fun):
     graph = traced(fun, 1.0)
-    for transform in (canonical_loops, dce, cse, fold):
+    for transform in (canonicalize_loops, dce, cse, fold):
         graph = transform(graph)
     rules = [name for name in names(graph) if name.startswith("custom")]
     assert rules == [name for name in names(traced(fun, 1.0)) if name.startswith("custom")]

@@ -11,7 +11,7 @@ from wend.autodiff.jvp import jvp
 from wend.autodiff.linearize import linearize
 from wend.autodiff.vjp import joint, vjp
 from wend.ir import equal, verify
-from wend.passes.dedup_callees import share_callees
+from wend.passes.dedup_callees import dedup_callees
 
 
 def bodies(graph):
@@ -182,14 +182,14 @@ def test_checkpoints_share_and_stay():
 
 def test_what_has_no_calls_is_left_as_it_is():
     graph = looping.get_concrete_function(one).graph
-    assert share_callees(graph) is graph
+    assert dedup_callees(graph) is graph
     shared = repeated(looping, 3).get_concrete_function(one).graph
-    assert share_callees(shared) is shared
+    assert dedup_callees(shared) is shared
 
 
 def test_sharing_changes_no_meaning():
     traced = repeated(calling, 3).get_concrete_function(one).traced.graph
-    assert equal(share_callees(traced), traced)
+    assert equal(dedup_callees(traced), traced)
 
 
 def test_bodies_of_bodies_are_shared():

@@ -13,27 +13,27 @@ import pytest
 from tests.helpers.golden import FOLDER, Golden
 from wend.ir import Graph, parse, to_text
 from wend.passes.algebra import algebra
-from wend.passes.canonicalize_loops import canonical_loops
+from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower
-from wend.passes.merge_ifs import join_branches
-from wend.passes.specialize_zeros import specialise
+from wend.passes.merge_ifs import merge_ifs
+from wend.passes.specialize_zeros import specialize_zeros
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "algebra": algebra,
-    "blocks": lower,
-    "branches": join_branches,
+    "lower_linear_blocks": lower,
+    "merge_ifs": merge_ifs,
     "cse": cse,
     "dce": dce,
     "fold": fold,
     "hoist": hoist,
     "inline": inline_calls,
-    "loops": canonical_loops,
-    "specialise": specialise,
+    "canonicalize_loops": canonicalize_loops,
+    "specialize_zeros": specialize_zeros,
 }
 CASES = [(name, file) for name in PASSES for file in sorted((FOLDER / name).glob("*.wir"))]
 

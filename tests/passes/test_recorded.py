@@ -10,7 +10,7 @@ import wend.numpy as wnp
 from tests.helpers.graphs import check_graph
 from wend.ir import Graph, equal, parse, to_text, verify
 from wend.passes.algebra import algebra
-from wend.passes.canonicalize_loops import canonical_loops
+from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
@@ -211,9 +211,9 @@ ROWS = [
     ("inline", inline_calls, calls, (1.0,)),
     ("inline", inline_calls, call_of_unknown_size, (SIZE,)),
     ("inline", inline_calls, call_with_effects, (1.0,)),
-    ("loops", canonical_loops, unchanged_carry, (1.0, 2.0)),
-    ("loops", canonical_loops, unchanged_in_an_inner_loop, (1.0, 2.0)),
-    ("loops", canonical_loops, swapped_carries, (1.0, 2.0)),
+    ("loops", canonicalize_loops, unchanged_carry, (1.0, 2.0)),
+    ("loops", canonicalize_loops, unchanged_in_an_inner_loop, (1.0, 2.0)),
+    ("loops", canonicalize_loops, swapped_carries, (1.0, 2.0)),
 ]
 
 

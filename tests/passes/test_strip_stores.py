@@ -11,7 +11,7 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.pipeline import OPTIMIZE, run_passes
-from wend.passes.strip_stores import with_places, without_stores
+from wend.passes.strip_stores import strip_stores, with_places
 
 V, W = wend.Variable(1.0), wend.Variable(2.0)
 
@@ -36,10 +36,10 @@ def graph():
 
 def test_without_stores_values_are_the_same():
     whole = graph()
-    bare = without_stores(whole)
+    bare = strip_stores(whole)
     verify(bare)
     assert (whole.count("store"), bare.count("store")) == (4, 0)
-    assert without_stores(bare) is bare
+    assert strip_stores(bare) is bare
     V.assign(7.0)
     found = BACKEND.compile(run_passes(bare, OPTIMIZE))(GIVEN)
     assert V.value == 7.0

@@ -9,9 +9,9 @@ import wend
 import wend.numpy as wnp
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import on_operands
-from wend.passes.merge_ifs import join_branches
-from wend.passes.pipeline import OPTIMIZE, TIDY, run_passes
-from wend.passes.unshare_regions import apart
+from wend.passes.merge_ifs import merge_ifs
+from wend.passes.pipeline import CANONICALIZE, OPTIMIZE, run_passes
+from wend.passes.unshare_regions import unshare_regions
 
 
 def looping(x):
@@ -43,17 +43,17 @@ def test_what_is_run_has_one_place_for_each_value(fun) -> None:
     optimized = run_passes(graph_of(fun, 2.0), OPTIMIZE)
     found = values(optimized)
     assert len({*found}) == len(found)
-    assert apart(optimized) is optimized
+    assert unshare_regions(optimized) is optimized
 
 
 @pytest.mark.parametrize("fun", [looping, wend.grad(looping), lambda x: wnp.sin(x) * x])
 def test_passes_that_find_nothing_to_do_give_the_graph_itself(fun) -> None:
     graph = graph_of(fun, 2.0)
-    for transform in TIDY:
+    for transform in CANONICALIZE:
         assert transform(graph) is graph
     optimized = run_passes(run_passes(graph, OPTIMIZE), OPTIMIZE)
     for transform in OPTIMIZE:
-        if transform is not join_branches:  # which makes each `if` anew
+        if transform is not merge_ifs:  # which makes each `if` anew
             assert transform(optimized) is optimized, transform
 
 

@@ -1,7 +1,7 @@
 """Every functional program again in plain Python: the same graph up to names, the same derivatives.
 
-Compared is what a user sees, `ConcreteFunction.graph`: recorded, then tidied (the `TIDY` passes
-drop dead code and let carries that never change be invariants). Where a graph differs, a reason
+Compared is what a user sees, `ConcreteFunction.graph`: recorded, then tidied (the `CANONICALIZE`
+passes drop dead code and make unchanged carries invariants). Where a graph differs, a reason
 stands in `DIFFERENT`, and the numbers must agree all the same.
 """
 

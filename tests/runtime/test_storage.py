@@ -8,7 +8,7 @@ import pytest
 import wend
 from wend.base.errors import VariableError
 from wend.ir import parse, to_text
-from wend.runtime.storage import PassedPlace, passing
+from wend.runtime.storage import PassedStorage, passing
 
 
 def test_it_does_not_keep_its_variable():
@@ -39,7 +39,7 @@ def test_settling_copies_what_others_may_change():
 
 def test_who_is_passed():
     v, w, stands = wend.Variable(1.0), wend.Variable(2.0), wend.Variable(0.0)
-    place = PassedPlace(stands, RuntimeError)
+    place = PassedStorage(stands, RuntimeError)
     assert place.owner is stands
     with passing({place: v}):
         place.put(5.0)

@@ -12,12 +12,12 @@ import wend
 import wend.numpy as wnp
 from wend.base.errors import LeakedValueError
 
-box = SimpleNamespace()
+ref = SimpleNamespace()
 
 
 @wend.function
 def leaking(x):
-    box.value = x * 2.0
+    ref.value = x * 2.0
     return x
 
 
@@ -25,7 +25,7 @@ def leaking(x):
 def leaked():
     """A value of a finished trace, kept in an attribute."""
     wend.function(leaking.python_function)(np.ones(3))
-    return box.value
+    return ref.value
 
 
 def tape_computes(value):
@@ -129,7 +129,7 @@ def test_what_is_known_of_it_may_be_asked(leaked):
 
 
 def from_one_function_into_another():
-    first, second = wend.function(leaking.python_function), wend.function(lambda y: y + box.value)
+    first, second = wend.function(leaking.python_function), wend.function(lambda y: y + ref.value)
     first(1.0)
     second(1.0)
 
@@ -137,7 +137,7 @@ def from_one_function_into_another():
 def from_an_inner_function_to_the_outer():
     def outer(x):
         leaking(x)
-        return box.value
+        return ref.value
 
     wend.function(outer)(1.0)
 
@@ -145,8 +145,8 @@ def from_an_inner_function_to_the_outer():
 def from_a_loop_body():
     @wend.function
     def looping(x):
-        wend.fori_loop(0, 3, lambda i, c: (setattr(box, "value", c * 2), c)[1], x)
-        return x + box.value
+        wend.fori_loop(0, 3, lambda i, c: (setattr(ref, "value", c * 2), c)[1], x)
+        return x + ref.value
 
     looping(1.0)
 
@@ -156,18 +156,18 @@ def from_a_captured_body():
     def looping(x):
         total = 0.0
         while total < x:
-            total += wend.fori_loop(0, 3, lambda i, c: (setattr(box, "value", c * 2), c)[1], x)
-        return box.value
+            total += wend.fori_loop(0, 3, lambda i, c: (setattr(ref, "value", c * 2), c)[1], x)
+        return ref.value
 
     looping(1.0)
 
 
 def from_a_branch_into_the_other():
     def true_fun():
-        return box.value
+        return ref.value
 
     def false_fun(x):
-        box.value = x * 3
+        ref.value = x * 3
         return x
 
     wend.function(lambda x: wend.cond(x > 0, lambda: true_fun() + x, lambda: false_fun(x)))(1.0)
@@ -176,19 +176,19 @@ def from_a_branch_into_the_other():
 def from_one_iteration_into_another_loop():
     @wend.function
     def looping(x):
-        wend.fori_loop(0, 3, lambda i, c: (setattr(box, "value", c * 2), c)[1], x)
-        return wend.while_loop(lambda c: c < box.value, lambda c: c + 1, x)
+        wend.fori_loop(0, 3, lambda i, c: (setattr(ref, "value", c * 2), c)[1], x)
+        return wend.while_loop(lambda c: c < ref.value, lambda c: c + 1, x)
 
     looping(1.0)
 
 
 def from_a_gradient():
     def square(x):
-        box.value = x * x
-        return box.value
+        ref.value = x * x
+        return ref.value
 
     wend.grad(square)(1.0)
-    box.value + 1
+    ref.value + 1
 
 
 def of_a_list_that_grew():
@@ -219,13 +219,13 @@ ROADS = [
 
 def test_messages_name_both_places(golden):
     """All roads in one file."""
-    told = []
+    before_write = []
     for road in ROADS:
         with pytest.raises(LeakedValueError) as caught:
             road()
         text = re.sub(r"(test_leaks\.py):\d+", r"\1:LINE", str(caught.value))
-        told.append(f"# {road.__name__.replace('_', ' ')}\n{text}\n")
-    golden.check("errors/leaks.txt", "\n".join(told))
+        before_write.append(f"# {road.__name__.replace('_', ' ')}\n{text}\n")
+    golden.check("errors/leaks.txt", "\n".join(before_write))
 
 
 def test_what_belongs_to_an_enclosing_trace_is_captured():

@@ -15,14 +15,15 @@ from wend.ops.build import Build
 class BackwardBuild(Build):
     """A backward graph under construction.
 
-    Sizes of forward values are asked for in the forward pass and kept as sizes: `extras` are the
-    nodes that do so, to be added to the forward graph. The body of a block asks its `outer` one.
+    Sizes of forward values are read in the forward pass and kept as sizes: `forward_shape_reads`
+    are the nodes that do so, to be added to the forward graph. The body of a block asks its
+    `outer` one.
     """
 
     def __init__(self, name: str, outer: BackwardBuild | None = None) -> None:
         super().__init__(name)
         self.outer = outer
-        self.extras: list[Node] = []
+        self.forward_shape_reads: list[Node] = []
         self._own: set[Value] = set()
         self._asked: dict[tuple[Any, ...], Value] = {}
 
@@ -45,7 +46,7 @@ class BackwardBuild(Build):
         if key not in self._asked:
             node = Build.emit_node(self, op, [x], **attrs)
             self.nodes.remove(node)
-            self.extras.append(node)
+            self.forward_shape_reads.append(node)
             self._asked[key] = node.results[0]
         found = self._asked[key].node
         assert found is not None

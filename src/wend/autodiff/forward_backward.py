@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from wend.autodiff.vjp import linear_blocks
 from wend.ir.graph import Graph
 from wend.ops import maybe
-from wend.passes.dedup_callees import share_callees
+from wend.passes.dedup_callees import dedup_callees
 from wend.passes.lower_linear_blocks import without_blocks
-from wend.passes.specialize_zeros import specialise
+from wend.passes.specialize_zeros import specialize_zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Backward:
     connected: tuple[bool, ...]
 
 
-class Forms:
+class ForwardBackward:
     """A graph in its three forms: itself, forward with residuals, and backward.
 
     There is one general backward graph, of linear blocks. Which results have cotangents is known
@@ -59,9 +59,9 @@ class Forms:
         places = {k: first + place for place, k in enumerate(self.seeded)}
         zero = [place for k, place in places.items() if k not in given]
         there = [place for k, place in places.items() if k in given]
-        graph = without_blocks(specialise(graph, zero, there))
+        graph = without_blocks(specialize_zeros(graph, zero, there))
         is_there = [r.node is None or r.node.op is not maybe.zero for r in graph.results]
         results = tuple(r for r, kept in zip(graph.results, is_there, strict=True) if kept)
         found = iter(is_there)
         connected = tuple(next(found) if reached else False for reached in self.general.connected)
-        return Backward(share_callees(replace(graph, results=results)), connected)
+        return Backward(dedup_callees(replace(graph, results=results)), connected)

@@ -17,7 +17,7 @@ from wend.ops import shaping
 from wend.ops.build import Build
 from wend.ops.shapes import size_of
 from wend.passes.dce import dce
-from wend.passes.strip_stores import without_stores
+from wend.passes.strip_stores import strip_stores
 
 
 def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Graph:
@@ -85,7 +85,7 @@ def _tangents_only(graph: Graph, tangents: Sequence[Value], count: int) -> tuple
 
     Effects are among what goes: they belong to the run that gives the values.
     """
-    graph = without_stores(Graph(graph.name, graph.params, graph.nodes, tuple(tangents)))
+    graph = strip_stores(Graph(graph.name, graph.params, graph.nodes, tuple(tangents)))
     slim = dce(graph)
     read = {operand for node in slim.nodes for operand in node.operands} | {*slim.results}
     used = [i for i in range(count) if slim.params[i] in read]

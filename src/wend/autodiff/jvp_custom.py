@@ -23,10 +23,10 @@ from wend.ops.custom import CustomJvpParts, CustomVjpParts, custom_vjp
 Tangent: TypeAlias = Value | Zero
 Moved: TypeAlias = tuple[Sequence[Value], Sequence[Tangent]]
 # Appends a call of a graph with its tangents: (b, graph, operands, tangents) → what has moved.
-PushCall: TypeAlias = Callable[[Build, Graph, Sequence[Value], Sequence[Tangent]], Moved]
+JvpCall: TypeAlias = Callable[[Build, Graph, Sequence[Value], Sequence[Tangent]], Moved]
 
 
-def push_custom_jvp(b: Build, node: Node, tangents: Sequence[Tangent]) -> Moved:
+def jvp_custom_jvp(b: Build, node: Node, tangents: Sequence[Tangent]) -> Moved:
     """The user's jvp gives the tangents; Zero ones that it takes become arrays of zeros.
 
     The outs are those of the node: their derivative is the rule's at every order.
@@ -43,9 +43,7 @@ def push_custom_jvp(b: Build, node: Node, tangents: Sequence[Tangent]) -> Moved:
     return node.results, [moved.get(i, ZERO) for i in range(parts.outs)]
 
 
-def push_custom_vjp(
-    push_call: PushCall, b: Build, node: Node, tangents: Sequence[Tangent]
-) -> Moved:
+def jvp_custom_vjp(jvp_call: JvpCall, b: Build, node: Node, tangents: Sequence[Tangent]) -> Moved:
     """The transpose of the user's bwd, which must be linear, on the residuals of their fwd.
 
     For a `custom_vjp` and for its forward form, whose further results have the tangents that their
@@ -74,7 +72,7 @@ def push_custom_vjp(
         parts.forward.nodes,
         tuple(parts.forward.results[i] for i in others),
     )
-    _, found = push_call(b, forward, node.operands, tangents)
+    _, found = jvp_call(b, forward, node.operands, tangents)
     return node.results, [*outs, *found]
 
 
@@ -109,9 +107,9 @@ def _transposed(node: Node, parts: CustomVjpParts) -> tuple[Graph, list[int]]:
     cts = [b.param(ct.type) for ct in linear]
     values = inline(pair.forward, [*kept, *cts], b.nodes)[len(graph.results) :]
     found = inline(pair.backward, [*values, *tangents], b.nodes)
-    stand_ins = {len(b.params) - len(cts) + k: k for k in range(len(cts))}
+    replacements = {len(b.params) - len(cts) + k: k for k in range(len(cts))}
     whole = b.finish(found)
-    if depends(whole, None, stand_ins):
+    if depends(whole, None, replacements):
         raise not_linear(node, parts.name, "bwd", "cotangents")
     places = [k for k, is_connected in enumerate(pair.connected) if is_connected]
-    return with_zeros(whole, range(len(found)), stand_ins), places
+    return with_zeros(whole, range(len(found)), replacements), places

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.autodiff.jvp_interpreter import Pushed, Pusher, Tangent
+from wend.autodiff.jvp_interpreter import JvpInterpreter, JvpResult, Tangent
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
 
 
-def push_if(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+def jvp_if(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
     """Append the branches with their tangents; one that moves nothing gives zeros."""
     parts = IfParts.of(node)
-    branches, moves = _push_regions(p, parts.branches, tangents[1:])
+    branches, moves = _jvp_regions(p, parts.branches, tangents[1:])
     found = b.if_(parts.selector, [*parts.operands, *_given(tangents)], branches)
     return _pushed(found, moves)
 
 
-def push_call(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+def jvp_call(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
     """Append a call of the callee with its tangents."""
     parts = CallParts.of(node)
-    return push_graph(p, b, parts.callee, parts.operands, tangents, recompute=parts.recompute)
+    return jvp_graph(p, b, parts.callee, parts.operands, tangents, recompute=parts.recompute)
 
 
-def push_graph(
-    p: Pusher,
+def jvp_graph(
+    p: JvpInterpreter,
     b: Build,
     graph: Graph,
     operands: Sequence[Value],
     tangents: Sequence[Tangent],
     *,
     recompute: bool = False,
-) -> Pushed:
+) -> JvpResult:
     """Append a call of a graph with its tangents."""
-    (callee,), moves = _push_regions(p, (graph,), tangents)
+    (callee,), moves = _jvp_regions(p, (graph,), tangents)
     return _pushed(b.call(callee, [*operands, *_given(tangents)], recompute=recompute), moves)
 
 
-def _push_regions(
-    p: Pusher, regions: Sequence[Graph], tangents: Sequence[Tangent]
+def _jvp_regions(
+    p: JvpInterpreter, regions: Sequence[Graph], tangents: Sequence[Tangent]
 ) -> tuple[list[Graph], list[bool]]:
     """Regions with tangents as further params and results; and which results have one."""
     given = [tangent is not ZERO for tangent in tangents]
-    ahead = [p.push_region(region, given)[0] for region in regions]
+    ahead = [p.jvp_region(region, given)[0] for region in regions]
     moves = [
         any(side.tangent(value) is not ZERO for side, value in zip(ahead, results, strict=True))
         for results in zip(*(region.results for region in regions), strict=True)
@@ -61,6 +61,6 @@ def _given(tangents: Sequence[Tangent]) -> list[Value]:
     return [tangent for tangent in tangents if not isinstance(tangent, Zero)]
 
 
-def _pushed(node: Node, moves: Sequence[bool]) -> Pushed:
+def _pushed(node: Node, moves: Sequence[bool]) -> JvpResult:
     results, moved = node.results[: len(moves)], iter(node.results[len(moves) :])
-    return Pushed(results, [next(moved) if flag else ZERO for flag in moves])
+    return JvpResult(results, [next(moved) if flag else ZERO for flag in moves])

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.errors import MissingRuleError
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
@@ -28,9 +28,7 @@ from wend.ops.build import Build
 _transposer = Transposer({})
 
 
-def push_explicit(
-    b: Build, node: Node, vjp: Rule, tangents: Sequence[Cotangent]
-) -> list[Cotangent]:
+def jvp_explicit(b: Build, node: Node, vjp: Rule, tangents: Sequence[Cotangent]) -> list[Cotangent]:
     """The tangents of a node's results by the transpose of its rule `vjp`."""
     back = Build(node.op.name)
     back.source = node.source
@@ -40,13 +38,13 @@ def push_explicit(
     ]
     pulled = vjp(back, node, tuple(cts))
     linear = Graph(back.name, tuple(back.params), tuple(back.nodes), ())
-    this = Pass(BackwardBuild(back.name), Cotangents(), active_values(linear, back.params))
+    bwd = BackwardPass(BackwardBuild(back.name), Cotangents(), active_values(linear, back.params))
     for ct, tangent in zip(pulled, tangents, strict=True):
         if isinstance(ct, Value) and isinstance(tangent, Value):
-            this.seed(ct, tangent)
-    _transposer.pull_back(this, back.nodes)
-    found = [this.cts.get(ct) if isinstance(ct, Value) else ZERO for ct in cts]
-    return _move(b, node, cts, [*back.nodes, *this.b.extras, *this.b.nodes], found)
+            bwd.seed(ct, tangent)
+    _transposer.pull_back(bwd, back.nodes)
+    found = [bwd.cts.get(ct) if isinstance(ct, Value) else ZERO for ct in cts]
+    return _move(b, node, cts, [*back.nodes, *bwd.b.forward_shape_reads, *bwd.b.nodes], found)
 
 
 def _move(
@@ -72,7 +70,7 @@ def _move(
 
 
 Tangent: TypeAlias = Value | Zero
-RegionRule: TypeAlias = Callable[["Pusher", Build, Node, Sequence[Tangent]], "Pushed"]
+RegionRule: TypeAlias = Callable[["JvpInterpreter", Build, Node, Sequence[Tangent]], "JvpResult"]
 
 # Operands that an operation adds to what the others give: alone, their tangent is the result's.
 _ADDED: Mapping[Op, tuple[int, ...]] = {
@@ -91,7 +89,7 @@ _MAYBE = (maybe.instantiate, maybe.present)
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class JvpResult:
     """What has become of a node's results, and their tangents."""
 
     results: Sequence[Value]
@@ -99,7 +97,7 @@ class Pushed:
 
 
 @dataclass(slots=True)
-class Ahead:
+class JvpFrame:
     """A graph of values and tangents under construction.
 
     Attributes:
@@ -141,13 +139,13 @@ class Ahead:
             self.tangents[value] = self.b.refine(tangent, value.type)
 
 
-class Pusher:
+class JvpInterpreter:
     """Forward mode over nodes; `region_rules` handle those that hold regions."""
 
     def __init__(self, region_rules: Mapping[Op, RegionRule]) -> None:
         self.region_rules = region_rules
 
-    def push(self, ahead: Ahead, nodes: Sequence[Node]) -> None:
+    def push(self, ahead: JvpFrame, nodes: Sequence[Node]) -> None:
         """Append every node, and beside it what moves its results."""
         b = ahead.b
         for node in nodes:
@@ -155,23 +153,23 @@ class Pusher:
             copy = copy_node(node, operands, dims=ahead.dims)
             tangents = [ahead.tangents.get(operand, ZERO) for operand in operands]
             b.source = node.source
-            pushed = self._push_node(b, copy, tangents)
+            pushed = self._jvp_node(b, copy, tangents)
             if pushed.results is not copy.results:
                 rename_dims(ahead.dims, node.results, pushed.results)
             ahead.values.update(zip(node.results, pushed.results, strict=True))
             for result, tangent in zip(pushed.results, pushed.tangents, strict=True):
                 ahead.put(result, tangent)
 
-    def push_region(
+    def jvp_region(
         self, region: Graph, moves: Sequence[bool], name: str | None = None
-    ) -> tuple[Ahead, list[Value]]:
+    ) -> tuple[JvpFrame, list[Value]]:
         """A region's values and tangents; and the params for tangents, which come last."""
-        ahead = Ahead(Build(name or region.name))
+        ahead = JvpFrame(Build(name or region.name))
         tangents = ahead.open(region.params, moves)
         self.push(ahead, region.nodes)
         return ahead, tangents
 
-    def _push_node(self, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+    def _jvp_node(self, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
         derivative = node.op.derivative
         moves = any(tangent is not ZERO for tangent in tangents)
         if moves and isinstance(derivative, ByRegions):
@@ -183,19 +181,19 @@ class Pusher:
                 case NoGradient():
                     pass
                 case Partials(rules=rules):
-                    found = [_push_each(b, node, rules, tangents)]
+                    found = [_jvp_each(b, node, rules, tangents)]
                 case Linear(jointly=False):
-                    found = [_push_each(b, node, (), tangents)]
+                    found = [_jvp_each(b, node, (), tangents)]
                 case Linear():
-                    found = _push_together(b, node, tangents)
+                    found = _jvp_jointly(b, node, tangents)
                 case Explicit() if _is_linear(node, tangents):
-                    found = _push_together(b, node, tangents)
+                    found = _jvp_jointly(b, node, tangents)
                 case Explicit(vjp=vjp, jvp=jvp):
                     given = tuple(tangents)
-                    found = jvp(b, node, given) if jvp else push_explicit(b, node, vjp, given)
+                    found = jvp(b, node, given) if jvp else jvp_explicit(b, node, vjp, given)
                 case _:
                     raise MissingRuleError(f"{node.op.name}{at(node.source)} has no derivative")
-        return Pushed(node.results, found)
+        return JvpResult(node.results, found)
 
 
 def _is_linear(node: Node, tangents: Sequence[Tangent]) -> bool:
@@ -203,7 +201,7 @@ def _is_linear(node: Node, tangents: Sequence[Tangent]) -> bool:
     return all(t is ZERO or i in node.linear_operands for i, t in enumerate(tangents))
 
 
-def _push_each(
+def _jvp_each(
     b: Build,
     node: Node,
     rules: Sequence[Callable[..., Value] | None],
@@ -225,7 +223,7 @@ def _push_each(
     return total
 
 
-def _push_together(b: Build, node: Node, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+def _jvp_jointly(b: Build, node: Node, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
     """The operation itself on tangents, zeros where there is none."""
     given = {i: t for i in node.linear_operands if not isinstance(t := tangents[i], Zero)}
     if not given or (node.op in _MAYBE and 0 not in given):

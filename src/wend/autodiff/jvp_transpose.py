@@ -63,13 +63,13 @@ def depends(graph: Graph, chosen: Iterable[int] | None, params: Iterable[int]) -
     return not {*params}.isdisjoint(with_results(look_at, wanted)[1])
 
 
-def with_zeros(graph: Graph, chosen: Sequence[int], stand_ins: Mapping[int, int]) -> Graph:
+def with_zeros(graph: Graph, chosen: Sequence[int], replacements: Mapping[int, int]) -> Graph:
     """The graph with some of its results, and without params that matter by size alone.
 
     Args:
         graph: the graph.
         chosen: the results to have.
-        stand_ins: for each param to be dropped one of its type that stays: zeros like that take
+        replacements: for each param to be dropped one of its type that stays: zeros like that take
             its place.
     """
     slim, used = with_results(graph, chosen)
@@ -77,9 +77,9 @@ def with_zeros(graph: Graph, chosen: Sequence[int], stand_ins: Mapping[int, int]
     params = {
         k: b.param(param.type, param.name)
         for k, param in enumerate(graph.params)
-        if k not in stand_ins
+        if k not in replacements
     }
-    given = [params[k] if k in params else b.zeros_like(params[stand_ins[k]]) for k in used]
+    given = [params[k] if k in params else b.zeros_like(params[replacements[k]]) for k in used]
     return b.finish(inline(slim, given, b.nodes))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.autodiff.jvp_interpreter import (
-    Ahead,
-    Pushed,
-    Pusher,
+    JvpFrame,
+    JvpInterpreter,
+    JvpResult,
     Tangent,
 )
 from wend.base.zero import ZERO, Zero
@@ -16,7 +16,7 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
 
-def push_while(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> Pushed:
+def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
     """Append the loop of values and tangents."""
     w = WhileParts.of(node)
     loop = _Loop(p, w, [tangent is not ZERO for tangent in tangents])
@@ -30,7 +30,7 @@ def push_while(p: Pusher, b: Build, node: Node, tangents: Sequence[Tangent]) -> 
         [*w.carry, *carry], [*w.invariants, *invariants], loop.before_graph(), loop.after_graph()
     ).results
     results, moved = found[: len(w.forwarded)], iter(found[len(w.forwarded) :])
-    return Pushed(results, [next(moved) if moves else ZERO for moves in loop.forwarded])
+    return JvpResult(results, [next(moved) if moves else ZERO for moves in loop.forwarded])
 
 
 class _Loop:
@@ -40,14 +40,14 @@ class _Loop:
     only gets it on the way.
     """
 
-    def __init__(self, p: Pusher, w: WhileParts, moves: Sequence[bool]) -> None:
+    def __init__(self, p: JvpInterpreter, w: WhileParts, moves: Sequence[bool]) -> None:
         self.w = w
         self.carry = list(moves[: len(w.carry)])
         invariants = moves[len(w.carry) :]
         while True:
-            self.before, self.before_tangents = p.push_region(w.before, [*self.carry, *invariants])
+            self.before, self.before_tangents = p.jvp_region(w.before, [*self.carry, *invariants])
             self.forwarded = _moving(self.before, w.forwarded)
-            self.after, self.after_tangents = p.push_region(w.after, [*self.forwarded, *invariants])
+            self.after, self.after_tangents = p.jvp_region(w.after, [*self.forwarded, *invariants])
             following = _moving(self.after, w.next_carry)
             grown = [old or new for old, new in zip(self.carry, following, strict=True)]
             if grown == self.carry:
@@ -70,7 +70,7 @@ class _Loop:
         )
 
 
-def _moving(region: Ahead, values: Sequence[Value]) -> list[bool]:
+def _moving(region: JvpFrame, values: Sequence[Value]) -> list[bool]:
     return [region.tangent(value) is not ZERO for value in values]
 
 
@@ -79,7 +79,7 @@ def _chosen(values: Sequence[Value], flags: Sequence[bool]) -> list[Value]:
 
 
 def _finish(
-    region: Ahead, tangents: Sequence[Value], given: int, moving: int, results: Sequence[Value]
+    region: JvpFrame, tangents: Sequence[Value], given: int, moving: int, results: Sequence[Value]
 ) -> Graph:
     """The graph, each tangent's param behind those of its kind: given values, invariants."""
     values = region.b.params[: len(region.b.params) - len(tangents)]

@@ -14,7 +14,7 @@ from wend.autodiff.vjp import vjp
 from wend.ir.graph import Graph
 from wend.ir.rewrite import inline
 from wend.ops.build import Build
-from wend.passes.dedup_callees import share_callees
+from wend.passes.dedup_callees import dedup_callees
 
 
 class Linearized(NamedTuple):
@@ -56,4 +56,4 @@ def linearize(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Linear
     grads = values[: len(found)]  # zeros, of the types of cotangents: those are never maybes
     moving = [b.instantiate(t, grad) for t, grad in zip(moving, grads, strict=True)]
     moved = inline(again.backward, [*values[len(found) :], *moving], b.nodes)
-    return Linearized(pair.forward, share_callees(b.finish(moved)), again.connected)
+    return Linearized(pair.forward, dedup_callees(b.finish(moved)), again.connected)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wend.autodiff.loop_tape import Tape
+from wend.autodiff.loop_tape import TapePlan
 from wend.autodiff.loop_transpose import Transposed
-from wend.autodiff.residuals import computed_again
+from wend.autodiff.residuals import rematerialize
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import operands_first
@@ -59,11 +59,11 @@ class Reader:
     def _run_again(self, value: Value) -> Value:
         b, node = self.into.b, value.node
         assert node is not None
-        b.nodes += computed_again([node], {v: self.found[v] for v in node.operands})
+        b.nodes += rematerialize([node], {v: self.found[v] for v in node.operands})
         return b.nodes[-1].results[value.index]
 
 
-def before_reader(into: BackwardRegion, index: Value, tape: Tape) -> Reader:
+def before_reader(into: BackwardRegion, index: Value, tape: TapePlan) -> Reader:
     """Reads what `before` knew at a trip; counters follow from the trip."""
 
     def counted(value: Value) -> Value | None:
@@ -77,16 +77,16 @@ def before_reader(into: BackwardRegion, index: Value, tape: Tape) -> Reader:
     return Reader(into, index, tape.before_lists, counted)
 
 
-def after_reader(into: BackwardRegion, this: Value, following: Value, tape: Tape) -> Reader:
+def after_reader(into: BackwardRegion, bwd: Value, following: Value, tape: TapePlan) -> Reader:
     """Reads what `after` knew; its start and end are what `before` knew, this trip and next."""
-    at_start, at_end = before_reader(into, this, tape), before_reader(into, following, tape)
+    at_start, at_end = before_reader(into, bwd, tape), before_reader(into, following, tape)
 
     def in_before(value: Value) -> Value | None:
         if value in tape.starts:
             return at_start(tape.starts[value])
         return at_end(tape.aliases[value]) if value in tape.aliases else None
 
-    return Reader(into, this, tape.after_lists, in_before)
+    return Reader(into, bwd, tape.after_lists, in_before)
 
 
 class BackwardRegion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wend.autodiff.backward import is_constant
 from wend.autodiff.loop_transpose import COUNT, Transposed
-from wend.autodiff.residuals import values_to_keep
+from wend.autodiff.residuals import min_cut_residuals
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INTEGERS
 from wend.ir.graph import Graph, Node, Value
@@ -18,7 +18,7 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
 
-class Tape:
+class TapePlan:
     """What the forward loop records, and which outer value holds each record.
 
     A value that `after` is given is what `before` forwarded, and what `after` hands on is what
@@ -38,15 +38,15 @@ class Tape:
         }
         free_before = {*w.before_invariants, *self.counters}
         free_after = {value for value, start in self.starts.items() if start in free_before}
-        kept = values_to_keep(reads, {*w.after_invariants, *self.aliases, *free_after})
+        kept = min_cut_residuals(reads, {*w.after_invariants, *self.aliases, *free_after})
         for_before = [*before.reads(), *self.aliases.values()]
-        there = set(values_to_keep(for_before, free_before))
+        there = set(min_cut_residuals(for_before, free_before))
         # A carry that `before` only hands on is recorded by `after`, which runs once less.
         only_after = {v for v in kept if self._is_handed_on(v) and self.starts[v] not in there}
         by_start = [v for v in kept if v in self.starts and v not in only_after]
         self.after_kept = [value for value in kept if value not in by_start]
         needed = [*for_before, *(self.starts[value] for value in by_start)]
-        self.before_kept = values_to_keep(needed, free_before)
+        self.before_kept = min_cut_residuals(needed, free_before)
         self.before_types = [_record_type(value) for value in self.before_kept]
         self.after_types = [_record_type(value) for value in self.after_kept]
 
@@ -104,8 +104,8 @@ class Tape:
         after_lists = [b.param(ListType(type)) for type in self.after_types]
         for param in region.params[given:]:
             mapping[param] = b.param(param.type, param.name)
-        b.nodes += copy_nodes(region.nodes, mapping, done.this.replaced)
-        b.nodes += copy_nodes(done.b.extras, mapping)
+        b.nodes += copy_nodes(region.nodes, mapping, done.bwd.replaced)
+        b.nodes += copy_nodes(done.b.forward_shape_reads, mapping)
         return mapping, trips, before_lists, after_lists
 
 

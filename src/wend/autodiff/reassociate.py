@@ -30,7 +30,7 @@ class Product(NamedTuple):
     factor: Value
 
 
-def group_factors(region: Graph, cts: Collection[Value]) -> Graph:
+def reassociate(region: Graph, cts: Collection[Value]) -> Graph:
     """Regroup the products of scalars in a region, and in branches in it.
 
     Args:
@@ -140,9 +140,7 @@ class _Regrouping:
             return list(node.regions)
         given = [value in self.moving for value in node.operands[1:]]
         return [
-            group_factors(
-                branch, [p for p, is_ct in zip(branch.params, given, strict=True) if is_ct]
-            )
+            reassociate(branch, [p for p, is_ct in zip(branch.params, given, strict=True) if is_ct])
             for branch in node.regions
         ]
 

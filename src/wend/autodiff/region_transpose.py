@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import computed_again, values_to_keep
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.residuals import min_cut_residuals, rematerialize
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
-from wend.ir.traverse import nodes_behind
+from wend.ir.traverse import backward_slice
 from wend.ir.types import Type
 from wend.ops.build import Build
 
@@ -24,19 +24,19 @@ class RegionTranspose:
 
     Attributes:
         graph: the region.
-        this: the pass; its builder holds the backward nodes.
+        bwd: the pass; its builder holds the backward nodes.
         seeds: cotangents of results, by their positions; params of the backward graph.
         grads: what arrived at the chosen params, by their positions.
     """
 
     graph: Graph
-    this: Pass
+    bwd: BackwardPass
     seeds: dict[int, Value]
     grads: dict[int, Value]
 
     def reads(self) -> list[Value]:
         """The values of the region that its backward nodes read."""
-        return forward_reads(self.this.b, self.grads.values())
+        return forward_reads(self.bwd.b, self.grads.values())
 
     def kept(self, at_hand: Sequence[Value]) -> list[Value]:
         """Values to keep so that all that is read can be had again; of params only those `at_hand`.
@@ -44,20 +44,20 @@ class RegionTranspose:
         Of those the ones that are needed come last.
         """
         free = {*at_hand}
-        kept = values_to_keep(self.reads(), free)
-        needed = nodes_behind(self.reads(), {*kept, *free})
+        kept = min_cut_residuals(self.reads(), free)
+        needed = backward_slice(self.reads(), {*kept, *free})
         inputs = {*self.reads(), *(value for node in needed for value in node.operands)}
         return [*kept, *(param for param in at_hand if param in inputs)]
 
     def run_forward(self, b: Build, mapping: dict[Value, Value]) -> None:
         """Append the region's nodes, as the backward nodes want them; `mapping` has its params."""
-        b.nodes += copy_nodes(self.graph.nodes, mapping, self.this.replaced)
-        b.nodes += copy_nodes(self.this.b.extras, mapping)
+        b.nodes += copy_nodes(self.graph.nodes, mapping, self.bwd.replaced)
+        b.nodes += copy_nodes(self.bwd.b.forward_shape_reads, mapping)
 
     def run_backward(self, b: Build, mapping: dict[Value, Value]) -> dict[int, Value]:
         """Append the backward nodes; `mapping` has the seeds, and what was kept or all values."""
-        b.nodes += computed_again(nodes_behind(self.reads(), set(mapping)), mapping)
-        b.nodes += copy_nodes(self.this.b.nodes, mapping)
+        b.nodes += rematerialize(backward_slice(self.reads(), set(mapping)), mapping)
+        b.nodes += copy_nodes(self.bwd.b.nodes, mapping)
         return {i: mapping[grad] for i, grad in self.grads.items()}
 
     def with_residuals(self, name: str, kept: Sequence[Value]) -> Graph:
@@ -80,16 +80,16 @@ def transpose_region(
     """Pull cotangents of some results, of the types given, back to some params."""
     wrt = list(wrt)
     b = BackwardBuild(f"{graph.name}_backward")
-    this = Pass(b, Cotangents(), active_values(graph, [graph.params[i] for i in wrt]))
+    bwd = BackwardPass(b, Cotangents(), active_values(graph, [graph.params[i] for i in wrt]))
     given = {i: b.param(type) for i, type in seeds.items()}
     for i, seed in given.items():
-        this.seed(graph.results[i], seed)
-    t.pull_back(this, graph.nodes)
+        bwd.seed(graph.results[i], seed)
+    t.pull_back(bwd, graph.nodes)
     arrived: dict[int, Cotangent] = {
-        i: this.cts.get(graph.params[i]) for i in wrt if graph.params[i] in this.active
+        i: bwd.cts.get(graph.params[i]) for i in wrt if graph.params[i] in bwd.active
     }
     grads = {i: ct for i, ct in arrived.items() if isinstance(ct, Value)}
-    return RegionTranspose(graph, this, given, grads)
+    return RegionTranspose(graph, bwd, given, grads)
 
 
 def seeds_of(cts: Sequence[Cotangent], types: Sequence[Type]) -> dict[int, Type]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from wend.ir.graph import Node, Remark, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
-from wend.ir.traverse import nodes_behind, operands_first
+from wend.ir.traverse import backward_slice, operands_first
 from wend.ir.types import TensorType, Type
 from wend.ops import lists
 from wend.ops.shapes import size_of
@@ -32,7 +32,7 @@ def is_recomputable(value: Value) -> bool:
     return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
 
 
-def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
+def min_cut_residuals(reads: Sequence[Value], free: set[Value]) -> list[Value]:
     """Choose what to keep so that every value read can be had again.
 
     Args:
@@ -40,23 +40,23 @@ def values_to_keep(reads: Sequence[Value], free: set[Value]) -> list[Value]:
         free: values that are there anyway at no cost.
 
     Returns:
-        The values to keep; `nodes_behind` says how to get the others from them.
+        The values to keep; `backward_slice` says how to get the others from them.
     """
     kept = _MinimumCut(reads, free).keep
     for value in reads:
         at_hand = {*kept, *free}
         if value in at_hand or _bytes(value.type) > _SMALL:
             continue
-        if len(nodes_behind([value], at_hand)) > _LONG:
+        if len(backward_slice([value], at_hand)) > _LONG:
             kept.append(value)
     return kept
 
 
-def computed_again(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
+def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
     """Copies of forward nodes for a backward pass, remarked as that; see `copy_nodes`."""
     copies = copy_nodes(nodes, mapping)
     for copy in copies:
-        copy.remark = Remark(is_again=True)
+        copy.remark = Remark(is_rematerialized=True)
     return copies
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from wend.autodiff import rule_if
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.rule_checkpoint import pull_back_checkpoint
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.ir.graph import Node
 from wend.ops.control import CallParts
 
 
-def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `Call` of a forward one, as the call asks for it."""
     rule = pull_back_checkpoint if CallParts.of(node).recompute else rule_if.pull_back_call
-    rule(t, this, node, cts)
+    rule(t, bwd, node, cts)

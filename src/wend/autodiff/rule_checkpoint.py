@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.region_transpose import seeds_of, transpose_region
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.types import without_maybe
 from wend.ops.build import Build
@@ -19,14 +19,16 @@ from wend.ops.control import CallParts
 from wend.passes.dce import with_results
 
 
-def pull_back_checkpoint(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_checkpoint(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
     """Append the backward call of one that keeps nothing."""
-    b, parts = this.b, CallParts.of(node)
+    b, parts = bwd.b, CallParts.of(node)
     ready = [
         b.instantiate(ct, result) if isinstance(ct, Value) else ct
         for ct, result in zip(cts, node.results, strict=True)
     ]
-    active = [k for k, operand in enumerate(parts.operands) if operand in this.active]
+    active = [k for k, operand in enumerate(parts.operands) if operand in bwd.active]
     again = _run_again(t, parts.callee, active, ready)
     if again is None:
         return
@@ -34,7 +36,7 @@ def pull_back_checkpoint(t: Transposer, this: Pass, node: Node, cts: Sequence[Co
     given = [*parts.operands, *(ct for ct in ready if isinstance(ct, Value))]
     backward = b.call(graph, [given[k] for k in used], recompute=True)
     for k, ct in zip(grads, backward.results, strict=True):
-        this.cts.add(b, parts.operands[k], ct)
+        bwd.cts.add(b, parts.operands[k], ct)
 
 
 def _run_again(
@@ -53,7 +55,7 @@ def _run_again(
     mapping.update({seed: b.param(seed.type) for seed in done.seeds.values()})
     done.run_forward(b, mapping)
     for node in b.nodes:
-        node.remark = Remark(is_again=True)
+        node.remark = Remark(is_rematerialized=True)
     found = done.run_backward(b, mapping)
     whole = b.finish([*found.values()])
     graph, used = with_results(whole, range(len(whole.results)))

@@ -13,7 +13,7 @@ from wend.autodiff.backward import is_constant
 from wend.autodiff.cotangents import Cotangent, or_zeros
 from wend.autodiff.jvp_transpose import transposed_rule
 from wend.autodiff.region_transpose import transpose_region
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.source import at
 from wend.base.zero import ZERO
@@ -24,44 +24,50 @@ from wend.ops.custom import CustomJvpParts, CustomVjpParts
 from wend.passes.dce import with_results
 
 
-def pull_back_custom_vjp(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_custom_vjp(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
     """Run `fwd` in place of the call, and `bwd` on the cotangents of its results."""
-    _pull_back_outs(this, node, CustomVjpParts.of(node), cts)
+    _pull_back_outs(bwd, node, CustomVjpParts.of(node), cts)
 
 
-def pull_back_custom_jvp(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_custom_jvp(
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
+) -> None:
     """The same, with a `bwd` that is the transpose of the user's jvp."""
     jvp = CustomJvpParts.of(node)
-    _refuse_captured(this, node, jvp.name, jvp.captured, jvp.callee)
+    _refuse_captured(bwd, node, jvp.name, jvp.captured, jvp.callee)
     parts = transposed_rule(t, node, jvp)
     if parts is not None:
-        _pull_back_outs(this, node, parts, cts)
+        _pull_back_outs(bwd, node, parts, cts)
 
 
 def pull_back_custom_vjp_forward(
-    t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]
+    t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
 ) -> None:
     """The rule again for the outs; what `fwd` computed besides is differentiated as it is."""
     parts = CustomVjpParts.of(node)
-    stand_in = _pull_back_others(t, this, node, parts, cts)
+    stand_in = _pull_back_others(t, bwd, node, parts, cts)
     if any(ct is not ZERO for ct in cts[: parts.outs]):
-        _refuse_captured(this, node, parts.name, parts.captured, parts.forward)
-        _run_backward(this, node, stand_in, parts, cts)
+        _refuse_captured(bwd, node, parts.name, parts.captured, parts.forward)
+        _run_backward(bwd, node, stand_in, parts, cts)
 
 
 def _pull_back_outs(
-    this: Pass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
+    bwd: BackwardPass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
 ) -> None:
-    _refuse_captured(this, node, parts.name, parts.captured, parts.forward)
+    _refuse_captured(bwd, node, parts.name, parts.captured, parts.forward)
     scratch = Build("")
     scratch.source = node.source
     forward = scratch.custom_vjp_forward(parts, node.operands)
-    this.replaced[node] = [forward]
-    _run_backward(this, node, forward, parts, cts)
+    bwd.replaced[node] = [forward]
+    _run_backward(bwd, node, forward, parts, cts)
 
 
-def _refuse_captured(this: Pass, node: Node, name: str, captured: int, callee: Graph) -> None:
-    moving = [operand in this.active for operand in node.operands]
+def _refuse_captured(
+    bwd: BackwardPass, node: Node, name: str, captured: int, callee: Graph
+) -> None:
+    moving = [operand in bwd.active for operand in node.operands]
     refuse_captured(node, name, captured, callee, moving)
 
 
@@ -90,15 +96,15 @@ def refuse_captured(
 
 
 def _run_backward(
-    this: Pass, node: Node, stand_in: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
+    bwd: BackwardPass, node: Node, stand_in: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
 ) -> None:
     """Append the call of `bwd`; `stand_in` is what gives the residuals."""
-    b = this.b
+    b = bwd.b
     seeded = {i for i in parts.backwards[0].given if cts[i] is not ZERO}
     if not seeded:
         return
     backward = parts.backward_for(seeded)
-    wanted = [k for k, i in enumerate(backward.wrt) if node.operands[i] in this.active]
+    wanted = [k for k, i in enumerate(backward.wrt) if node.operands[i] in bwd.active]
     if not wanted:
         return
     graph, used = with_results(backward.graph, wanted)
@@ -111,7 +117,7 @@ def _run_backward(
     ]
     found = b.call(graph, given)
     for k, ct in zip(wanted, found.results, strict=True):
-        this.cts.add(b, node.operands[backward.wrt[k]], ct)
+        bwd.cts.add(b, node.operands[backward.wrt[k]], ct)
 
 
 def _residual(b: Build, node: Node, stand_in: Node, parts: CustomVjpParts, k: int) -> Value:
@@ -129,17 +135,17 @@ def _residual(b: Build, node: Node, stand_in: Node, parts: CustomVjpParts, k: in
 
 
 def _pull_back_others(
-    t: Transposer, this: Pass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
+    t: Transposer, bwd: BackwardPass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
 ) -> Node:
     """Pull back through results that are no outs; return the node that stands for this one."""
-    b, forward = this.b, parts.forward
+    b, forward = bwd.b, parts.forward
     ready = {
         i: b.instantiate(ct, node.results[i])
         for i, ct in enumerate(cts)
         if i >= parts.outs and isinstance(ct, Value)
     }
     seeds = {i: without_maybe(forward.result_types[i]) for i in ready}
-    active = [k for k, operand in enumerate(node.operands) if operand in this.active]
+    active = [k for k, operand in enumerate(node.operands) if operand in bwd.active]
     done = transpose_region(t, forward, active, seeds)
     if not done.grads:
         return node
@@ -148,12 +154,12 @@ def _pull_back_others(
     scratch.source = node.source
     more = replace(parts, forward=done.with_residuals(forward.name, kept))
     stand_in = scratch.custom_vjp_forward(more, node.operands)
-    this.replaced[node] = [stand_in]
+    bwd.replaced[node] = [stand_in]
     given = [
         node.operands[forward.params.index(value)] if value in forward.params else result
         for value, result in zip(kept, stand_in.results[len(forward.results) :], strict=True)
     ]
     found = b.call(done.from_residuals(f"{forward.name}_backward", kept), [*given, *ready.values()])
     for k, ct in zip(done.grads, found.results, strict=True):
-        this.cts.add(b, node.operands[k], ct)
+        bwd.cts.add(b, node.operands[k], ct)
     return stand_in

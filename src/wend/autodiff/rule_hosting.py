@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.autodiff.cotangents import Cotangent
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -17,16 +17,16 @@ from wend.ops import hosting
 from wend.ops.build import Build
 
 
-def pull_back_host(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_host(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the pull of a call of Python, or of a pull."""
-    b = this.b
+    b = bwd.b
     sources, targets = hosting.sources_of(node), hosting.targets_of(node)
     arrived = {
         k: b.instantiate(ct, node.results[i])
         for k, i in enumerate(targets)
         if isinstance(ct := cts[i], Value)
     }
-    wrt = [k for k, i in enumerate(sources) if node.operands[i] in this.active]
+    wrt = [k for k, i in enumerate(sources) if node.operands[i] in bwd.active]
     if not arrived or not wrt:
         return
     forward = node
@@ -34,14 +34,14 @@ def pull_back_host(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangen
         scratch = Build("")
         scratch.source = node.source
         forward = _recorded(scratch, node)
-        this.replaced[node] = [forward]
+        bwd.replaced[node] = [forward]
     given = [node.operands[i] for i in sources]
     pulled = _pull(b, hosting.py_pull, forward, given, arrived, wrt)
     for k, ct in zip(wrt, pulled.results, strict=True):
-        this.cts.add(b, node.operands[sources[k]], ct)
+        bwd.cts.add(b, node.operands[sources[k]], ct)
 
 
-def push_host(
+def jvp_host(
     b: Build, node: Node, tangents: Sequence[Value | Zero]
 ) -> tuple[Sequence[Value], Sequence[Value | Zero]]:
     """The transpose of the pull, which is linear in its cotangents: zeros are as good as any.

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from wend.autodiff.activity import branch_activity
 from wend.autodiff.backward import BackwardBuild, forward_reads
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.residuals import computed_again, values_to_keep
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.residuals import min_cut_residuals, rematerialize
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
-from wend.ir.traverse import nodes_behind
+from wend.ir.traverse import backward_slice
 from wend.ir.types import MaybeType, Type, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
 
 
-def pull_back_if(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_if(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `If` of a forward one."""
     parts = IfParts.of(node)
 
@@ -33,10 +33,10 @@ def pull_back_if(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]
 
     # Sizes are called the same inside branches as outside, but a result may be wider than theirs.
     types = [result.type for result in node.results]
-    _pull_back_branches(t, this, node, cts, parts.operands, parts.branches, types, make)
+    _pull_back_branches(t, bwd, node, cts, parts.operands, parts.branches, types, make)
 
 
-def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `Call` of a forward one."""
     parts = CallParts.of(node)
 
@@ -44,7 +44,7 @@ def pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangen
         return b.call(branches[0], operands)
 
     types = parts.callee.result_types
-    _pull_back_branches(t, this, node, cts, parts.operands, (parts.callee,), types, make)
+    _pull_back_branches(t, bwd, node, cts, parts.operands, (parts.callee,), types, make)
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Branch:
     """One branch with its adjoint: what it reads, and where its residuals go."""
 
     graph: Graph
-    this: Pass
+    bwd: BackwardPass
     cts: list[Value]  # params of the adjoint: cotangents of the results that have one
     grads: list[Cotangent]  # per operand
     reads: list[Value]
@@ -62,7 +62,7 @@ class _Branch:
 
 def _pull_back_branches(
     t: Transposer,
-    this: Pass,
+    bwd: BackwardPass,
     node: Node,
     cts: Sequence[Cotangent],
     operands: Sequence[Value],
@@ -70,8 +70,8 @@ def _pull_back_branches(
     types: Sequence[Type],
     make: Callable[[Build, Sequence[Value], Sequence[Graph]], Node],
 ) -> None:
-    b = this.b
-    flags = [operand in this.active for operand in operands]
+    b = bwd.b
+    flags = [operand in bwd.active for operand in operands]
     ready = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
     seeds = {i: _seed_type(types[i], ready[i]) for i in ready}
     adjoint = _adjoint_of(t, branches, flags, seeds)
@@ -80,12 +80,12 @@ def _pull_back_branches(
     scratch = Build("")
     scratch.source = node.source
     forward = make(scratch, operands, adjoint.forward)
-    this.replaced[node] = [forward]
+    bwd.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
     given = [*residuals, *(operands[j] for j in adjoint.used), *ready.values()]
     backward = make(b, given, adjoint.backward([residual.type for residual in residuals]))
     for j, ct in zip(adjoint.wanted, backward.results, strict=True):
-        this.cts.add(b, operands[j], ct)
+        bwd.cts.add(b, operands[j], ct)
 
 
 class _Adjoint:
@@ -142,19 +142,19 @@ def _transpose_branch(
     t: Transposer, branch: Graph, flags: Sequence[bool], seeds: Mapping[int, Type]
 ) -> _Branch:
     b = BackwardBuild(f"{branch.name}_backward")
-    this = Pass(b, Cotangents(), branch_activity(branch, flags))
+    bwd = BackwardPass(b, Cotangents(), branch_activity(branch, flags))
     params = [b.param(type) for type in seeds.values()]
     for i, param in zip(seeds, params, strict=True):
-        this.seed(branch.results[i], param)
-    t.pull_back(this, branch.nodes)
-    grads = [this.cts.get(p) if p in this.active else ZERO for p in branch.params]
+        bwd.seed(branch.results[i], param)
+    t.pull_back(bwd, branch.nodes)
+    grads = [bwd.cts.get(p) if p in bwd.active else ZERO for p in branch.params]
     reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
     free = set(branch.params)
-    kept = values_to_keep(reads, free)
-    needed = nodes_behind(reads, {*kept, *free})
+    kept = min_cut_residuals(reads, free)
+    needed = backward_slice(reads, {*kept, *free})
     inputs = [operand for node in needed for operand in node.operands]
     reads = list(dict.fromkeys([*reads, *inputs]))
-    return _Branch(branch, this, params, grads, reads, kept, [])
+    return _Branch(branch, bwd, params, grads, reads, kept, [])
 
 
 def _share_slots(done: Sequence[_Branch]) -> list[Type]:
@@ -176,8 +176,8 @@ def _forward_branch(done: _Branch, slots: Sequence[Type]) -> Graph:
     """The branch with its residuals as further results."""
     b, graph = Build(done.graph.name), done.graph
     mapping = {param: b.param(param.type, param.name) for param in graph.params}
-    b.nodes += copy_nodes(graph.nodes, mapping, done.this.replaced)
-    b.nodes += copy_nodes(done.this.b.extras, mapping)
+    b.nodes += copy_nodes(graph.nodes, mapping, done.bwd.replaced)
+    b.nodes += copy_nodes(done.bwd.b.forward_shape_reads, mapping)
     held = dict(zip(done.slots, done.kept, strict=True))
     residuals = [
         mapping[held[k]] if k in held else b.zero(without_maybe(type))
@@ -189,7 +189,7 @@ def _forward_branch(done: _Branch, slots: Sequence[Type]) -> Graph:
 def _backward_branch(
     done: _Branch, residuals: Sequence[Type], used: Sequence[int], wanted: Sequence[int]
 ) -> Graph:
-    b = Build(done.this.b.name)
+    b = Build(done.bwd.b.name)
     mapping: dict[Value, Value] = {}
     params = [b.param(type) for type in residuals]
     for j in used:
@@ -199,8 +199,8 @@ def _backward_branch(
     for slot, value in zip(done.slots, done.kept, strict=True):
         held = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
         mapping[value] = b.refine(held, value.type)
-    b.nodes += computed_again(nodes_behind(done.reads, set(mapping)), mapping)
-    b.nodes += copy_nodes(done.this.b.nodes, mapping)
+    b.nodes += rematerialize(backward_slice(done.reads, set(mapping)), mapping)
+    b.nodes += copy_nodes(done.bwd.b.nodes, mapping)
     grads = [
         b.zero(_param(done, j).type) if isinstance(grad, Zero) else mapping[grad]
         for j, grad in ((j, done.grads[j]) for j in wanted)

@@ -14,28 +14,28 @@ from dataclasses import dataclass
 from wend.autodiff.activity import loop_activity
 from wend.autodiff.cotangents import Cotangent
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
-from wend.autodiff.loop_tape import Tape
+from wend.autodiff.loop_tape import TapePlan
 from wend.autodiff.loop_transpose import (
+    LoopCotangentActivity,
     Memo,
-    Nonzero,
-    find_nonzero,
+    activity_fixpoint,
     transpose_after,
     transpose_before,
 )
-from wend.autodiff.reassociate import group_factors
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.reassociate import reassociate
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
-_plans: Memo[Nonzero] = Memo()
+_plans: Memo[LoopCotangentActivity] = Memo()
 
 
-def pull_back_while(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def pull_back_while(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `While` of a forward one."""
     w = WhileParts.of(node)
-    flags = tuple(operand in this.active for operand in node.operands)
+    flags = tuple(operand in bwd.active for operand in node.operands)
     arrived = frozenset(i for i, ct in enumerate(cts) if ct is not ZERO)
     # The body of a loop around it is pulled back more than once.
     known = {} if t.known is None else t.known
@@ -44,8 +44,8 @@ def pull_back_while(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotange
         known[key] = _adjoint_of(t, w, node, flags, arrived)
     adjoint: _Adjoint | None = known[key]
     if adjoint is not None:
-        this.replaced[node] = adjoint.forward
-        _append_backward(this, node, cts, adjoint)
+        bwd.replaced[node] = adjoint.forward
+        _append_backward(bwd, node, cts, adjoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class _Adjoint:
         regions: `before` and `after`.
     """
 
-    plan: Nonzero
-    tape: Tape
+    plan: LoopCotangentActivity
+    tape: TapePlan
     forward: Sequence[Node]
     outer: Sequence[Value]
     regions: Sequence[Graph]
@@ -73,10 +73,12 @@ def _adjoint_of(
     """The backward loop; None where no cotangent moves."""
     activity = loop_activity(w, flags)
     seeded = frozenset(i for i in arrived if w.forwarded[i] in activity.before)
-    plan = _plans(node, (flags, seeded), lambda: find_nonzero(t, w, activity, seeded))
+    plan = _plans(node, (flags, seeded), lambda: activity_fixpoint(t, w, activity, seeded))
     if not plan.forwarded:
         return None
-    tape = Tape(w, transpose_before(t, w, activity, plan), transpose_after(t, w, activity, plan))
+    tape = TapePlan(
+        w, transpose_before(t, w, activity, plan), transpose_after(t, w, activity, plan)
+    )
     forward = tape.forward_nodes(node)
     before, after = BackwardRegion("before", tape.before, w), BackwardRegion("after", tape.after, w)
     before_count = before.mapping[tape.before.count]
@@ -87,25 +89,27 @@ def _adjoint_of(
     goes_on = before.b.gt(before_count, before.b.integer(0))
     outer = [*dict.fromkeys([*before.asked, *after.asked])]
     regions = [
-        group_factors(region, region.params[1 : len(region.params) - len(outer)])
+        reassociate(region, region.params[1 : len(region.params) - len(outer)])
         for region in (before.finish([goes_on], outer), after.finish([], outer))
     ]
     return _Adjoint(plan, tape, forward, outer, regions)
 
 
-def _append_backward(this: Pass, node: Node, cts: Sequence[Cotangent], adjoint: _Adjoint) -> None:
-    b, plan, w = this.b, adjoint.plan, adjoint.tape.w
+def _append_backward(
+    bwd: BackwardPass, node: Node, cts: Sequence[Cotangent], adjoint: _Adjoint
+) -> None:
+    b, plan, w = bwd.b, adjoint.plan, adjoint.tape.w
     seeds = [_instantiated(b, cts[i], node.results[i]) for i in plan.forwarded]
     sums = [
-        _instantiated(b, this.cts.take(w.invariants[j]), w.invariants[j]) for j in plan.invariants
+        _instantiated(b, bwd.cts.take(w.invariants[j]), w.invariants[j]) for j in plan.invariants
     ]
     loop = b.while_([adjoint.tape.trips, *seeds, *sums], adjoint.outer, *adjoint.regions)
     carried, summed = loop.results[1 : 1 + len(plan.carry)], loop.results[1 + len(plan.carry) :]
     for i, ct in zip(plan.carry, carried, strict=True):
-        if w.carry[i] in this.active:
-            this.cts.add(b, w.carry[i], ct)
+        if w.carry[i] in bwd.active:
+            bwd.cts.add(b, w.carry[i], ct)
     for j, ct in zip(plan.invariants, summed, strict=True):
-        this.cts.add(b, w.invariants[j], ct)
+        bwd.cts.add(b, w.invariants[j], ct)
 
 
 def _instantiated(b: Build, ct: Cotangent, like: Value) -> Value:

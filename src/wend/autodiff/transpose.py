@@ -25,11 +25,11 @@ from wend.ir.types import MaybeType, without_maybe
 from wend.ops import maybe, shaping
 
 # These hand on what may be Zero as it is.
-_PASS_ON = {maybe.present, maybe.instantiate, maybe.autograd_add, shaping.refine}
+ZERO_TRANSPARENT = {maybe.present, maybe.instantiate, maybe.autograd_add, shaping.refine}
 
 
 @dataclass(slots=True)
-class Pass:
+class BackwardPass:
     """One backward pass over a graph's nodes.
 
     `replaced`: forward nodes that must give more results than they do (trip counts, lists of
@@ -51,7 +51,7 @@ class Pass:
             self.cts.add(self.b, value, ct)
 
 
-RegionRule: TypeAlias = Callable[["Transposer", Pass, Node, Sequence[Cotangent]], None]
+RegionRule: TypeAlias = Callable[["Transposer", BackwardPass, Node, Sequence[Cotangent]], None]
 
 
 class Transposer:
@@ -65,30 +65,30 @@ class Transposer:
     ) -> None:
         self.region_rules, self.known = region_rules, known
 
-    def remembering(self) -> Transposer:
+    def with_cache(self) -> Transposer:
         """The same for one derivation, in which each callee is transposed once."""
         return Transposer(self.region_rules, {})
 
-    def pull_back(self, this: Pass, nodes: Sequence[Node]) -> None:
+    def pull_back(self, bwd: BackwardPass, nodes: Sequence[Node]) -> None:
         """Move the cotangents of all results to where they came from."""
         for node in reversed(nodes):
-            cts = [this.cts.take(result) for result in node.results]
+            cts = [bwd.cts.take(result) for result in node.results]
             if all(ct is ZERO for ct in cts):
                 continue
-            if any(operand in this.active for operand in node.operands):
-                this.b.source = node.source
-                if this.in_blocks or (_may_all_be_zero(cts) and node.op not in _PASS_ON):
-                    self._pull_back_block(this, node, cts)
+            if any(operand in bwd.active for operand in node.operands):
+                bwd.b.source = node.source
+                if bwd.in_blocks or (_may_all_be_zero(cts) and node.op not in ZERO_TRANSPARENT):
+                    self._pull_back_block(bwd, node, cts)
                 else:
-                    self._pull_back_node(this, node, cts)
+                    self._pull_back_node(bwd, node, cts)
 
-    def _pull_back_block(self, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+    def _pull_back_block(self, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
         """Append a linear block that takes the cotangents of all the node's results."""
-        body = BackwardBuild(f"{node.op.name}_vjp", outer=this.b)
+        body = BackwardBuild(f"{node.op.name}_vjp", outer=bwd.b)
         body.source = node.source
-        within = Pass(body, Cotangents(), this.active, this.replaced, is_trial=this.is_trial)
+        within = BackwardPass(body, Cotangents(), bwd.active, bwd.replaced, is_trial=bwd.is_trial)
         given = [
-            this.b.zero(result.type) if isinstance(ct, Zero) else ct
+            bwd.b.zero(result.type) if isinstance(ct, Zero) else ct
             for ct, result in zip(cts, node.results, strict=True)
         ]
         params = [body.param(ct.type) for ct in given]
@@ -101,22 +101,22 @@ class Transposer:
         self._pull_back_node(within, node, taken)
         found = {value: within.cts.get(value) for value in dict.fromkeys(node.operands)}
         grads = {value: ct for value, ct in found.items() if isinstance(ct, Value)}
-        if this.is_trial:
+        if bwd.is_trial:
             for value in grads:
                 type = MaybeType(without_maybe(value.type))
-                this.cts.add(this.b, value, this.b.param(type))
-        if this.is_trial or not grads:
+                bwd.cts.add(bwd.b, value, bwd.b.param(type))
+        if bwd.is_trial or not grads:
             return
         reads = [v for v in forward_reads(body, grads.values()) if not is_constant(v)]
         graph = closed(body, params, reads, list(grads.values()))
-        block = this.b.linear_block(node.op.name, given, reads, graph)
+        block = bwd.b.linear_block(node.op.name, given, reads, graph)
         for value, ct in zip(grads, block.results, strict=True):
-            this.cts.add(this.b, value, ct)
+            bwd.cts.add(bwd.b, value, ct)
 
-    def _pull_back_node(self, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
-        b, derivative = this.b, node.op.derivative
+    def _pull_back_node(self, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
+        b, derivative = bwd.b, node.op.derivative
         if isinstance(derivative, ByRegions):
-            self.region_rules[node.op](self, this, node, cts)
+            self.region_rules[node.op](self, bwd, node, cts)
             return
         ready = [
             ct if isinstance(ct, Zero) else b.instantiate(ct, result)
@@ -127,30 +127,30 @@ class Transposer:
                 return
             case Partials(rules=rules):
                 for operand, rule in zip(node.operands, rules, strict=True):
-                    if rule is not None and operand in this.active:
+                    if rule is not None and operand in bwd.active:
                         factor = rule(b, *node.operands, *node.results)
-                        this.cts.add(b, operand, b.mul(_value(ready[0]), factor))
+                        bwd.cts.add(b, operand, b.mul(_value(ready[0]), factor))
             case Linear():
-                self._pull_back_linear(this, node, derivative, _value(ready[0]))
+                self._pull_back_linear(bwd, node, derivative, _value(ready[0]))
             case Explicit(vjp=vjp):
                 for operand, ct in zip(node.operands, vjp(b, node, tuple(ready)), strict=True):
-                    if operand in this.active:
-                        this.cts.add(b, operand, ct)
+                    if operand in bwd.active:
+                        bwd.cts.add(b, operand, ct)
             case _:
                 raise MissingRuleError(f"{node.op.name}{at(node.source)} has no derivative")
 
-    def _pull_back_linear(self, this: Pass, node: Node, rule: Linear, ct: Value) -> None:
-        b = this.b
+    def _pull_back_linear(self, bwd: BackwardPass, node: Node, rule: Linear, ct: Value) -> None:
+        b = bwd.b
         for index, operand in enumerate(node.operands):
             is_linear = rule.operands is None or index in rule.operands
-            if not is_linear or operand not in this.active:
+            if not is_linear or operand not in bwd.active:
                 continue
-            into = this.cts.take(operand) if rule.accumulate else ZERO
+            into = bwd.cts.take(operand) if rule.accumulate else ZERO
             if rule.accumulate is None or isinstance(into, Zero):
-                this.cts.add(b, operand, rule.transpose(b, node, ct, index))
+                bwd.cts.add(b, operand, rule.transpose(b, node, ct, index))
             else:
                 ready = b.instantiate(into, operand)
-                this.cts.put(operand, rule.accumulate(b, node, ct, index, ready))
+                bwd.cts.put(operand, rule.accumulate(b, node, ct, index, ready))
 
 
 def _value(ct: Cotangent) -> Value:

@@ -18,7 +18,7 @@ from wend.autodiff.rule_custom import (
 from wend.autodiff.rule_hosting import pull_back_host
 from wend.autodiff.rule_if import pull_back_if
 from wend.autodiff.rule_while import pull_back_while
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes, inline
 from wend.ir.traverse import use_counts
@@ -27,7 +27,7 @@ from wend.ops.build import Build
 from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
-from wend.passes.dedup_callees import share_callees
+from wend.passes.dedup_callees import dedup_callees
 from wend.passes.lower_linear_blocks import without_blocks
 
 _transposer = Transposer(
@@ -97,7 +97,7 @@ def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[boo
     values = inline(pair.forward, params, b.nodes)
     results, residuals = values[: len(graph.results)], values[len(graph.results) :]
     grads = inline(pair.backward, [*residuals, b.ones_like(results[seed])], b.nodes)
-    return share_callees(b.finish([*results, *grads], len(graph.captures))), pair.connected
+    return dedup_callees(b.finish([*results, *grads], len(graph.captures))), pair.connected
 
 
 def _differentiate(
@@ -106,13 +106,13 @@ def _differentiate(
     graph = without_blocks(graph)
     b = BackwardBuild(f"{graph.name}_backward")
     active = active_values(graph, [graph.params[i] for i in wrt])
-    this = Pass(b, Cotangents(spelled_out=in_blocks), active, in_blocks=in_blocks)
+    bwd = BackwardPass(b, Cotangents(spelled_out=in_blocks), active, in_blocks=in_blocks)
     types = {i: without_maybe(graph.results[i].type) for i in seeded}
     seeds = [b.param(MaybeType(types[i]) if i in unknown else types[i]) for i in seeded]
     for i, seed in zip(seeded, seeds, strict=True):
-        this.seed(graph.results[i], seed)
-    _transposer.remembering().pull_back(this, graph.nodes)
-    grads = {i: this.cts.get(graph.params[i]) for i in wrt}
+        bwd.seed(graph.results[i], seed)
+    _transposer.with_cache().pull_back(bwd, graph.nodes)
+    grads = {i: bwd.cts.get(graph.params[i]) for i in wrt}
     found = [
         ct if unknown or in_blocks else b.instantiate(ct, graph.params[i])
         for i, ct in grads.items()
@@ -129,14 +129,14 @@ def _differentiate(
         backward = replace(backward, params=tuple(params))
         residuals = [residuals[k] for k in kept]
     connected = tuple(isinstance(grads[i], Value) for i in wrt)
-    forward = _forward_graph(graph, this, residuals)
-    return VJP(share_callees(forward), share_callees(backward), connected)
+    forward = _forward_graph(graph, bwd, residuals)
+    return VJP(dedup_callees(forward), dedup_callees(backward), connected)
 
 
-def _forward_graph(graph: Graph, this: Pass, residuals: Sequence[Value]) -> Graph:
+def _forward_graph(graph: Graph, bwd: BackwardPass, residuals: Sequence[Value]) -> Graph:
     b = Build(graph.name)
     mapping = {param: b.param(param.type, param.name) for param in graph.params}
-    b.nodes += copy_nodes(graph.nodes, mapping, this.replaced)
-    b.nodes += copy_nodes(this.b.extras, mapping)
+    b.nodes += copy_nodes(graph.nodes, mapping, bwd.replaced)
+    b.nodes += copy_nodes(bwd.b.forward_shape_reads, mapping)
     results = [mapping[value] for value in (*graph.results, *residuals)]
     return b.finish(results, len(graph.captures))

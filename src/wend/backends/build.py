@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from wend.backends.passthrough import without_handed_on
+from wend.backends.passthrough import compile_without_passthrough
 from wend.backends.protocol import Executable, choose
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.ops.state import store
-from wend.passes.pipeline import Pending
-from wend.runtime.storage import Place
+from wend.passes.pipeline import LazyOptimized
+from wend.runtime.storage import Storage
 
 
 def executable(
-    backend: str, pending: Pending, *, hands_on: bool = False, shown: int | None = None
+    backend: str, pending: LazyOptimized, *, forwards_inputs: bool = False, shown: int | None = None
 ) -> Executable:
     """Compile a graph; variables that it assigns to are in order after each run.
 
     Args:
         backend: what runs it.
         pending: what is run.
-        hands_on: whether results that are arguments are to be these themselves, not copies.
+        forwards_inputs: whether results that are arguments are to be these themselves, not copies.
         shown: how many of the results users see, the first ones; None: all.
 
     Raises:
@@ -35,24 +35,24 @@ def executable(
     if wanted.strict:
         from wend.backends.strict import strict  # rarely wanted, as are the others
 
-        pending = Pending(strict(pending.optimized), ())
-    if hands_on:
-        execute = without_handed_on(
-            pending.optimized, lambda graph: chosen.compile_pending(Pending(graph, ()))
+        pending = LazyOptimized(strict(pending.optimized), ())
+    if forwards_inputs:
+        execute = compile_without_passthrough(
+            pending.optimized, lambda graph: chosen.compile_lazy(LazyOptimized(graph, ()))
         )
     else:
-        execute = chosen.compile_pending(pending)
+        execute = chosen.compile_lazy(pending)
     if wanted.compare and backend != "numpy":
-        from wend.backends.differential import Comparing
+        from wend.backends.differential import DifferentialExecutable
 
-        execute = Comparing(execute, pending.optimized, backend)
+        execute = DifferentialExecutable(execute, pending.optimized, backend)
     if wanted.nans:
-        from wend.backends.nan_bisect import Watching
+        from wend.backends.nan_bisect import NanBisect
 
-        execute = Watching(execute, pending.optimized, shown)
+        execute = NanBisect(execute, pending.optimized, shown)
     stores = (node for node in pending.given.walk() if node.op is store)
     places = dict.fromkeys(node.attrs["variable"] for node in stores)
-    return Storing(execute, [*places]) if places else execute
+    return StoreCommit(execute, [*places]) if places else execute
 
 
 def kind(backend: str) -> Hashable:
@@ -61,10 +61,10 @@ def kind(backend: str) -> Hashable:
     return backend, wanted.nans, wanted.compare, wanted.strict, wanted.profile, wanted.threads
 
 
-class Storing(Around):
+class StoreCommit(ExecutableWrapper):
     """Runs a graph with assignments, which happen as it runs, and settles what it has assigned."""
 
-    def __init__(self, execute: Executable, places: Sequence[Place]) -> None:
+    def __init__(self, execute: Executable, places: Sequence[Storage]) -> None:
         super().__init__(execute)
         self._places = places
 
@@ -73,4 +73,4 @@ class Storing(Around):
             return self._execute(arguments)
         finally:
             for place in self._places:
-                place.settle(arguments)
+                place.copy_shared(arguments)

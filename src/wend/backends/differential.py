@@ -11,7 +11,7 @@ import numpy as np
 from wend.backends.numpy.backend import BACKEND
 from wend.backends.protocol import Executable, choose
 from wend.backends.strict import same_bits
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.base.errors import MismatchError, explain
 from wend.base.source import at
@@ -28,7 +28,7 @@ _UNLESS = (
 )
 
 
-class Comparing(Around):
+class DifferentialExecutable(ExecutableWrapper):
     """Compares each run with one on the numpy backend. Effects happen once: then it does not.
 
     Args:

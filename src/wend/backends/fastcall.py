@@ -1,7 +1,7 @@
 """A call that goes straight into compiled code: what stands for each param of a graph.
 
-A backend may make a callable of a `Form`. It looks at what it is given itself, and returns `MISS`,
-having done nothing, where that is not what the form says.
+A backend may make a callable of a `CallSignature`. It checks its arguments itself, and returns
+`FALLBACK`, having done nothing, where they do not match the signature.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-MISS: Final = object()
+FALLBACK: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CallArgument:
     """An argument of the call.
 
     Attributes:
@@ -30,13 +30,13 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class CallConstant:
     """An array that is the same at each call."""
 
     array: Any
 
 
-Taken: TypeAlias = Given | Bound | None  # None: a token
+CallOperand: TypeAlias = CallArgument | CallConstant | None  # None: a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CallSignature:
     """How a graph is called.
 
     Attributes:
@@ -60,18 +60,18 @@ class Form:
         guards: what has to hold.
     """
 
-    takes: tuple[Taken, ...]
+    takes: tuple[CallOperand, ...]
     count: int
     gives: int
     is_single: bool = False
     guards: tuple[Guard, ...] = ()
 
 
-class Direct(Protocol):
+class FastCall(Protocol):
     """Calls compiled code; as often as wanted, until it is granted so many calls.
 
     Attributes:
-        call: takes arguments, gives results or `MISS`.
+        call: takes arguments, gives results or `FALLBACK`.
     """
 
     @property
@@ -86,10 +86,10 @@ class Direct(Protocol):
         """What calls another callable, by keyword too, where `call` misses; of one at a time."""
         ...
 
-    def grant(self, count: int) -> int:
+    def allow_calls(self, count: int) -> int:
         """Let it serve so many calls, then none; returns how many are left of those before."""
         ...
 
-    def expect(self, number: int, value: Any) -> None:
+    def set_guard(self, number: int, value: Any) -> None:
         """Let a guard ask for another value."""
         ...

@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.backends.numpy.backend import BACKEND
 from wend.backends.protocol import Executable
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.errors import NotFiniteError, explain, listed
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
@@ -24,7 +24,7 @@ _HOLDERS = (ListType, MaybeType)  # of what other operations gave
 _MOST_NUMBERS = 6  # of an operand, in messages
 
 
-class Watching(Around):
+class NanBisect(ExecutableWrapper):
     """Looks whether results are finite.
 
     A graph with effects cannot run twice, so every run of it is watched.

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from wend.backends.protocol import Executable
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.ir.graph import Graph, Value
 from wend.ir.types import ListType, TensorType, without_maybe
 
 
-def without_handed_on(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
+def compile_without_passthrough(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
     """Compile what a graph computes; results that are arguments are those arguments, not copies."""
     handed_on = {k: v for k, v in enumerate(graph.results) if v in graph.params and _is_large(v)}
     if not handed_on:
         return compile(graph)
     rest = tuple(v for k, v in enumerate(graph.results) if k not in handed_on)
     places = {k: graph.params.index(value) for k, value in handed_on.items()}
-    return HandingOn(compile(replace(graph, results=rest)), places, graph.param_types)
+    return PassThrough(compile(replace(graph, results=rest)), places, graph.param_types)
 
 
-class HandingOn(Around):
+class PassThrough(ExecutableWrapper):
     """Runs a graph without the results that are arguments, and puts these among the others.
 
     Args:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from wend.backends.fastcall import Direct, Form
+from wend.backends.fastcall import CallSignature, FastCall
 from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusedLoop:
     """Several operations on arrays that compiled code does in one loop over their elements.
 
     Attributes:
@@ -42,17 +42,17 @@ class Executable(Protocol):
         ...
 
     @property
-    def fused(self) -> Sequence[Fused]:
+    def fused_loops(self) -> Sequence[FusedLoop]:
         """What compiled code does in one loop over memory each."""
         ...
 
-    def kept_memory(self) -> Mapping[str, int]:
+    def held_memory(self) -> Mapping[str, int]:
         """The bytes that wait for the next call, by what they are for."""
         ...
 
     def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
 
-    def direct(self, form: Form) -> Direct | None:
+    def fast_call(self, form: CallSignature) -> FastCall | None:
         """What calls it without a line of Python between; None where nothing does."""
         ...
 
@@ -70,7 +70,7 @@ class Backend(Protocol):
         """
         ...
 
-    def compile_pending(self, pending: Pending) -> Executable:
+    def compile_lazy(self, pending: LazyOptimized) -> Executable:
         """Return what runs a graph that is not optimised yet, and need not be where code is found.
 
         Raises:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wend.backends.fastcall import Direct, Form
-from wend.backends.protocol import Executable, Fused
+from wend.backends.fastcall import CallSignature, FastCall
+from wend.backends.protocol import Executable, FusedLoop
 from wend.ir.graph import Node
 
 
-class Around:
+class ExecutableWrapper:
     """Says what another executable says of itself, but that Python has to call it."""
 
     def __init__(self, execute: Executable) -> None:
@@ -21,14 +21,14 @@ class Around:
         return self._execute.host_nodes
 
     @property
-    def fused(self) -> Sequence[Fused]:
+    def fused_loops(self) -> Sequence[FusedLoop]:
         """What compiled code does in one loop over memory each."""
-        return self._execute.fused
+        return self._execute.fused_loops
 
-    def kept_memory(self) -> Mapping[str, int]:
+    def held_memory(self) -> Mapping[str, int]:
         """The bytes that wait for the next call, by what they are for."""
-        return self._execute.kept_memory()
+        return self._execute.held_memory()
 
-    def direct(self, form: Form) -> Direct | None:
+    def fast_call(self, form: CallSignature) -> FastCall | None:
         """Nothing: Python has something to do in each call."""
         return None

@@ -54,7 +54,7 @@ class Dump:
             watch.see(self, Stage(step, suffix, text, graph))
 
 
-class Watch:
+class StageLog:
     """The stages of every graph that is made while somebody watches."""
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class Watch:
         return self._stages.get(dump, []) if dump is not None else []
 
 
-def watching() -> AbstractContextManager[Watch]:
+def watching() -> AbstractContextManager[StageLog]:
     """Keep the stages of what is made in a `with` block."""
-    return scoped(_watch, Watch())
+    return scoped(_watch, StageLog())
 
 
 def dump_of(made_from: object, name: str) -> Dump | None:
@@ -116,4 +116,4 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 _dumps: WeakKeyDictionary[object, Dump] = WeakKeyDictionary()
-_watch: ContextVar[Watch | None] = ContextVar("wend_watch", default=None)
+_watch: ContextVar[StageLog | None] = ContextVar("wend_watch", default=None)

@@ -18,7 +18,7 @@ class _Held:
 
 
 @contextmanager
-def collector_off() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Hold the collector off in this block.
 
     Values and nodes refer to each other, and all of a graph lives until it is finished; so the

@@ -20,14 +20,14 @@ from wend.capture.guards.reads import note, note_method
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import changed_by, is_container
 from wend.capture.heap.locations import (
-    is_logged,
+    is_write_logged,
+    log_write_arrays_changed_by,
+    log_write_attribute,
+    log_write_changed_by,
+    log_write_contents,
+    log_write_reached,
+    log_write_variable,
     read,
-    touch_arrays_changed_by,
-    touch_attribute,
-    touch_changed_by,
-    touch_contents,
-    touch_reached,
-    touch_variable,
 )
 from wend.capture.libraries import is_library, take_in
 from wend.capture.rewrite.jumps import exit_of_finally
@@ -210,7 +210,7 @@ def call(fun: Any) -> Any:
     """What a call in captured code calls in place of `fun`."""
     found = _called(fun)
     makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
-    if (is_logged() or one_shot_iterators.region() is not None) and not _is_converted(found):
+    if (is_write_logged() or one_shot_iterators.region() is not None) and not _is_converted(found):
         found = functools.partial(_watched, found, fun)
     return functools.partial(_made_by, found) if makes_arrays else found
 
@@ -274,34 +274,34 @@ def _watched(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
     """
     one_shot_iterators.asked(written)
     given = (*args, *kwargs.values())
-    touch_changed_by(written, args)
-    touch_arrays_changed_by(written, args, kwargs)
+    log_write_changed_by(written, args)
+    log_write_arrays_changed_by(written, args, kwargs)
     if written is next:
         return fun(*args)
     is_pure = fun is not written or isinstance(written, type)
     if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
-        touch_reached(fun)
+        log_write_reached(fun)
     for argument in given:
         one_shot_iterators.taken_from(argument)
-        touch_changed_by(argument)
+        log_write_changed_by(argument)
         if not is_pure:
-            _touch_given(written, argument)
+            _log_write_operands(written, argument)
     found = fun(*args, **kwargs)
     if not any(found is argument for argument in given) and changed_by(written) is None:
         one_shot_iterators.made(found)
     return found
 
 
-def _touch_given(fun: Any, argument: Any) -> None:
+def _log_write_operands(fun: Any, argument: Any) -> None:
     """Say that a function may change a container or array that it is given."""
     if type(fun).__module__.startswith("wend."):
         return  # a traced function, a gradient: they refuse to
     if is_container(argument) and getattr(fun, "__module__", None) != "builtins":
-        touch_contents(lambda: argument, f"a {type(argument).__name__}.")
+        log_write_contents(lambda: argument, f"a {type(argument).__name__}.")
 
 
 def _setattr(owner: Any, name: str, value: Any) -> None:
-    touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    log_write_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
 
 
@@ -357,9 +357,9 @@ _RUNTIME = types.SimpleNamespace(
     slice=slice,
     surely=surely,
     text=text,
-    touch_attribute=touch_attribute,
-    touch_contents=touch_contents,
-    touch_variable=touch_variable,
+    log_write_attribute=log_write_attribute,
+    log_write_contents=log_write_contents,
+    log_write_variable=log_write_variable,
     while_=while_,
 )
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from wend.base.config import settings
 from wend.base.source import Source, user_source
-from wend.capture.guards.reads import Change, Reads, reading
+from wend.capture.guards.reads import Change, GuardSet, reading
 from wend.function.concrete import ConcreteFunction
-from wend.function.fast_path import Shortcuts, Taking
-from wend.function.guard_checks import Told, Watch
-from wend.function.report import Given, given, nearest
+from wend.function.fast_path import FastPaths, LeafPlan
+from wend.function.guard_checks import ChangeWarnings, GuardCheck
+from wend.function.report import ArgumentSummary, given, nearest
 from wend.function.retraces import Retraces
 from wend.function.signature.keys import held_weakly, plain_key
 from wend.function.signature.shape_relaxation import (
-    Place,
+    Storage,
     all_unknown,
     merged,
     serves,
@@ -55,7 +55,7 @@ class Trace:
     """
 
     concrete: ConcreteFunction
-    given: Given
+    given: ArgumentSummary
     family: Hashable
     reason: str
     where: Source | None
@@ -64,7 +64,7 @@ class Trace:
     is_used: bool = False
     needs_python: set[str] = field(default_factory=set)
     held: list[Any] = field(default_factory=list)
-    watch: Watch = field(default_factory=lambda: Watch(Reads()))
+    watch: GuardCheck = field(default_factory=lambda: GuardCheck(GuardSet()))
 
     def lines(self, number: int) -> list[str]:
         """The lines about it of `explain`."""
@@ -103,14 +103,14 @@ class TraceCache:
         self.gone = 0  # traces whose objects are gone
         self.outdated = 0  # traces that read what has changed
         self._changes: list[Change] = []  # what had changed of the last of those
-        self._told = Told(name)
+        self._told = ChangeWarnings(name)
         self.retraces = Retraces(name, fun)
         self._calls = self.retraces.calls
         self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
         self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
-        self.shortcuts = Shortcuts()
-        self._refused: dict[Hashable, list[frozenset[Place]]] = {}  # unknown sizes that fail
-        self._last_gone: Given | None = None
+        self.fast_paths = FastPaths()
+        self._refused: dict[Hashable, list[frozenset[Storage]]] = {}  # unknown sizes that fail
+        self._last_gone: ArgumentSummary | None = None
         self._depth = 0  # how many traces are under way
 
     def count(self) -> int:
@@ -123,7 +123,7 @@ class TraceCache:
         found = self.traces.get(key) or self._serving.get(key)
         return found if found is not None and _is_alive(found.concrete) else None
 
-    def find_plain(self, arguments: Sequence[Any]) -> Trace | None:
+    def find_by_shape(self, arguments: Sequence[Any]) -> Trace | None:
         """The trace that is known to serve arguments which are arrays and numbers, by position.
 
         Outside of other traces only.
@@ -134,16 +134,16 @@ class TraceCache:
         self._calls.count += 1
         return found
 
-    def shorten(self, trace: Trace, taken: Taking, backend: str) -> None:
+    def install_fast_path(self, trace: Trace, taken: LeafPlan, backend: str) -> None:
         """Let a trace that was found serve calls without being looked for; they count now."""
         here = settings()
         if not here.watch_globals:
-            self._calls.count += self.shortcuts.renew(trace, taken, backend, here)
+            self._calls.count += self.fast_paths.renew(trace, taken, backend, here)
 
-    def look_again(self) -> bool:
+    def refresh_budget(self) -> bool:
         """Let shortcuts that have served as many calls as they may serve more, after a look."""
-        spent = [x for x in self.shortcuts.spent() if not self.is_outdated(x.trace)]
-        self._calls.count += sum(shortcut.grant(1) for shortcut in spent)
+        spent = [x for x in self.fast_paths.spent() if not self.is_outdated(x.trace)]
+        self._calls.count += sum(shortcut.allow_calls(1) for shortcut in spent)
         return bool(spent)
 
     def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
@@ -180,7 +180,7 @@ class TraceCache:
                     self._changes = changes
             self._serving.clear()
             self._plain.clear()
-            self.shortcuts.clear()
+            self.fast_paths.clear()
         return True
 
     def tell_of_changes(self) -> None:
@@ -269,7 +269,7 @@ class TraceCache:
         reason = self._reason(own if asked is None else given(asked))
         special = asked is None and current() is None  # within a trace sizes are not the user's
         trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
-        trace.watch = Watch(found.finished())
+        trace.watch = GuardCheck(found.finished())
         if asked is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
@@ -292,9 +292,9 @@ class TraceCache:
             self._last_gone = found.given
         self._serving.clear()
         self._plain.clear()
-        self.shortcuts.clear()
+        self.fast_paths.clear()
 
-    def _reason(self, own: Given) -> str:
+    def _reason(self, own: ArgumentSummary) -> str:
         changes, self._changes = self._changes, []
         if changes:
             return f"what an earlier trace read has changed: {'; '.join(map(str, changes))}"

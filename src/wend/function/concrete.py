@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from wend.autodiff.forward_backward import Forms
+from wend.autodiff.forward_backward import ForwardBackward
 from wend.autodiff.jvp import JVP, jvp
 from wend.autodiff.linearize import Linearized, linearize
 from wend.autodiff.vjp import VJP, vjp
@@ -15,7 +15,7 @@ from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import explain, listed
-from wend.base.gc_pause import collector_off
+from wend.base.gc_pause import gc_paused
 from wend.base.source import at
 from wend.function.forward_run import Run, start
 from wend.function.pruning import part_between
@@ -26,8 +26,8 @@ from wend.function.signature.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.ops.hosting import HOST_CALLS
-from wend.passes.pipeline import TIDY, Pending, run_passes
-from wend.runtime.graph_cache import Made, derived_graphs
+from wend.passes.pipeline import CANONICALIZE, LazyOptimized, run_passes
+from wend.runtime.graph_cache import TransformResult, cached_transform
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
@@ -65,12 +65,12 @@ class ConcreteFunction:
         self.name = name
         self.traced = traced
         self.backend = backend
-        self.graph: Graph = run_passes(traced.graph, TIDY)
+        self.graph: Graph = run_passes(traced.graph, CANONICALIZE)
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[tuple[Hashable, Graph], tuple[Pending, Executable]] = {}
+        self._executables: dict[tuple[Hashable, Graph], tuple[LazyOptimized, Executable]] = {}
         self._derivatives: dict[Any, Any] = {}
 
     @property
@@ -135,9 +135,9 @@ class ConcreteFunction:
         is_form, graph = graph is not None, graph or self.graph
         key = kind(backend), graph
         if key not in self._executables:
-            with collector_off():
-                pending = Pending(graph)
-                run = executable(backend, pending, hands_on=is_form, shown=shown)
+            with gc_paused():
+                pending = LazyOptimized(graph)
+                run = executable(backend, pending, forwards_inputs=is_form, shown=shown)
             self._executables[key] = pending, run
         return self._executables[key][1]
 
@@ -275,12 +275,12 @@ class ConcreteFunction:
     ) -> T:
         """A record of graphs, and last of what they are connected to: made once, or found."""
 
-        def made() -> Made:
+        def made() -> TransformResult:
             *graphs, connected = make()
             return graphs, connected
 
         if (what, options) not in self._derivatives:
-            graphs, connected = derived_graphs(what, self.graph, options, made)
+            graphs, connected = cached_transform(what, self.graph, options, made)
             self._derivatives[what, options] = kind(*graphs, connected)
         found: T = self._derivatives[what, options]
         return found
@@ -323,12 +323,12 @@ class ConcreteFunction:
         return self.forms.backward(self.forms.seeded).graph
 
     @functools.cached_property
-    def forms(self) -> Forms:
+    def forms(self) -> ForwardBackward:
         """The forward form, and a backward form for every choice of cotangents."""
         types = self.traced.result_types
         wrt = [k for k, type in enumerate(self.input_types) if is_differentiable(type.type)]
         seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
-        return Forms(self.graph, wrt, seeded)
+        return ForwardBackward(self.graph, wrt, seeded)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the picture of its graph."""

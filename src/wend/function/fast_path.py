@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.fastcall import (
-    MISS,
-    Bound,
-    Direct,
-    Form,
-    Given,
+    FALLBACK,
+    CallArgument,
+    CallConstant,
+    CallOperand,
+    CallSignature,
+    FastCall,
     Guard,
-    Taken,
 )
 from wend.base import trees
 from wend.base.config import Settings, where_settings_are
@@ -25,7 +25,7 @@ from wend.base.pytree_codegen import (
     taker,
 )
 from wend.eager.dispatch import recorder
-from wend.runtime.storage import Place
+from wend.runtime.storage import Storage
 
 if TYPE_CHECKING:
     from wend.function.cache import Trace
@@ -36,7 +36,7 @@ _NOT_RECORDED = Guard(recorder, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class LeafPlan:
     """What a trace takes of a call.
 
     Attributes:
@@ -51,37 +51,37 @@ class Taking:
 
 
 @dataclass(slots=True)
-class Shortcut:
+class FastPath:
     """A trace with what calls its code.
 
     Attributes:
-        call: takes leaves; gives `MISS` where the trace does not serve.
+        call: takes leaves; gives `FALLBACK` where the trace does not serve.
         take: gives the leaves of (args, kwargs); None where the arguments are the leaves.
         is_bare: whether nothing is done by Python, also where the code fails.
     """
 
     trace: Trace
-    direct: Direct
+    fast_call: FastCall
     call: Callable[..., Any]
     take: Take | None = None
     is_bare: bool = False
     bare: Callable[..., Any] | None = None
 
-    def grant(self, more: int = 0) -> int:
+    def allow_calls(self, more: int = 0) -> int:
         """Let it serve as many calls as need no look, and more; returns how many more than now."""
-        count = self.trace.watch.grant() + more
-        return count - self.direct.grant(count)
+        count = self.trace.watch.allow_calls() + more
+        return count - self.fast_call.allow_calls(count)
 
     def or_else(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """What a call is done by: bare code where it can be, which calls `otherwise` if need be."""
         if not self.is_bare:
             return otherwise
         if self.bare is None:
-            self.bare = self.direct.call_or(otherwise)
+            self.bare = self.fast_call.call_or(otherwise)
         return self.bare
 
 
-class Shortcuts:
+class FastPaths:
     """Those of one function.
 
     Attributes:
@@ -90,9 +90,9 @@ class Shortcuts:
     """
 
     def __init__(self) -> None:
-        self.first: Shortcut | None = None
+        self.first: FastPath | None = None
         self.failed: Trace | None = None
-        self._all: dict[tuple[int, str, trees.TreeDef | None], Shortcut] = {}
+        self._all: dict[tuple[int, str, trees.TreeDef | None], FastPath] = {}
 
     def __len__(self) -> int:
         return len(self._all)
@@ -101,11 +101,11 @@ class Shortcuts:
         """Let none serve any more: a trace was dropped."""
         self.first = None
         for shortcut in self._all.values():
-            shortcut.direct.grant(0)
+            shortcut.fast_call.allow_calls(0)
         self._all = {}
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call with the first that serves; or `MISS`.
+        """Call with the first that serves; or `FALLBACK`.
 
         Raises:
             ValueError: what `failed` runs has raised it.
@@ -113,34 +113,34 @@ class Shortcuts:
         first = self.first
         if first is not None and not kwargs:
             result = self._call(first, args)
-            if result is not MISS:
+            if result is not FALLBACK:
                 return result
         if recorder.get() is not None:
-            return MISS
+            return FALLBACK
         for shortcut in (*self._all.values(),):
             leaves: Sequence[Any] | None = None
             if shortcut.take is not None:
                 leaves = shortcut.take((args, kwargs))
             elif not kwargs and shortcut is not first:
                 leaves = args
-            result = MISS if leaves is None else self._call(shortcut, leaves)
-            if result is not MISS:
+            result = FALLBACK if leaves is None else self._call(shortcut, leaves)
+            if result is not FALLBACK:
                 self.first = shortcut if shortcut.take is None else self.first
                 return result
-        return MISS
+        return FALLBACK
 
-    def _call(self, shortcut: Shortcut, leaves: Sequence[Any]) -> Any:
+    def _call(self, shortcut: FastPath, leaves: Sequence[Any]) -> Any:
         try:
             return shortcut.call(*leaves)
         except ValueError:
             self.failed = shortcut.trace
             raise
 
-    def spent(self) -> list[Shortcut]:
+    def spent(self) -> list[FastPath]:
         """Those that have served as many calls as they may."""
-        return [shortcut for shortcut in self._all.copy().values() if not shortcut.direct.left]
+        return [shortcut for shortcut in self._all.copy().values() if not shortcut.fast_call.left]
 
-    def renew(self, trace: Trace, taken: Taking, backend: str, here: Settings) -> int:
+    def renew(self, trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> int:
         """A trace was found to be in order: let its code serve calls, as many as need no look.
 
         Args:
@@ -164,37 +164,38 @@ class Shortcuts:
             self._all[key] = found
         if taken.tree is None:
             self.first = found
-        found.direct.expect(1, here)
-        return found.grant()
+        found.fast_call.set_guard(1, here)
+        return found.allow_calls()
 
 
-def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut | None:
+def _made(trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> FastPath | None:
     """None where Python has something to do in each call."""
     concrete = trace.concrete
     traced = concrete.traced
     is_more = traced.passed or traced.stored or traced.pending
     if is_more or traced.has_world or not traced.is_closed():
         return None
-    takes: list[Taken] = [
-        Given(place, type.weak, trace.special)
+    takes: list[CallOperand] = [
+        CallArgument(place, type.weak, trace.special)
         for place, type in zip(taken.places, concrete.input_types, strict=True)
     ]
     count = taken.count
-    variables = [x for x in traced.captured if isinstance(x, Place)]
+    variables = [x for x in traced.captured if isinstance(x, Storage)]
     of_variables = iter(range(count, count + len(variables)))
     takes += [
-        Given(next(of_variables)) if isinstance(x, Place) else Bound(x) for x in traced.captured
+        CallArgument(next(of_variables)) if isinstance(x, Storage) else CallConstant(x)
+        for x in traced.captured
     ]
     tree = traced.result_tree
     guards = (_NOT_RECORDED, Guard(*where_settings_are(), here))
     is_single = tree.is_leaf() and not traced.written
     gives = len(traced.result_types) + len(traced.written)
-    form = Form(tuple(takes), count + len(variables), gives, is_single, guards)
-    direct = concrete.executable(backend).direct(form)
-    if direct is None:
+    form = CallSignature(tuple(takes), count + len(variables), gives, is_single, guards)
+    fast_call = concrete.executable(backend).fast_call(form)
+    if fast_call is None:
         return None
-    direct.grant(0)
-    call = direct.call
+    fast_call.allow_calls(0)
+    call = fast_call.call
     if variables:
         call = _with_variables(call, variables)
     if traced.written:
@@ -204,12 +205,12 @@ def _made(trace: Trace, taken: Taking, backend: str, here: Settings) -> Shortcut
     elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, builder(trees.numbered(tree)) or tree.unflatten)
     if taken.tree is None:
-        return Shortcut(trace, direct, call, is_bare=call is direct.call and trace.special)
+        return FastPath(trace, fast_call, call, is_bare=call is fast_call.call and trace.special)
     take = taker(trees.numbered(taken.tree))
-    return None if take is None else Shortcut(trace, direct, call, take)
+    return None if take is None else FastPath(trace, fast_call, call, take)
 
 
-def _with_variables(call: Callable[..., Any], places: Sequence[Place]) -> Callable[..., Any]:
+def _with_variables(call: Callable[..., Any], places: Sequence[Storage]) -> Callable[..., Any]:
     def call_with_variables(*args: Any) -> Any:
         return call(*args, *[place.owner.concrete for place in places])
 
@@ -223,8 +224,8 @@ def _with_writes(
 
     def call_with_writes(*args: Any) -> Any:
         found = call(*args)
-        if found is MISS:
-            return MISS
+        if found is FALLBACK:
+            return FALLBACK
         leaves = [args[place] for place in places]
         traced.check_apart(leaves)
         return traced.put(leaves, found)
@@ -235,6 +236,6 @@ def _with_writes(
 def _with_structure(call: Callable[..., Any], build: Build) -> Callable[..., Any]:
     def call_with_structure(*args: Any) -> Any:
         leaves = call(*args)
-        return leaves if leaves is MISS else build(leaves)
+        return leaves if leaves is FALLBACK else build(leaves)
 
     return call_with_structure

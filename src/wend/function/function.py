@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from wend.backends.fastcall import MISS
+from wend.backends.fastcall import FALLBACK
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import RetraceWarning, ShapeError
@@ -20,7 +20,7 @@ from wend.eager.dispatch import recorder
 from wend.function.cache import Trace, TraceCache
 from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
-from wend.function.fast_path import Shortcut, Taking
+from wend.function.fast_path import FastPath, LeafPlan
 from wend.function.guard_checks import warn
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
@@ -96,10 +96,10 @@ class Function:
         # Those that derivatives make for a call are not the user's to keep.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
-        self._shortcuts = self._cache.shortcuts
-        self._by_python = _by_python(weakref.ref(self))
-        self._served: Shortcut | None = None
-        self.__call__ = self._by_python  # type: ignore[method-assign]
+        self._shortcuts = self._cache.fast_paths
+        self._slow_call = _slow_call(weakref.ref(self))
+        self._installed: FastPath | None = None
+        self.__call__ = self._slow_call  # type: ignore[method-assign]
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -203,26 +203,26 @@ class Function:
                 args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
-    def _call_known(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _call_fast(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call with a shortcut, if one serves; the last one is what calls try first."""
-        shortcuts = self._shortcuts
-        if not shortcuts:
+        fast_paths = self._shortcuts
+        if not fast_paths:
             return self._call(args, kwargs)
         try:
-            result = shortcuts.call(args, kwargs)
-            if result is MISS and self._cache.look_again():
-                result = shortcuts.call(args, kwargs)
+            result = fast_paths.call(args, kwargs)
+            if result is FALLBACK and self._cache.refresh_budget():
+                result = fast_paths.call(args, kwargs)
         except ValueError:
-            if shortcuts.failed is not None:
-                self._tell_sizes(shortcuts.failed, args, kwargs)
+            if fast_paths.failed is not None:
+                self._tell_sizes(fast_paths.failed, args, kwargs)
             raise
-        if result is MISS:
+        if result is FALLBACK:
             result = self._call(args, kwargs)
-        if shortcuts.first is not self._served:
-            self._served = shortcuts.first
-            if self._served is not None:
-                self.__call__ = self._served.or_else(  # type: ignore[method-assign]
-                    self._by_python
+        if fast_paths.first is not self._installed:
+            self._installed = fast_paths.first
+            if self._installed is not None:
+                self.__call__ = self._installed.or_else(  # type: ignore[method-assign]
+                    self._slow_call
                 )
         return result
 
@@ -232,12 +232,12 @@ class Function:
             here = settings()
             if not here.eager:
                 plain = args[own:]
-                known = self._cache.find_plain(plain)
+                known = self._cache.find_by_shape(plain)
                 if known is not None:
                     backend = self.backend or here.backend
                     if backend not in known.needs_python:
-                        taken = Taking(range(own, len(args)), len(args))
-                        self._cache.shorten(known, taken, backend)
+                        taken = LeafPlan(range(own, len(args)), len(args))
+                        self._cache.install_fast_path(known, taken, backend)
                     try:
                         return known.concrete.run(backend, plain)
                     except ValueError:
@@ -263,7 +263,7 @@ class Function:
         if trace.is_used and backend not in trace.needs_python:
             shape = self._taken(args, kwargs, arguments)
             if shape is not None:
-                self._cache.shorten(trace, shape, backend)
+                self._cache.install_fast_path(trace, shape, backend)
         trace.is_used = True
         try:
             return concrete.run(backend, arguments.arrays)
@@ -274,7 +274,7 @@ class Function:
 
     def _taken(
         self, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
-    ) -> Taking | None:
+    ) -> LeafPlan | None:
         """What a trace takes of calls that are structured like this one, of arrays only."""
         own = 1 if self.signature.is_method else 0
         is_other = len(arguments.rest) != own or self.input_signature is not None
@@ -283,7 +283,7 @@ class Function:
         leaves, tree = trees.flatten((tuple(args), kwargs))
         numbered = trees.unflatten(tree, range(len(leaves)))
         places = self.signature.bound_leaves(*numbered)
-        return Taking(places[own:], len(leaves), tree)
+        return LeafPlan(places[own:], len(leaves), tree)
 
     def _tell_sizes(self, trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         if not trace.special:
@@ -318,7 +318,7 @@ class Function:
         return found
 
 
-def _by_python(reference: weakref.ref[Function]) -> Callable[..., Any]:
+def _slow_call(reference: weakref.ref[Function]) -> Callable[..., Any]:
     """Calls a function; holds it weakly, since the function holds this."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -326,7 +326,7 @@ def _by_python(reference: weakref.ref[Function]) -> Callable[..., Any]:
         if fun is None:
             raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
         try:
-            return fun._call_known(args, kwargs)
+            return fun._call_fast(args, kwargs)
         except Exception as error:
             error.__traceback__ = without_head(error.__traceback__)
             raise

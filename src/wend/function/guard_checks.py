@@ -7,19 +7,19 @@ from collections.abc import Iterable
 
 from wend.base.errors import StaleTraceWarning, explain
 from wend.base.source import user_source
-from wend.capture.guards.reads import Change, Reads
+from wend.capture.guards.reads import Change, GuardSet
 
 # Looking takes a microsecond or two, a call five. So every call looks at first, later few do.
 _OFTEN, _AT_LEAST = 16, 64
 _AT_MOST = 1024  # calls that are counted at a time, where nothing was read
 
 
-class Watch:
+class GuardCheck:
     """Says at which calls of a trace one looks whether what it read has changed."""
 
     __slots__ = ("_granted", "_looks", "_waits", "reads")
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: GuardSet) -> None:
         self.reads = reads
         self._looks = self._waits = 0
         self._granted = 0
@@ -33,7 +33,7 @@ class Watch:
         self._waits = min(_AT_LEAST, 2 ** (self._looks // _OFTEN)) - 1
         return True
 
-    def grant(self) -> int:
+    def allow_calls(self) -> int:
         """How many calls may go by without asking: where there is no look, each time more."""
         if self.reads.groups:
             waits, self._waits = self._waits, 0
@@ -49,7 +49,7 @@ def warn(category: type[Warning], text: str) -> None:
     warnings.warn_explicit(text, category, file, line)
 
 
-class Told:
+class ChangeWarnings:
     """What one function has warned of: each name once."""
 
     def __init__(self, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from wend.backends.protocol import Fused
+from wend.backends.protocol import FusedLoop
 from wend.base.source import Source, at, places
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
@@ -38,14 +38,16 @@ def recomputed(graphs: Sequence[Graph]) -> list[str]:
     done: dict[tuple[Op, Source | None], set[Graph]] = defaultdict(set)
     for region in (region for graph in graphs for region, _ in _regions(graph, None)):
         for node in region.nodes:
-            if not _is_again(node):
+            if not _is_rematerialized(node):
                 done[node.op, node.source].add(region)
     found = []
     for graph in graphs:
         nodes: dict[Source | None, list[Node]] = defaultdict(list)
         read: dict[Source | None, list[Value]] = defaultdict(list)
         for region, loop in _regions(graph, None):
-            again = [n for n in region.nodes if _is_again(n) and done[n.op, n.source] - {region}]
+            again = [
+                n for n in region.nodes if _is_rematerialized(n) and done[n.op, n.source] - {region}
+            ]
             rest = {*region.nodes}.difference(again)
             wanted = {*region.results, *(value for node in rest for value in node.operands)}
             nodes[loop] += again
@@ -72,7 +74,7 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
     return largest(found)
 
 
-def fused(loops: Iterable[Fused]) -> list[str]:
+def fused_loops(loops: Iterable[FusedLoop]) -> list[str]:
     """A line for each loop over memory in which several operations are done."""
     found = []
     for loop in loops:
@@ -94,8 +96,8 @@ def _regions(graph: Graph, loop: Source | None) -> Iterator[tuple[Graph, Source 
             yield from _regions(region, node.source if node.op is while_ else loop)
 
 
-def _is_again(node: Node) -> bool:
-    return node.remark is not None and node.remark.is_again and node.op not in _MOVES
+def _is_rematerialized(node: Node) -> bool:
+    return node.remark is not None and node.remark.is_rematerialized and node.op not in _MOVES
 
 
 def _operations(nodes: Sequence[Node]) -> str:

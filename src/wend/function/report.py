@@ -9,7 +9,7 @@ from typing import Any
 from wend.backends.protocol import Executable
 from wend.base import trees
 from wend.base.source import at
-from wend.function.remarks import fused, hoisted, largest, recomputed
+from wend.function.remarks import fused_loops, hoisted, largest, recomputed
 from wend.function.signature.keys import ByIdentity
 from wend.function.signature.shape_relaxation import serves
 from wend.function.signature.signature import Arguments
@@ -32,7 +32,7 @@ class Explanation(str):
 
 
 @dataclass(frozen=True)
-class Given:
+class ArgumentSummary:
     """What a trace was made for, by name; holds no argument.
 
     Attributes:
@@ -59,7 +59,7 @@ class Given:
         return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
-def given(arguments: Arguments) -> Given:
+def given(arguments: Arguments) -> ArgumentSummary:
     """What a trace is made for."""
     leaves: dict[str, LeafType | Hashable] = {}
     texts: dict[str, str] = {}
@@ -72,7 +72,7 @@ def given(arguments: Arguments) -> Given:
             leaves[name], texts[name] = type, _type_text(type, sizes)
         else:
             leaves[name], texts[name] = next(rest), _value_text(arguments.leaves[k])
-    return Given(leaves, texts, arguments.treedef, arguments.parameters)
+    return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters)
 
 
 def _type_text(type: LeafType, sizes: dict[Dim, str]) -> str:
@@ -94,7 +94,7 @@ def _value_text(value: Any) -> str:
     return text if len(text) <= 40 else f"{text:.37}..."
 
 
-def differences(new: Given, old: Given) -> list[str]:
+def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
     """How what a trace was made for differs from what an earlier one was made for."""
     found = []
     if new.treedef != old.treedef:
@@ -134,7 +134,7 @@ def _structure(old: Any, new: Any, name: str) -> list[str]:
     return [f"{path} is {now}, not {before}" if now else path]
 
 
-def _changed(name: str, new: Given, old: Given) -> str:
+def _changed(name: str, new: ArgumentSummary, old: ArgumentSummary) -> str:
     mine, theirs = new.leaves[name], old.leaves[name]
     now, before = new.texts[name], old.texts[name]
     if not isinstance(mine, LeafType) or not isinstance(theirs, LeafType):
@@ -167,7 +167,9 @@ def _kind_text(key: Any) -> str:
     return key[0].__name__ if isinstance(key, tuple) and isinstance(key[0], type) else "value"
 
 
-def nearest(new: Given, earlier: Sequence[Given]) -> tuple[int, list[str]] | None:
+def nearest(
+    new: ArgumentSummary, earlier: Sequence[ArgumentSummary]
+) -> tuple[int, list[str]] | None:
     """Which earlier trace differs least, the last of several, and how."""
     best: tuple[int, list[str]] | None = None
     for k, old in enumerate(earlier):
@@ -187,10 +189,10 @@ def costs(graphs: Sequence[Graph], runs: Sequence[Executable]) -> list[str]:
         graphs: those of a trace, as they are run, each once.
         runs: what runs them.
     """
-    loops = [loop for run in runs for loop in run.fused]
+    loops = [loop for run in runs for loop in run.fused_loops]
     calls = [node for run in runs for node in run.host_nodes]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
-    done = [*recomputed(graphs), *hoisted(graphs), *fused(loops)]
+    done = [*recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
     return [*_kept(graphs), *done, *dict.fromkeys(in_python)]
 
 
@@ -214,6 +216,6 @@ def _kept(graphs: Sequence[Graph]) -> list[str]:
 
 def memory(runs: Sequence[Executable]) -> list[str]:
     """A line about the memory that waits for the next call, if any does."""
-    sizes = [item for run in runs for item in run.kept_memory().items()]
+    sizes = [item for run in runs for item in run.held_memory().items()]
     texts = [f"{size:,} bytes of {what}" for what, size in sizes if size]
     return [f"holds for the next call: {', '.join(texts)}"] if texts else []

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import NestingError, listed
-from wend.base.gc_pause import collector_off
+from wend.base.gc_pause import gc_paused
 from wend.capture.convert import capture
 from wend.capture.guards.reads import note
 from wend.function.concrete import ConcreteFunction
@@ -60,7 +60,7 @@ class Tracing:
         if not self._is_first and not new:
             self._refuse_later(creation)
         try:
-            with collector_off():
+            with gc_paused():
                 traced = self._traced_once_or_twice(arguments, creation, new)
         finally:  # of a trace that failed, too: what Python holds is not made again
             self.pending[:] = [

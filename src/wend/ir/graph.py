@@ -44,11 +44,11 @@ class Remark:
     """What a transform has done with a node; `explain` tells it.
 
     Attributes:
-        is_again: a backward pass computes it again, rather than read what the forward one kept.
+        is_rematerialized: a backward pass recomputes it instead of reading a residual.
         loop: the loop that it was moved out of.
     """
 
-    is_again: bool = False
+    is_rematerialized: bool = False
     loop: Source | None = None
 
 

@@ -150,7 +150,7 @@ class _Packer:
             tuple([self.type(v.type) for v in node.results]),
             self.source(node.source),
             tuple([v.name for v in node.results]) if named else None,
-            None if remark is None else (remark.is_again, self.source(remark.loop)),
+            None if remark is None else (remark.is_rematerialized, self.source(remark.loop)),
         )
 
     def source(self, source: Source | None) -> int:
@@ -248,8 +248,8 @@ class _Unpacker:
                 self.sources[source],
             )
             if remark is not None:
-                is_again, loop = remark
-                node.remark = Remark(is_again, self.sources[loop])
+                is_rematerialized, loop = remark
+                node.remark = Remark(is_rematerialized, self.sources[loop])
             if names is not None:
                 for result, called in zip(node.results, names, strict=True):
                     result.name = called

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import TYPE_CLASSES
-from wend.ir.traverse import nodes_behind
+from wend.ir.traverse import backward_slice
 from wend.ir.types import Dim, Symbol, accepts, substitute, symbols
 
 
@@ -119,12 +119,12 @@ def copy_nodes(
     copies = []
     dims: dict[Symbol, Dim] = {}  # what sizes that a replaced node named are called now
     for node in nodes:
-        stand_ins = replaced.get(node, (node,)) if replaced else (node,)
-        for stand_in in stand_ins:
+        replacements = replaced.get(node, (node,)) if replaced else (node,)
+        for stand_in in replacements:
             copy = copy_node(stand_in, [mapping.get(v, v) for v in stand_in.operands], dims=dims)
             mapping.update(zip(stand_in.results, copy.results, strict=True))
             copies.append(copy)
-        if stand_ins[-1] is not node:
+        if replacements[-1] is not node:
             results = copies[-1].results[: len(node.results)]
             mapping.update(zip(node.results, results, strict=True))
             rename_dims(dims, node.results, results)
@@ -159,7 +159,7 @@ def lift(
         <graph square: 1 nodes>
     """
     mapping = dict(sources)
-    nodes += copy_nodes(nodes_behind(values, mapping), mapping)
+    nodes += copy_nodes(backward_slice(values, mapping), mapping)
     return mapping
 
 

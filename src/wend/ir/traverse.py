@@ -48,7 +48,7 @@ def operands_first(
                 path.append((operand, iter(operands(operand))))
 
 
-def nodes_behind(wanted: Iterable[Value], at_hand: Container[Value]) -> list[Node]:
+def backward_slice(wanted: Iterable[Value], at_hand: Container[Value]) -> list[Node]:
     """The nodes to run, in order, to have every wanted value from those at hand.
 
     Raises:

@@ -46,7 +46,7 @@ from wend.ops import (
     updating,
 )
 from wend.ops.shapes import size_of
-from wend.runtime.storage import Place
+from wend.runtime.storage import Storage
 
 FAMILIES = (
     creating,
@@ -481,7 +481,7 @@ class Build(Builder):
     def assert_(self, token: Value, condition: Value, *values: Value, message: str) -> Value:
         return self.emit(effects.assert_, token, condition, *values, message=message)
 
-    def store(self, previous: Value, value: Value, *, variable: Place) -> Value:
+    def store(self, previous: Value, value: Value, *, variable: Storage) -> Value:
         """What a variable holds from here on, who held `previous`."""
         return self.emit(state.store, previous, value, variable=variable)
 

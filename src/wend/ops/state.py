@@ -13,16 +13,16 @@ from wend.base.zero import ZERO
 from wend.ir.graph import Node, Value
 from wend.ir.op import Effect, Explicit, Op
 from wend.ir.types import TensorType, accepts
-from wend.runtime.storage import Place
+from wend.runtime.storage import Storage
 
 
-def _infer_store(previous: TensorType, value: TensorType, *, variable: Place) -> TensorType:
+def _infer_store(previous: TensorType, value: TensorType, *, variable: Storage) -> TensorType:
     if not accepts(previous, value):
         raise TypeMismatchError(f"a variable that holds {previous} cannot hold {value}")
     return previous
 
 
-def _kernel_store(previous: Any, value: Any, *, variable: Place) -> Any:
+def _kernel_store(previous: Any, value: Any, *, variable: Storage) -> Any:
     variable.put(value)
     return value
 

@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import keep_names, on_operands, with_nodes
-from wend.ir.traverse import nodes_behind
+from wend.ir.traverse import backward_slice
 from wend.ops.control import WhileParts, while_
 
 
-def canonical_loops(graph: Graph) -> Graph:
+def canonicalize_loops(graph: Graph) -> Graph:
     """Make invariants of unchanged carries, inner loops first."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = on_operands(node, operands, [canonical_loops(region) for region in node.regions])
+        copy = on_operands(node, operands, [canonicalize_loops(region) for region in node.regions])
         results: tuple[Value, ...] = copy.results
         if node.op is while_:
             copy, results = _without_unchanged(copy)
@@ -29,7 +29,7 @@ def _is_decided_before(w: WhileParts, unchanged: Collection[int]) -> bool:
 
     If it has no end its results are those of no trip, which nobody may be given.
     """
-    behind = nodes_behind([w.predicate], w.before.params)
+    behind = backward_slice([w.predicate], w.before.params)
     read = {w.predicate, *(value for node in behind for value in node.operands)}
     changing = {param for i, param in enumerate(w.before_carry) if i not in unchanged}
     return read.isdisjoint(changing)

@@ -11,7 +11,7 @@ from wend.ir.rewrite import on_operands, with_nodes
 from wend.ops.control import call
 
 
-def share_callees(graph: Graph) -> Graph:
+def dedup_callees(graph: Graph) -> Graph:
     """Let calls whose callees are equal, the user's lines included, hold one graph.
 
     Transforms treat each call by itself. What they make of one callee is equal, and is put

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import copy_nodes
-from wend.ir.traverse import nodes_behind
+from wend.ir.traverse import backward_slice
 from wend.ir.types import TOKEN
 
 
@@ -46,7 +46,7 @@ class _AtHand:
 def missing_params(graph: Graph, feeds: Sequence[Value], wanted: Sequence[Value]) -> list[Value]:
     """The params that are no feeds, and without which a value cannot be computed."""
     at_hand = _AtHand(graph, feeds)
-    nodes_behind(wanted, at_hand)
+    backward_slice(wanted, at_hand)
     return list(at_hand.missing)
 
 
@@ -65,7 +65,7 @@ def prune(
         effects: nodes that are to run, whatever they give.
     """
     wanted = [*fetches, *(operand for node in effects for operand in node.operands)]
-    kept = {*nodes_behind(wanted, _AtHand(graph, feeds)), *effects}
+    kept = {*backward_slice(wanted, _AtHand(graph, feeds)), *effects}
     mapping = {value: Value(value.type, name=value.name) for value in (*feeds, *graph.captures)}
     world = Value(TOKEN, name="world")
     mapping.update({param: world for param in graph.params if param.type == TOKEN})

@@ -9,15 +9,15 @@ from wend.ops import maybe
 from wend.ops.build import Build
 from wend.ops.control import BlockParts, linear_block
 from wend.passes.dce import dce
-from wend.passes.merge_ifs import join_branches
-from wend.passes.specialize_zeros import Specialiser, specialise
+from wend.passes.merge_ifs import merge_ifs
+from wend.passes.specialize_zeros import Specializer, specialize_zeros
 
 
 def without_blocks(graph: Graph) -> Graph:
     """Specialise what is known, lower the rest; what a gradient is when it is handed out."""
-    graph = specialise(graph)
+    graph = specialize_zeros(graph)
     lowered = lower(graph)
-    return graph if lowered is graph else dce(join_branches(specialise(lowered)))
+    return graph if lowered is graph else dce(merge_ifs(specialize_zeros(lowered)))
 
 
 def lower(graph: Graph) -> Graph:
@@ -88,7 +88,7 @@ class _Group:
         )
         # A single one, where anything arrived, is it.
         known = {0: Build.present} if len(cotangents) == 1 else {}
-        something = Specialiser(opened=self.members[0]).region(
+        something = Specializer(opened=self.members[0]).region(
             whole, [value.type for value in given], known=known
         )
         nothing = Build("nothing")

@@ -16,13 +16,13 @@ from wend.ir.types import Dim, MaybeType, Symbol
 from wend.ops import creating, maybe
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
-from wend.passes.specialize_zeros import Specialiser, State, retyped
+from wend.passes.specialize_zeros import Specializer, State, retyped
 
 # What is moved into a branch if a maybe of it is an operand.
 _FOLLOWS = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
 
 
-def join_branches(graph: Graph) -> Graph:
+def merge_ifs(graph: Graph) -> Graph:
     """Join branches, in regions too."""
     if not any(node.op is if_ for node in graph.walk()):
         return graph
@@ -41,7 +41,7 @@ def join_branches(graph: Graph) -> Graph:
         elif node.op is if_ and not _has_effects(node):
             joins.append(_Join(node, mapping))
         else:
-            regions = [join_branches(region) for region in node.regions]
+            regions = [merge_ifs(region) for region in node.regions]
             for old, new in zip(node.regions, regions, strict=True):
                 inside += zip(old.results, new.results, strict=True)
             operands = [mapping.get(v, v) for v in node.operands]
@@ -70,7 +70,7 @@ class _Join:
         self.source = first.source
         self.selector = mapping.get(first.operands[0], first.operands[0])
         self.branches = [Build(branch.name) for branch in IfParts.of(first).branches]
-        self.runs = [Specialiser() for _ in self.branches]
+        self.runs = [Specializer() for _ in self.branches]
         self.states: list[dict[Value, State]] = [{} for _ in self.branches]
         self.given: list[Value] = []
         self.results: dict[Value, None] = {}
@@ -141,7 +141,7 @@ class _Join:
                 branch.zero(result.type) if states[result] is ZERO else states[result]
                 for result in results
             ]
-            graphs.append(join_branches(branch.finish(values)))  # type: ignore[arg-type]
+            graphs.append(merge_ifs(branch.finish(values)))  # type: ignore[arg-type]
         b.source = self.source
         found = b.if_(self.selector, self.given, graphs).results
         for old, new in zip(results, found, strict=True):

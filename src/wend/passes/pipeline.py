@@ -15,33 +15,33 @@ from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.ir.verify import verify
 from wend.passes.algebra import algebra
-from wend.passes.canonicalize_loops import canonical_loops
+from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
 from wend.passes.dce import dce
-from wend.passes.dedup_callees import share_callees
+from wend.passes.dedup_callees import dedup_callees
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import without_blocks
-from wend.passes.merge_ifs import join_branches
-from wend.passes.unshare_regions import apart
+from wend.passes.merge_ifs import merge_ifs
+from wend.passes.unshare_regions import unshare_regions
 
 Transform: TypeAlias = Callable[[Graph], Graph]
 
 # Before a graph is differentiated or shown: meaning in few nodes.
-TIDY: Sequence[Transform] = (canonical_loops, dce, share_callees)
+CANONICALIZE: Sequence[Transform] = (canonicalize_loops, dce, dedup_callees)
 # Before a graph is run.
 OPTIMIZE: Sequence[Transform] = (
     without_blocks,
     inline_calls,
     fold,
     algebra,
-    join_branches,
+    merge_ifs,
     hoist,
     cse,
-    canonical_loops,
+    canonicalize_loops,
     dce,
-    apart,
+    unshare_regions,
 )
 
 
@@ -91,7 +91,7 @@ def _depth(graph: Graph) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Pending:
+class LazyOptimized:
     """A graph that is optimised when somebody looks at what comes of it.
 
     Attributes:

@@ -52,7 +52,7 @@ _ABOUT_ZERO = {linear_block, maybe.zero, maybe.autograd_add}
 _Known: TypeAlias = Mapping[int, Callable[[Build, Value], State]]
 
 
-def specialise(graph: Graph, zero: Iterable[int] = (), there: Iterable[int] = ()) -> Graph:
+def specialize_zeros(graph: Graph, zero: Iterable[int] = (), there: Iterable[int] = ()) -> Graph:
     """Resolve what is known about cotangents.
 
     Args:
@@ -81,7 +81,7 @@ def retyped(graph: Graph) -> Graph:
 
 def _on_types(graph: Graph, types: Sequence[Type | None]) -> Graph:
     captures = types[len(types) - len(graph.captures) :]
-    done = Specialiser().region(graph, types)
+    done = Specializer().region(graph, types)
     return done.finish(done.values(graph), sum(type is not None for type in captures))
 
 
@@ -112,7 +112,7 @@ class Region:
         return self.b.finish(results, captures)
 
 
-class Specialiser:
+class Specializer:
     """Runs graphs on states instead of values, and emits what is left of them."""
 
     def __init__(self, opened: Node | None = None) -> None:
@@ -235,11 +235,11 @@ def _gives_zero(node: Node, zeros: set[Value]) -> bool:
     return bool(marked) and (all(marked) if node.op.is_jointly_linear else any(marked))
 
 
-def _zero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _zero(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     return [ZERO]
 
 
-def _block(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _block(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     block = BlockParts.of(node)
     count = len(block.cotangents)
     arrived = _values(states[:count])
@@ -264,14 +264,14 @@ def block_of(node: Node) -> str:
     return str(node.attrs["of"])
 
 
-def _autograd_add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _autograd_add(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     x, y = states
     if isinstance(x, Zero) or isinstance(y, Zero):
         return [y if isinstance(x, Zero) else x]
     return _sum(s, b, node, [x, y]) or [b.autograd_add(x, y)]
 
 
-def _add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _add(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     """An array that stands for a Zero is the identity of sums, too."""
     operands = _values(states)
     found = _sum(s, b, node, operands)
@@ -282,7 +282,7 @@ def _add(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Seque
     return made.results
 
 
-def _sum(s: Specialiser, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:
+def _sum(s: Specializer, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:
     """A sum that is not needed as such, if there is a way."""
     x, y = operands
     if x.type != y.type:
@@ -323,7 +323,7 @@ def _is_zeros(value: Value) -> bool:
     return is_constant or node.op is lists.list_zeros
 
 
-def _instantiate(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _instantiate(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     x, zeros = states
     assert isinstance(zeros, Value)
     if isinstance(x, Value):
@@ -333,21 +333,21 @@ def _instantiate(s: Specialiser, b: Build, node: Node, states: Sequence[State]) 
     return [zeros]
 
 
-def _present(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _present(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     (x,) = states
     if isinstance(x, Zero):  # where it is known to be there: so this never runs
         x = b.zero(node.operands[0].type)
     return [b.present(x)]
 
 
-def _is_zero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _is_zero(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     (x,) = states
     if isinstance(x, Zero) or _is_there(x):
         return [b.constant(isinstance(x, Zero))]
     return [b.emit(maybe.is_zero, x)]
 
 
-def _any_nonzero(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _any_nonzero(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     unknown = _values(states)
     if not unknown or any(map(_is_there, unknown)):
         return [b.constant(bool(unknown))]
@@ -365,7 +365,7 @@ def _selector_of(unknown: Sequence[Value]) -> Value | None:
     return node.operands[0] if is_bool and is_absent and _is_there(then) else None
 
 
-def _refine(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _refine(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     (x,) = states
     if isinstance(x, Zero):
         return [ZERO]
@@ -373,7 +373,7 @@ def _refine(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Se
     return [s.refined(b, x, type)]
 
 
-def _call(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _call(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     callee = CallParts.of(node).callee
     done = s.region(callee, [_type(state) for state in states])
     graph = done.finish(_values(done.results))
@@ -381,7 +381,7 @@ def _call(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequ
     return [next(results) if isinstance(state, Value) else ZERO for state in done.results]
 
 
-def _if(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _if(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     branches = IfParts.of(node).branches
     selector, *given = states
     assert isinstance(selector, Value)
@@ -390,7 +390,7 @@ def _if(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequen
     types = [_type(state) for state in given]
     flags = [state in s.zeros for state in given]
     done = [
-        s.region(branch, types, flags, _given_by_twin(selector, given, k, len(branches)))
+        s.region(branch, types, flags, _facts_from_sibling_if(selector, given, k, len(branches)))
         for k, branch in enumerate(branches)
     ]
     left = [i for i in range(len(node.results)) if any(d.results[i] is not ZERO for d in done)]
@@ -408,7 +408,7 @@ def _if(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequen
     return found
 
 
-def _given_by_twin(selector: Value, given: Sequence[State], k: int, count: int) -> _Known:
+def _facts_from_sibling_if(selector: Value, given: Sequence[State], k: int, count: int) -> _Known:
     """What branch k knows of maybes that another `if` with the same selector gave."""
     known: dict[int, Callable[[Build, Value], State]] = {}
     for j, state in enumerate(given):
@@ -424,7 +424,7 @@ def _given_by_twin(selector: Value, given: Sequence[State], k: int, count: int) 
     return known
 
 
-def _while(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
+def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     """Carries that start as Zero's zeros and stay so are followed by a fixpoint."""
     w = WhileParts.of(node)
     count = len(w.carry)
@@ -454,7 +454,7 @@ def _while(s: Specialiser, b: Build, node: Node, states: Sequence[State]) -> Seq
     return results
 
 
-_RULES: Mapping[Op, Callable[[Specialiser, Build, Node, Sequence[State]], Sequence[State]]] = {
+_RULES: Mapping[Op, Callable[[Specializer, Build, Node, Sequence[State]], Sequence[State]]] = {
     maybe.zero: _zero,
     linear_block: _block,
     maybe.autograd_add: _autograd_add,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import on_operands, with_nodes
 from wend.ops.state import store
-from wend.runtime.storage import Place
+from wend.runtime.storage import Storage
 
 
-def without_stores(graph: Graph) -> Graph:
+def strip_stores(graph: Graph) -> Graph:
     """Put what is stored in place of every store, in regions too."""
     if not any(node.op is store for node in graph.walk()):
         return graph
@@ -18,13 +18,13 @@ def without_stores(graph: Graph) -> Graph:
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         if node.op is store:
             return [operands[1]]
-        nodes.append(on_operands(node, operands, [without_stores(r) for r in node.regions]))
+        nodes.append(on_operands(node, operands, [strip_stores(r) for r in node.regions]))
         return nodes[-1].results
 
     return with_nodes(graph, put)
 
 
-def with_places(graph: Graph, places: Mapping[Place, Place]) -> Graph:
+def with_places(graph: Graph, places: Mapping[Storage, Storage]) -> Graph:
     """Let stores be to other variables, in regions too."""
     if not any(node.attrs.get("variable") in places for node in graph.walk() if node.op is store):
         return graph

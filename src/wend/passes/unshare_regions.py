@@ -8,7 +8,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_graph, on_operands, with_nodes
 
 
-def apart(graph: Graph) -> Graph:
+def unshare_regions(graph: Graph) -> Graph:
     """Copy regions that stand in a second place.
 
     Copies of a node share its regions, and passes leave alone what they do not change. What is

@@ -77,7 +77,7 @@ class Words:
             return []
         if remark.loop is not None:
             return ["moved out of the loop"]
-        return ["computed again"] if remark.is_again and node not in self.outermost else []
+        return ["computed again"] if remark.is_rematerialized and node not in self.outermost else []
 
     def kept(self, node: Node) -> list[str]:
         """What a loop keeps of each trip, or a node that does it."""

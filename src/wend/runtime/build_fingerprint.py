@@ -18,7 +18,7 @@ _IMPORTED = time.time_ns()
 
 
 @cache
-def maker() -> bytes:
+def build_fingerprint() -> bytes:
     """Wend's own files, Python, NumPy and SciPy, as bytes; none where they cannot be known.
 
     Files are known by size and time of change, by which Python also knows its compiled ones. One

@@ -13,13 +13,13 @@ from wend.base.dump import is_watched
 from wend.base.log import tell
 from wend.ir.graph import Graph
 from wend.ir.packing import Names, pack, read_array, unpack, written_array
-from wend.runtime.build_fingerprint import maker
+from wend.runtime.build_fingerprint import build_fingerprint
 from wend.runtime.disk_cache import digest, disk_cache
 
 MOST_BYTES = 1 << 20  # of the arrays that are kept with what is made
 
 Fact: TypeAlias = Any  # None, a bool, a number, a str; a tuple of them
-Made: TypeAlias = tuple[Sequence[Graph], Fact]
+TransformResult: TypeAlias = tuple[Sequence[Graph], Fact]
 
 
 class Key(NamedTuple):
@@ -45,7 +45,7 @@ def key_of(graph: Graph, *about: Fact) -> Key | None:
         about: what is made, and with which options: of what `Fact` is.
     """
     here = settings()
-    if here.verify or is_watched() or not maker() or disk_cache() is None:
+    if here.verify or is_watched() or disk_cache() is None or not build_fingerprint():
         return None
     names = Names()
     data = pack([graph], names)
@@ -54,10 +54,12 @@ def key_of(graph: Graph, *about: Fact) -> Key | None:
         return None
     options = marshal.dumps((about, [(x.dtype.str, x.shape) for x in arrays]), 2)
     numbers = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in arrays]
-    return Key(digest(maker(), options, data, *numbers), names)
+    return Key(digest(build_fingerprint(), options, data, *numbers), names)
 
 
-def derived_graphs(what: str, graph: Graph, options: Fact, make: Callable[[], Made]) -> Made:
+def cached_transform(
+    what: str, graph: Graph, options: Fact, make: Callable[[], TransformResult]
+) -> TransformResult:
     """Graphs that are made of a graph: found, where an earlier process has made them.
 
     Args:

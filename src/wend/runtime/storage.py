@@ -14,7 +14,7 @@ import numpy as np
 from wend.base.context_values import scoped
 
 
-class Place:
+class Storage:
     """The place of one variable, as graphs name it; it does not keep the variable.
 
     Arrays are put there by reference while a graph runs. When it has run, or failed, `settle`
@@ -55,7 +55,7 @@ class Place:
             raise self._gone()
         owner.hold(array)
 
-    def settle(self, given: Sequence[Any]) -> None:
+    def copy_shared(self, given: Sequence[Any]) -> None:
         """Copy what it holds where it may share memory with arrays that others may change."""
         owner = self.owner
         array = owner.concrete
@@ -71,7 +71,7 @@ class Place:
         return "the place of a variable that is gone" if owner is None else f"the place of {owner}"
 
 
-class PassedPlace(Place):
+class PassedStorage(Storage):
     """The place of a variable that is an argument: in each run another one."""
 
     __slots__ = ()
@@ -85,10 +85,10 @@ class PassedPlace(Place):
         self.owner.hold(array)
 
 
-_passed: ContextVar[Mapping[Place, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
+_passed: ContextVar[Mapping[Storage, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
 
 
-def passing(variables: Mapping[Place, Any]) -> AbstractContextManager[Any]:
+def passing(variables: Mapping[Storage, Any]) -> AbstractContextManager[Any]:
     """Let places be those of variables that are passed, while this block runs."""
     return scoped(_passed, {**_passed.get(), **variables})
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.transpose import Pass, Transposer
+from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
@@ -19,10 +19,10 @@ from wend.ops.control import call
 from wend.ops.hosting import HOST_CALLS
 from wend.tape.eager_recording import CallPullback, EagerBuild
 from wend.tape.recorded_value import Ran, RecordedValue
-from wend.trace.graph_runner import Runner
+from wend.trace.graph_runner import GraphRunner
 
 
-def nodes_behind(targets: Iterable[Value], tape: int) -> list[Ran]:
+def backward_slice(targets: Iterable[Value], tape: int) -> list[Ran]:
     """The nodes that lead to values, of those that a tape follows, operands first."""
 
     def operands(value: Value) -> Sequence[Value]:
@@ -53,10 +53,10 @@ def pull_back(
     Returns:
         For each source its cotangent; None where no path leads from it to a target.
     """
-    nodes = nodes_behind([target for target, _ in seeds], tape)
-    this = Pass(b, Cotangents(), _active(nodes, sources, tape))  # type: ignore[arg-type]
+    nodes = backward_slice([target for target, _ in seeds], tape)
+    bwd = BackwardPass(b, Cotangents(), _active(nodes, sources, tape))  # type: ignore[arg-type]
     for target, ct in seeds:
-        this.seed(target, ct)
+        bwd.seed(target, ct)
     wanted, found = set(sources), dict[Value, Cotangent]()
     # A backward pass computes inf and NaN without warnings, as compiled ones do.
     with np.errstate(all="ignore"):
@@ -64,14 +64,14 @@ def pull_back(
             # All that reads these has been pulled back: they are complete, and whether one that
             # may be absent has arrived is known.
             for result in node.results:
-                arrived = this.cts.get(result)
+                arrived = bwd.cts.get(result)
                 if isinstance(arrived, RecordedValue) and isinstance(arrived.type, MaybeType):
                     is_zero = arrived.concrete is ZERO
-                    this.cts.put(result, ZERO if is_zero else b.present(arrived))
-            found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
-            _transposer.pull_back(this, [node])
+                    bwd.cts.put(result, ZERO if is_zero else b.present(arrived))
+            found.update((value, bwd.cts.get(value)) for value in node.results if value in wanted)
+            _transposer.pull_back(bwd, [node])
         for value in wanted - found.keys():
-            found[value] = this.cts.get(value)
+            found[value] = bwd.cts.get(value)
         b.source = None
         return [_instantiated(b, found[value], value) for value in sources]
 
@@ -89,12 +89,12 @@ def _active(nodes: Iterable[Node], sources: Iterable[Value], tape: int) -> set[V
     return active
 
 
-def _pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotangent]) -> None:
+def _pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Run the backward graph of a call on the residuals that its forward form gave."""
     del t
     assert isinstance(node, Ran)
     pullback: CallPullback = node.pullback
-    b: Any = this.b
+    b: Any = bwd.b
     arrived = {k: b.instantiate(ct, node.results[k]) for k, ct in enumerate(cts) if ct is not ZERO}
     with b.on(pullback.backend):
         if max(arrived) < pullback.own:
@@ -105,8 +105,8 @@ def _pull_back_call(t: Transposer, this: Pass, node: Node, cts: Sequence[Cotange
     for k, is_connected in zip(pullback.wrt, connected, strict=True):
         if is_connected:
             ct = next(cotangents)
-            if node.operands[k] in this.active:
-                this.cts.add(b, node.operands[k], b.instantiate(ct, node.operands[k]))
+            if node.operands[k] in bwd.active:
+                bwd.cts.add(b, node.operands[k], b.instantiate(ct, node.operands[k]))
 
 
 def _backward(
@@ -139,7 +139,7 @@ def _again(
                     "function as Python: wend.config(eager=True).",
                 )
             )
-    runner = Runner.of(node.regions[0])
+    runner = GraphRunner.of(node.regions[0])
     forms = runner.pair(pullback.wrt, tuple(sorted(arrived)))
     residuals = b.call(forms.forward, node.operands).results
     seeds = [arrived[k] for k in sorted(arrived)]

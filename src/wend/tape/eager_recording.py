@@ -27,7 +27,7 @@ from wend.ops.control import call
 from wend.tape.recorded_array import Recorded
 from wend.tape.recorded_value import HeldValue, Ran, RecordedValue
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.graph_runner import Runner, as_results
+from wend.trace.graph_runner import GraphRunner, as_results
 from wend.trace.recording.recording import VIEWS, Recording
 from wend.trace.traced import owned
 
@@ -78,7 +78,7 @@ class EagerBuild(Build):
     ) -> Node:
         """Run a graph, by its forward form if its operands are followed."""
         callee = regions[0] if op is call else _alone(op, operands, regions, attrs)
-        owner, runner = self.owner, Runner.of(callee)
+        owner, runner = self.owner, GraphRunner.of(callee)
         backend = self.backend or settings().backend
         concretes = [value.concrete for value in operands]  # type: ignore[attr-defined]
         wrt = tuple(k for k, value in enumerate(operands) if owner.follows(value))
@@ -89,7 +89,7 @@ class EagerBuild(Build):
             return Ran(call, operands, {}, (callee,), types, found, owner, 0, None)
         forms = runner.forms(wrt)
         own = len(callee.results)
-        everything = as_results(Runner.of(forms.forward).run(backend, concretes, shown=own))
+        everything = as_results(GraphRunner.of(forms.forward).run(backend, concretes, shown=own))
         found = [*owned(everything[:own], concretes), *everything[own:]]
         tapes = 0
         for k in wrt:
@@ -106,7 +106,9 @@ class CallPullback:
 
     __slots__ = ("backend", "own", "runner", "wrt")
 
-    def __init__(self, runner: Runner, wrt: tuple[int, ...], own: int, backend: str | None) -> None:
+    def __init__(
+        self, runner: GraphRunner, wrt: tuple[int, ...], own: int, backend: str | None
+    ) -> None:
         self.runner, self.wrt, self.own, self.backend = runner, wrt, own, backend
 
 
@@ -234,32 +236,32 @@ class EagerRecording(Recording):
             return self.b.call(graph, operands)
 
     # Arrays changed in place: a recorded array is a box, whose old contents stay recorded
-    def assign(self, box: Tracer, value: Value) -> None:
-        if box.recording is not self:
-            raise box.leaked()
+    def assign(self, ref: Tracer, value: Value) -> None:
+        if ref.recording is not self:
+            raise ref.leaked()
         for variable, own in self.variables.values():
-            if own is box:
+            if own is ref:
                 self.assign_variable(variable, self.wrap(value))
                 return
-        if box.value.node is None and not (isinstance(box, Recorded) and box.is_copy):
+        if ref.value.node is None and not (isinstance(ref, Recorded) and ref.is_copy):
             raise TypeError(
                 explain(
-                    f"{box!r} is watched: it cannot be changed in place.",
+                    f"{ref!r} is watched: it cannot be changed in place.",
                     cure="change a copy of it: x = x.copy().",
                 )
             )
-        box.value = value
+        ref.value = value
 
     # Variables
     def read_variable(self, variable: Any) -> Any:
         return self.wrap(self._content(variable))
 
-    def variable_box(self, variable: Any) -> Tracer:
-        _, box = self.variables.setdefault(
+    def variable_ref(self, variable: Any) -> Tracer:
+        _, ref = self.variables.setdefault(
             id(variable), (variable, Tracer(self._content(variable), self))
         )
-        box.value = self._content(variable)
-        return box
+        ref.value = self._content(variable)
+        return ref
 
     def assign_variable(self, variable: Any, new: Any) -> None:
         value = self.lift(new)

@@ -13,7 +13,7 @@ from wend.eager.promotion import tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.ops import shaping
-from wend.tape.backward import nodes_behind, pull_back
+from wend.tape.backward import backward_slice, pull_back
 from wend.tape.eager_recording import EagerRecording
 from wend.tape.errors import TapeError
 from wend.tape.recorded_array import Recorded
@@ -152,5 +152,5 @@ class EagerTape:
         """Let go of what was recorded for it alone."""
         self.recording.live &= ~self.bit
         self.first_read.clear()
-        for node in nodes_behind(targets, self.bit):
+        for node in backward_slice(targets, self.bit):
             node.forget(self.recording.live)

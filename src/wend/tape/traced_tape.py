@@ -8,7 +8,7 @@ from typing import Any
 from wend.autodiff.activity import active_values
 from wend.autodiff.backward import BackwardBuild
 from wend.autodiff.cotangents import Cotangent, Cotangents
-from wend.autodiff.transpose import Pass
+from wend.autodiff.transpose import BackwardPass
 from wend.autodiff.vjp import _transposer  # with the rules of all operations that hold regions
 from wend.base.errors import explain
 from wend.base.zero import Zero
@@ -18,7 +18,7 @@ from wend.ir.rewrite import copy_nodes
 from wend.tape.errors import TapeError
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.replacements import copy_stood_in
+from wend.trace.recording.replacements import copy_with_replacements
 
 
 class TracedTape:
@@ -107,7 +107,7 @@ class TracedTape:
         reached = {*self._arrays, *(value for _, value in self.first_read.values())}
 
         def visit(node: Node) -> None:
-            for stand_in in self.recording.stand_ins.get(node, ()):
+            for stand_in in self.recording.replacements.get(node, ()):
                 visit(stand_in)
             if not reached.isdisjoint(node.operands):
                 reached.update(node.results)
@@ -123,28 +123,28 @@ class TracedTape:
         """Record the backward operations; nodes that must give residuals get stand-ins."""
         recording = self.recording
         mapping: dict[Value, Value] = {}  # the nodes as they stand now, on values of their own
-        nodes = copy_stood_in(self._nodes(), mapping, recording.stand_ins)
+        nodes = copy_with_replacements(self._nodes(), mapping, recording.replacements)
         copied = [mapping.get(source, source) for source in sources]
         b = BackwardBuild("tape")
         graph = Graph("tape", tuple(copied), tuple(nodes), ())
-        this = Pass(b, Cotangents(), active_values(graph, copied))
+        bwd = BackwardPass(b, Cotangents(), active_values(graph, copied))
         cts = {}
         for target, ct in seeds:
             param = b.param(target.type)
             cts[param] = recording.b.ones_like(target) if ct is None else recording.lift(ct)
-            this.seed(mapping.get(target, target), param)
-        found = _pull_back(this, nodes, copied)
+            bwd.seed(mapping.get(target, target), param)
+        found = _pull_back(bwd, nodes, copied)
         grads = [
             None if isinstance(ct, Zero) else b.instantiate(ct, source)
             for ct, source in zip(found, copied, strict=True)
         ]
-        back = {new: old for old, new in mapping.items() if old.node not in recording.stand_ins}
-        for node, stand_ins in this.replaced.items():
+        back = {new: old for old, new in mapping.items() if old.node not in recording.replacements}
+        for node, replacements in bwd.replaced.items():
             own = back[node.results[0]].node
             assert own is not None
-            recording.stand_ins[own] = copy_nodes(stand_ins, back)
+            recording.replacements[own] = copy_nodes(replacements, back)
         back |= cts
-        recording.b.nodes += copy_nodes(b.extras, back)
+        recording.b.nodes += copy_nodes(b.forward_shape_reads, back)
         recording.b.nodes += copy_nodes(b.nodes, back)
         return [None if ct is None else recording.wrap(back.get(ct, ct)) for ct in grads]
 
@@ -152,9 +152,11 @@ class TracedTape:
         """The graph is the recording's: there is nothing to let go of."""
 
 
-def _pull_back(this: Pass, nodes: Sequence[Node], sources: Sequence[Value]) -> list[Cotangent]:
+def _pull_back(
+    bwd: BackwardPass, nodes: Sequence[Node], sources: Sequence[Value]
+) -> list[Cotangent]:
     wanted, found = set(sources), dict[Value, Cotangent]()
     for node in reversed(nodes):
-        found.update((value, this.cts.get(value)) for value in node.results if value in wanted)
-        _transposer.pull_back(this, [node])
-    return [found.get(source, this.cts.get(source)) for source in sources]
+        found.update((value, bwd.cts.get(value)) for value in node.results if value in wanted)
+        _transposer.pull_back(bwd, [node])
+    return [found.get(source, bwd.cts.get(source)) for source in sources]

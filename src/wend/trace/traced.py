@@ -24,9 +24,9 @@ from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
 from wend.passes.strip_stores import with_places
-from wend.runtime.storage import Place, passing
+from wend.runtime.storage import Storage, passing
 from wend.trace.aliasing.referrers import OUTERMOST
-from wend.trace.arrays.concrete_array import KnownArray
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, is_array_leaf, to_run
 from wend.trace.recording.recording import Recording, current
@@ -68,10 +68,10 @@ class Traced:
     captured: tuple[Any, ...]
     has_world: bool
     written: tuple[int, ...] = ()
-    stored: tuple[Place, ...] = ()
+    stored: tuple[Storage, ...] = ()
     notes: tuple[str, ...] = ()
     pending: list[Initialiser] = field(default_factory=list)
-    passed: tuple[tuple[Place, int], ...] = ()
+    passed: tuple[tuple[Storage, int], ...] = ()
     apart: tuple[tuple[int, int], ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class Traced:
         Raises:
             VariableError: a variable is gone.
         """
-        return tuple([x.owner if isinstance(x, Place) else x for x in self.captured])
+        return tuple([x.owner if isinstance(x, Storage) else x for x in self.captured])
 
     @property
     def assigned(self) -> tuple[Any, ...]:
@@ -205,7 +205,7 @@ class Traced:
         if not self.passed:
             return graph
         self._check_passed(leaves)
-        places: dict[Place, Place] = {mine: leaves[k].place for mine, k in self.passed}
+        places: dict[Storage, Storage] = {mine: leaves[k].place for mine, k in self.passed}
         key = graph, *places.values()
         if key not in self._copies:
             self._copies[key] = with_places(graph, places)
@@ -265,7 +265,7 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
     if outer.runs_now() and not isinstance(leaf, Staged):
         _write_now(leaf, found)
         return
-    if isinstance(leaf, KnownArray):
+    if isinstance(leaf, ConcreteTracedArray):
         leaf[...] = found
         return
     if not isinstance(leaf, Tracer):
@@ -383,10 +383,10 @@ def _traced(
             and (j in written or param in values or recording.reads_after_change(leaves[k], param))
         ]
         assigned = recording.assigned_variables()
-        for box in recording.changed_boxes():
+        for ref in recording.changed_refs():
             raise TypeMismatchError(
                 explain(
-                    f"{name} changes {box!r} in place, which belongs to the function around it.",
+                    f"{name} changes {ref!r} in place, which belongs to the function around it.",
                     cure="pass it as an argument.",
                 )
             )
@@ -427,7 +427,7 @@ def _is_one(x: Any, y: Any) -> bool:
 
 def _with_variables(
     recording: Recording, types: Sequence[LeafType], leaves: Sequence[Tracer]
-) -> tuple[list[Any], tuple[tuple[Place, int], ...]]:
+) -> tuple[list[Any], tuple[tuple[Storage, int], ...]]:
     """The leaves with a variable in place of each that is one; one for those that are the same."""
     given: list[Any] = list(leaves)
     made: dict[int, Variable] = {}

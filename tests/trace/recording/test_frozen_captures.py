@@ -247,14 +247,14 @@ REFUSED = [
 
 
 def test_assignments_are_refused_by_name(golden):
-    told = []
+    before_write = []
     for mistake in REFUSED:
         with pytest.raises(TypeMismatchError) as caught:
             mistake()
         assert w == 1.0
         text = re.sub(r"(\.py):\d+", r"\1:LINE", str(caught.value))
-        told.append(f"# {mistake.__name__.replace('_', ' ')}\n{text}\n")
-    golden.check("errors/frozen_captures.txt", "\n".join(told))
+        before_write.append(f"# {mistake.__name__.replace('_', ' ')}\n{text}\n")
+    golden.check("errors/frozen_captures.txt", "\n".join(before_write))
 
 
 def test_a_variable_that_the_function_around_only_reads_is_frozen():

@@ -11,7 +11,7 @@ from wend.ir.builder import new_symbol
 from wend.ir.types import Symbol
 from wend.trace.sizes.integers import (
     ZERO,
-    Made,
+    DerivedSize,
     Number,
     constant,
     one,
@@ -33,7 +33,7 @@ def value(number: Number, sizes: dict[Symbol, int]) -> int:
 def _value(atom: Any, sizes: dict[Symbol, int]) -> int:
     if isinstance(atom, Symbol):
         return sizes[atom]
-    assert isinstance(atom, Made)
+    assert isinstance(atom, DerivedSize)
     if atom.how == "positive_part":
         return max(value(atom.of[0], sizes), 0)
     assert atom.how == "floor_divide"

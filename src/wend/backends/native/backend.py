@@ -13,7 +13,7 @@ from wend.base.dump import dump_of
 from wend.base.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 
 
 class NativeBackend:
@@ -26,7 +26,7 @@ class NativeBackend:
         self._dump(graph, program.text)
         return _executable(graph.name, program, library)
 
-    def compile_pending(self, pending: Pending) -> Executable:
+    def compile_lazy(self, pending: LazyOptimized) -> Executable:
         given = pending.given
         key = None if settings().profile else program_key(pending, threads.wanted())
         if key is None:
@@ -47,7 +47,7 @@ class NativeBackend:
         if dump is not None:
             from wend.backends.native.module import prepared
 
-            dump.write("nests", "wir", to_text(prepared(graph), sources=True))
+            dump.write("fusion", "wir", to_text(prepared(graph), sources=True))
             dump.write("module", "ll", text)
             dump.write("optimized", "ll", str(engine().optimized(text)))
             dump.write("assembly", "s", engine().assembly(text))
@@ -87,13 +87,15 @@ def _executable(name: str, program: Program, library: Library) -> Executable:
         threads.start(threads.wanted())
     execute: Executable = NativeExecutable(name, program, library)
     if _is_checked():
-        from wend.backends.native.run.memory_checks import Checked  # rarely wanted, as is the other
+        from wend.backends.native.run.memory_checks import (
+            MemoryChecked,  # rarely wanted, as is the other
+        )
 
-        execute = Checked(name, execute)
+        execute = MemoryChecked(name, execute)
     if program.measures is not None:
-        from wend.backends.native.run.profiled import Measured
+        from wend.backends.native.run.profiled import ProfiledExecutable
 
-        execute = Measured(name, execute, program.measures, program.slow_nodes)
+        execute = ProfiledExecutable(name, execute, program.measures, program.slow_nodes)
     return execute
 
 

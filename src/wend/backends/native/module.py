@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.backends.native.analysis.list_classes import Places
+from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.arenas import GROW
@@ -20,11 +20,11 @@ from wend.backends.native.emit.control.host import (
     store,
 )
 from wend.backends.native.emit.table import EMITTERS
-from wend.backends.native.fusion.fuse import with_nests
-from wend.backends.native.fusion.masked_reductions import with_masks
-from wend.backends.native.fusion.report import fused
-from wend.backends.native.fusion.sink_broadcasts import sink
-from wend.backends.native.fusion.split_reductions import in_two_steps
+from wend.backends.native.fusion.fuse import fuse_loops
+from wend.backends.native.fusion.masked_reductions import fuse_masked_reductions
+from wend.backends.native.fusion.report import fused_loops
+from wend.backends.native.fusion.sink_broadcasts import sink_broadcasts
+from wend.backends.native.fusion.split_reductions import split_reductions
 from wend.backends.native.math import library as math
 from wend.backends.native.program import (
     ENTRY,
@@ -43,12 +43,12 @@ from wend.backends.native.rt import (
     redzones,
     small_gemm,
 )
-from wend.backends.native.scalarize.split import in_registers
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.scalarize.split import scalarize_small_arrays
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import (
     ARENA_BYTES,
     SLOT_BYTES,
-    Slots,
+    Registers,
     UnknownTypeError,
     is_list,
     is_scalar,
@@ -73,13 +73,13 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         UnsupportedError: it needs something that native code does not know.
     """
     graph = prepared(graph)
-    places = Places(graph)
+    places = ListClasses(graph)
     ownership = Ownership(places)
     ownership.find(graph, set())
     low = Lowering(EMITTERS, emit_host, places, ownership, threads=threads)
     if is_measured:
         table = instrument.new_table(graph)
-        low.measures = instrument.Measures(low.w, low.constant(table).pointer, table)
+        low.measures = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(places.arenas))
 
@@ -107,7 +107,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             share(low, low.places.used(graph, k), slots)
     done = low.w.block
     low.w.jump("leave")
-    status = low.exits.write(
+    status = low.traps.write(
         done,
         lambda node, operands: give_kernel(low, node, operands),
         lambda: run_kernel(low),
@@ -119,7 +119,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
-    uses_python = bool(low.host_nodes) or low.pauses.count > 0
+    uses_python = bool(low.host_nodes) or low.safepoints.count > 0
     declarations = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
@@ -146,7 +146,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             *low.w.lines,
             "}",
             *(line for params, lines in low.parts for line in _part(low, params, lines)),
-            *low.notes.lines(),
+            *low.metadata.lines(),
         ]
     )
     return Program(
@@ -158,11 +158,11 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         tuple(low.constants),
         tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
         tuple(low.slow_nodes),
-        tuple(fused(graph)),
-        low.exits.reasons,
+        tuple(fused_loops(graph)),
+        low.traps.reasons,
         uses_pool,
         uses_python,
-        low.pauses.count > 0
+        low.safepoints.count > 0
         or not low.calls.products.isdisjoint(blas.NAMES)
         or bool(low.calls.declared),
         low.measures,
@@ -186,13 +186,15 @@ def prepared(graph: Graph) -> Graph:
         UnsupportedError: it needs something that native code does not know.
     """
     check(graph)
-    return nested(in_registers(graph))
+    return nested(scalarize_small_arrays(graph))
 
 
 def nested(graph: Graph) -> Graph:
     """Do what is done on arrays in loop nests."""
-    graph = in_two_steps(sink(with_masks(graph), computes_elements), computes_elements)
-    return with_nests(graph, computes_elements)
+    graph = split_reductions(
+        sink_broadcasts(fuse_masked_reductions(graph), computes_elements), computes_elements
+    )
+    return fuse_loops(graph, computes_elements)
 
 
 _READS = "nounwind willreturn memory(argmem: read)"
@@ -233,7 +235,7 @@ def _layout(graph: Graph, arenas: int) -> Layout:
     arenas_at = results_at + results + guard
     pool_at = arenas_at + ARENA_BYTES * arenas + guard
     frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + guard
-    run = (node for node in graph.walk() if not node.regions or node.op is nest)
+    run = (node for node in graph.walk() if not node.regions or node.op is loop_nest)
     frame = max(map(frame_size, run), default=0)
     return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
 
@@ -243,7 +245,7 @@ def _needs_pool(type: Type) -> bool:
     return not is_object(type) and not is_scalar(type)
 
 
-def _host_call(node: Node, places: Places, gives: bool) -> HostCall:
+def _host_call(node: Node, places: ListClasses, gives: bool) -> HostCall:
     operands = (Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands))
     results = (Field(v.type, places.maybe_of(v)) for v in node.results if gives)
     return HostCall(node, tuple(operands), tuple(results))
@@ -253,8 +255,8 @@ def _host_call(node: Node, places: Places, gives: bool) -> HostCall:
 _DATA, _DIMS = object.__basicsize__, object.__basicsize__ + 16
 
 
-def _load(low: Lowering, params: Sequence[Value]) -> list[Slots]:
-    given: list[Slots] = []
+def _load(low: Lowering, params: Sequence[Value]) -> list[Registers]:
+    given: list[Registers] = []
     offset = 0
     for param in params:
         type = param.type
@@ -269,7 +271,7 @@ def _load(low: Lowering, params: Sequence[Value]) -> list[Slots]:
     return given
 
 
-def _load_array(low: Lowering, type: TensorType, offset: int) -> Slots:
+def _load_array(low: Lowering, type: TensorType, offset: int) -> Registers:
     """Elements and sizes of an ndarray."""
 
     def field(base: str, offset: int, register: str) -> str:

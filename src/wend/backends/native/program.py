@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.native.analysis.list_classes import Place
-from wend.backends.native.codegen.instrument import Measures
+from wend.backends.native.analysis.list_classes import ListClass
+from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.rt import python_callbacks, redzones
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
@@ -18,7 +18,7 @@ from wend.backends.native.target.value_layout import (
     registers,
     where_size,
 )
-from wend.backends.protocol import Fused
+from wend.backends.protocol import FusedLoop
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, Type
 
@@ -30,7 +30,7 @@ class Field:
     """A value that crosses between native code and Python: its type, and where its lists lie."""
 
     type: Type
-    place: Place | None = None
+    place: ListClass | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -86,8 +86,8 @@ class Program:
         constants: arrays that it refers to, as `const0`, `const1`, …
         host_calls: the nodes that Python may have to run.
         slow_nodes: those of them that have no code of their own.
-        fused: what is done in one loop over memory each.
-        exits: for each status from 1 on, what is wrong, and the node.
+        fused_loops: what is done in one loop over memory each.
+        traps: for each status from 1 on, what is wrong, and the node.
         uses_pool: whether arrays live in memory of its own.
         uses_python: whether it calls the interpreter.
         may_take_long: whether it may run for long whatever it is given.
@@ -103,12 +103,12 @@ class Program:
     constants: tuple[Any, ...]
     host_calls: tuple[HostCall, ...]
     slow_nodes: tuple[Node, ...]
-    fused: tuple[Fused, ...]
-    exits: tuple[tuple[int, Node | None], ...]
+    fused_loops: tuple[FusedLoop, ...]
+    traps: tuple[tuple[int, Node | None], ...]
     uses_pool: bool
     uses_python: bool
     may_take_long: bool
-    measures: Measures | None
+    measures: Instrumentation | None
     is_split: bool
 
 

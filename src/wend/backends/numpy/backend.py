@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.fastcall import Direct, Form
-from wend.backends.numpy.program import Program, Watch, write
+from wend.backends.fastcall import CallSignature, FastCall
+from wend.backends.numpy.program import Observer, Program, write
 from wend.backends.numpy.timing import Timed
-from wend.backends.protocol import Executable, Fused
+from wend.backends.protocol import Executable, FusedLoop
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 
 _numbers = itertools.count()
 
@@ -27,16 +27,16 @@ class NumpyExecutable:
     """A graph as a Python function."""
 
     host_nodes: Sequence[Node] = ()  # all of it is Python
-    fused: Sequence[Fused] = ()
+    fused_loops: Sequence[FusedLoop] = ()
 
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
 
-    def kept_memory(self) -> Mapping[str, int]:
+    def held_memory(self) -> Mapping[str, int]:
         """None: Python frees what it has used."""
         return {}
 
-    def direct(self, form: Form) -> Direct | None:
+    def fast_call(self, form: CallSignature) -> FastCall | None:
         """Nothing: all of it is Python."""
         return None
 
@@ -59,10 +59,10 @@ class NumpyBackend:
     def compile(self, graph: Graph) -> Executable:
         return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
 
-    def compile_pending(self, pending: Pending) -> Executable:
+    def compile_lazy(self, pending: LazyOptimized) -> Executable:
         return self.compile(pending.optimized)
 
-    def watched(self, graph: Graph, watch: Watch | None) -> Executable:
+    def watched(self, graph: Graph, watch: Observer | None) -> Executable:
         """Compile a graph so that a watch is shown all that runs of it."""
         program, function = write(graph, watch)
         text = "\n".join(program.lines)

@@ -3,7 +3,7 @@
 A `While` becomes a Python `while`, a region a Python function. Values are dropped at their last
 use. The line of each node is known, so a failing kernel can be told with the user's line.
 
-A *watched* program calls a `Watch` after each line, and at each trip of a loop.
+A *watched* program calls a `Observer` after each line, and at each trip of a loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INFIX = {
 }
 
 
-class Watch(Protocol):
+class Observer(Protocol):
     """Sees a graph run."""
 
     def saw(self, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
@@ -70,7 +70,7 @@ class Program:
         return name
 
 
-def write(graph: Graph, watch: Watch | None = None) -> tuple[Program, str]:
+def write(graph: Graph, watch: Observer | None = None) -> tuple[Program, str]:
     """Write a graph; return the program and the name of its function."""
     program = Program(is_watched=watch is not None)
     program.names["watch"] = watch

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from wend.backends.numpy.program import Watch
+from wend.backends.numpy.program import Observer
 from wend.backends.protocol import Executable
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.profile import Event, Part, note
 from wend.ir.graph import Graph, Node
 
 
-class Timed(Around):
+class Timed(ExecutableWrapper):
     """Runs a graph, and notes how long its operations took.
 
     Args:
@@ -22,7 +22,9 @@ class Timed(Around):
         watched: what makes an executable that a watch is shown.
     """
 
-    def __init__(self, graph: Graph, watched: Callable[[Graph, Watch | None], Executable]) -> None:
+    def __init__(
+        self, graph: Graph, watched: Callable[[Graph, Observer | None], Executable]
+    ) -> None:
         super().__init__(watched(graph, None))
         self._graph, self._watched = graph, watched
 

@@ -43,7 +43,7 @@ class Change:
         return f"{self.name} is {self.new}, not {self.old}"
 
 
-class Read:
+class ReadGuard:
     """One value that a trace read, by its name."""
 
     __slots__ = ("mark", "name", "path")
@@ -56,7 +56,7 @@ class Read:
         return f"{self.name} = {self.mark}"
 
 
-class Group:
+class GuardGroup:
     """What one function read, from its globals and closure or from one of its parameters.
 
     It holds the function and the parameter weakly: where one is gone, nothing can change.
@@ -67,9 +67,9 @@ class Group:
     def __init__(self, fun: types.FunctionType, owner: Any = None) -> None:
         self.function = weakref.ref(fun)
         self.owner = None if owner is None else weakref.ref(owner)
-        self.reads: list[Read] = []
+        self.reads: list[ReadGuard] = []
 
-    def changes(self) -> Iterator[tuple[Read, Any]]:
+    def changes(self) -> Iterator[tuple[ReadGuard, Any]]:
         """What is not what it was, with what it is now."""
         fun = self.function()
         if fun is None:
@@ -88,10 +88,10 @@ class Group:
                 yield read, now
 
 
-class Reads:
+class GuardSet:
     """What a trace read of Python."""
 
-    def __init__(self, groups: Iterable[Group] = ()) -> None:
+    def __init__(self, groups: Iterable[GuardGroup] = ()) -> None:
         self.groups = tuple(group for group in groups if group.reads)
 
     def changes(self) -> list[Change]:
@@ -108,13 +108,13 @@ class Reads:
         return list(dict.fromkeys(map(repr, found)))
 
 
-class Reading:
+class GuardRecorder:
     """Collects what functions read while a trace is recorded."""
 
     def __init__(self) -> None:
         self._functions: dict[int, Any] = {}  # kept, so that ids stay their own
-        self._groups: dict[tuple[int, int], Group] = {}
-        self._inner: dict[int, Group] = {}
+        self._groups: dict[tuple[int, int], GuardGroup] = {}
+        self._inner: dict[int, GuardGroup] = {}
         self.hosts: set[Place] = set()  # functions that run with the graph: they read anew
 
     def add(self, fun: types.FunctionType, owners: Mapping[str, Any]) -> None:
@@ -123,7 +123,7 @@ class Reading:
         if paths is not None:
             self._functions[id(fun)] = fun
             outside = [path for path in paths if path.kind != "parameter"]
-            self._groups[id(fun), 0] = self._group(Group(fun), fun, outside, None)
+            self._groups[id(fun), 0] = self._group(GuardGroup(fun), fun, outside, None)
         for name, owner in owners.items():
             if (id(fun), id(owner)) in self._groups or _own_names(owner) is None:
                 continue
@@ -133,16 +133,16 @@ class Reading:
                 if path.kind == "parameter" and path.root == name and path.attributes
             ]
             try:
-                group = Group(fun, owner)
+                group = GuardGroup(fun, owner)
             except TypeError:  # it cannot be held weakly
                 continue
             self._functions[id(owner)] = owner
             self._groups[id(fun), id(owner)] = self._group(group, fun, own, owner)
 
     def _group(
-        self, group: Group, fun: types.FunctionType, paths: Iterable[Path], owner: Any
-    ) -> Group:
-        found: dict[tuple[str, str, tuple[str, ...]], Read] = {}
+        self, group: GuardGroup, fun: types.FunctionType, paths: Iterable[Path], owner: Any
+    ) -> GuardGroup:
+        found: dict[tuple[str, str, tuple[str, ...]], ReadGuard] = {}
         for path in paths:
             root = _root(fun, path, owner)
             if root is MISSING or path.root.startswith("__") or _is_library(root):
@@ -154,15 +154,15 @@ class Reading:
             known = Path(path.kind, path.root, path.attributes[:count])
             now = mark(_value(root, known.attributes))
             if now is not None:
-                found[known.kind, known.root, known.attributes] = Read(known, now)
+                found[known.kind, known.root, known.attributes] = ReadGuard(known, now)
         group.reads = list(found.values())
         return group
 
-    def include(self, reads: Reads) -> None:
+    def include(self, reads: GuardSet) -> None:
         """Add what a trace read that this one calls."""
         self._inner.update({id(group): group for group in reads.groups})
 
-    def finished(self) -> Reads:
+    def finished(self) -> GuardSet:
         """What was read, without what the trace itself has changed: that is its own doing."""
         for group in self._groups.values():
             changed = {id(read) for read, _ in group.changes()}
@@ -172,15 +172,15 @@ class Reading:
                 for read in group.reads
                 if id(read) not in changed and (kept is None or _is_among(read, kept))
             ]
-        return Reads([*self._groups.values(), *self._inner.values()])
+        return GuardSet([*self._groups.values(), *self._inner.values()])
 
-    def _kept(self, group: Group) -> tuple[Path, ...] | None:
+    def _kept(self, group: GuardGroup) -> tuple[Path, ...] | None:
         """What is mentioned outside of host functions; None: there are none."""
         fun = group.function() if self.hosts else None
         return None if fun is None else mentioned_without(fun.__code__, self.hosts)
 
 
-def _is_among(read: Read, paths: Iterable[Path]) -> bool:
+def _is_among(read: ReadGuard, paths: Iterable[Path]) -> bool:
     """Whether one of the paths leads by what was read."""
     own = read.path
     return any(
@@ -190,12 +190,12 @@ def _is_among(read: Read, paths: Iterable[Path]) -> bool:
     )
 
 
-_reading: ContextVar[Reading | None] = ContextVar("wend_reading", default=None)
+_reading: ContextVar[GuardRecorder | None] = ContextVar("wend_reading", default=None)
 
 
-def reading() -> AbstractContextManager[Reading]:
+def reading() -> AbstractContextManager[GuardRecorder]:
     """Collect what functions read in this block."""
-    return scoped(_reading, Reading())
+    return scoped(_reading, GuardRecorder())
 
 
 def note(fun: types.FunctionType, **owners: Any) -> None:
@@ -220,7 +220,7 @@ def note_method(fun: Any, owner: Any) -> None:
         note(fun, **{fun.__code__.co_varnames[0]: owner})
 
 
-def include(reads: Reads) -> None:
+def include(reads: GuardSet) -> None:
     """Tell the trace under way that it calls what was traced before."""
     found = _reading.get()
     if found is not None:

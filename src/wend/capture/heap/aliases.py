@@ -7,8 +7,8 @@ from typing import Any
 from wend.base.errors import StructureError, explain
 from wend.trace.aliasing.referrers import (
     Test,
+    find_referrers,
     frames,
-    holders,
     is_held,
     users_frames,
 )
@@ -35,7 +35,7 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
                 cure="change a copy of it, and return that.",
             )
         )
-    for name, of, value in holders(is_old):
+    for name, of, value in find_referrers(is_old):
         same = "is the same list as" if value is old else "holds the list"
         cure = "append in the function that makes the list, and keep one name for it"
         if value is old:
@@ -50,7 +50,7 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
 
 def holder(is_meant: Test, besides: Any = None) -> str | None:
     """Who holds something besides: a variable, the caller, a module; None if nobody."""
-    for name, of, _ in holders(is_meant, besides):
+    for name, of, _ in find_referrers(is_meant, besides):
         return f"`{name}`{of}"
     if _is_callers(is_meant):
         return "the caller"

@@ -40,8 +40,8 @@ from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
     CHANGE_THE_FIRST,
     CHANGING_METHODS,
-    KnownArray,
-    told,
+    ConcreteTracedArray,
+    before_write,
 )
 
 _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
@@ -57,7 +57,7 @@ class Unbound:
 UNBOUND = Unbound()
 
 
-class Place(ABC):
+class Location(ABC):
     """Somewhere that a value can be read from and written to; equal keys, equal places."""
 
     leads = False  # whether a loop carries it before its variables
@@ -78,7 +78,7 @@ class Place(ABC):
         return False
 
 
-class Attribute(Place):
+class Attribute(Location):
     """An attribute of an object."""
 
     def __init__(self, label: str, owner: Any, name: str) -> None:
@@ -98,10 +98,10 @@ class Attribute(Place):
             (setattr if own else object.__setattr__)(self.owner, self.name, value)
 
 
-class Contents(Place):
+class Contents(Location):
     """What a list, dict or set holds, at any depth."""
 
-    def __init__(self, label: str, container: Any, binding: Place | None = None) -> None:
+    def __init__(self, label: str, container: Any, binding: Location | None = None) -> None:
         super().__init__(label, ("contents", id(container)))
         self.container = container
         self.binding = binding  # the variable that it was reached by
@@ -118,7 +118,7 @@ class Contents(Place):
         fill(self.container, value, own)
 
 
-class Elements(Place):
+class Elements(Location):
     """The elements of an array that Python knows."""
 
     def __init__(self, label: str, array: np.ndarray) -> None:
@@ -129,17 +129,17 @@ class Elements(Place):
         return np.array(np.ndarray.view(self.array, np.ndarray))
 
     def write(self, value: Any) -> None:
-        if isinstance(self.array, KnownArray):
-            self.array.put_back(value)
+        if isinstance(self.array, ConcreteTracedArray):
+            self.array.rollback(value)
         else:
             np.ndarray.view(self.array, np.ndarray)[...] = value
 
     def belongs_to_the_trace(self) -> bool:
         # One of outside a region does not change there: it becomes traced.
-        return isinstance(self.array, KnownArray)
+        return isinstance(self.array, ConcreteTracedArray)
 
 
-class Cell(Place):
+class Cell(Location):
     """A variable of an enclosing function."""
 
     def __init__(self, label: str, cell: CellType) -> None:
@@ -159,7 +159,7 @@ class Cell(Place):
             del self.cell.cell_contents
 
 
-class Global(Place):
+class Global(Location):
     """A variable of a module."""
 
     def __init__(self, label: str, variables: dict[str, Any]) -> None:
@@ -185,49 +185,49 @@ def read(thunk: Callable[[], Any]) -> Any:
 
 
 # The log
-Log = dict[Hashable, tuple[Place, Any]]  # what was changed, and what it held before
+WriteLog = dict[Hashable, tuple[Location, Any]]  # what was changed, and what it held before
 
-_logs: ContextVar[tuple[Log, ...]] = ContextVar("wend_changes", default=())
+_write_logs: ContextVar[tuple[WriteLog, ...]] = ContextVar("wend_changes", default=())
 
 
 @contextmanager
-def logged(log: Log | None = None) -> Iterator[Log]:
+def write_log(log: WriteLog | None = None) -> Iterator[WriteLog]:
     """Note what captured code changes in this block."""
     log = {} if log is None else log
-    with scoped(_logs, (*_logs.get(), log)), scoped(told, _touch_known):
+    with scoped(_write_logs, (*_write_logs.get(), log)), scoped(before_write, _log_write_known):
         yield log
 
 
-def _touch_known(array: KnownArray) -> None:
-    touch(Elements("an array", array))
+def _log_write_known(array: ConcreteTracedArray) -> None:
+    log_write(Elements("an array", array))
 
 
-def is_logged() -> bool:
+def is_write_logged() -> bool:
     """Whether somebody wants to know what captured code changes."""
-    return bool(_logs.get())
+    return bool(_write_logs.get())
 
 
-def touch(place: Place) -> None:
+def log_write(place: Location) -> None:
     """Say that a place is about to change."""
-    for log in _logs.get():
+    for log in _write_logs.get():
         if place.key not in log:
             log[place.key] = place, place.read()
 
 
-def touch_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
+def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
     """Say that the attribute of an object is about to change."""
-    if _logs.get():
+    if _write_logs.get():
         found = read(owner)
         if found is UNBOUND:
             return
         if not is_set_by_code(found, name):
-            touch(Attribute(label, found, name))
+            log_write(Attribute(label, found, name))
             return
         # A setter may change any attribute.
         base = label.rpartition(".")[0]
         for own in getattr(found, "__dict__", ()):
-            touch(Attribute(f"{base}.{own}", found, own))
-            touch_contents(functools.partial(vars(found).get, own), f"{base}.{own}")
+            log_write(Attribute(f"{base}.{own}", found, own))
+            log_write_contents(functools.partial(vars(found).get, own), f"{base}.{own}")
 
 
 def is_set_by_code(owner: Any, name: str) -> bool:
@@ -239,59 +239,61 @@ def is_set_by_code(owner: Any, name: str) -> bool:
     return hasattr(type(found), "__set__") and not isinstance(found, native)
 
 
-def touch_contents(container: Callable[[], Any], label: str) -> None:
+def log_write_contents(container: Callable[[], Any], label: str) -> None:
     """Say that the contents of a container are about to change, if it is one.
 
     Raises:
         AliasError: which container it is, only the run tells, and somebody else holds one.
     """
-    if _logs.get() or container_phis.are_there():
+    if _write_logs.get() or container_phis.are_there():
         found = read(container)
         if is_container(found):
             container_phis.check_change(
                 found, "" if label.startswith("a ") else label.removesuffix(".")
             )
-            touch(Contents(label, found, bound_by(container, label)))
+            log_write(Contents(label, found, bound_by(container, label)))
             for inner in trees.flatten(found)[0]:
                 if is_container(inner):
-                    touch(Contents(label, inner))
-        touch_arrays(found, label)
+                    log_write(Contents(label, inner))
+        log_write_arrays(found, label)
 
 
-def touch_arrays(value: Any, label: str) -> None:
+def log_write_arrays(value: Any, label: str) -> None:
     """Say that an array that Python knows, or those that a container holds, may change."""
-    if _logs.get():
+    if _write_logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
-            if isinstance(array, (Staged, KnownArray)) or not isinstance(array, np.ndarray):
+            if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
+                array, np.ndarray
+            ):
                 continue  # a known one tells it by itself
             if array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
-                touch(Elements(label, array))
+                log_write(Elements(label, array))
 
 
 def references_of_logs(array: np.ndarray) -> int:
     """How often logs refer to an array, to take back what changes in it."""
     key = ("elements", id(array))
-    return len({id(log[key][0]) for log in _logs.get() if key in log})
+    return len({id(log[key][0]) for log in _write_logs.get() if key in log})
 
 
-def touch_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
+def log_write_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Say that the container is about to change whose method is called."""
-    if not _logs.get() and not container_phis.are_there():
+    if not _write_logs.get() and not container_phis.are_there():
         return
     owner = changed_by(method)
     if owner is None and arguments and is_changing(method):
         owner = arguments[0]
     if is_container(owner):
         container_phis.check_change(owner)
-        touch(Contents(f"a {type(owner).__name__}", owner))
+        log_write(Contents(f"a {type(owner).__name__}", owner))
 
 
-def touch_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def log_write_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Say that the arrays are about to change that a function of NumPy changes."""
-    if not _logs.get():
+    if not _write_logs.get():
         return
     owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
     changed: list[Any] = [kwargs.get("out")]
@@ -303,7 +305,7 @@ def touch_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any
         changed += args[:1]
     for found in changed:
         for array in found if isinstance(found, tuple) else (found,):
-            touch_arrays(array, "an array")
+            log_write_arrays(array, "an array")
 
 
 _CHANGING_ARRAYS = frozenset(
@@ -315,39 +317,39 @@ def _changes_the_first(fun: Any) -> bool:
     return any(fun is one for one in CHANGE_THE_FIRST)
 
 
-def touch_reached(fun: FunctionType) -> None:
+def log_write_reached(fun: FunctionType) -> None:
     """Say that what a function reaches may change, which is run as plain Python."""
-    if not _logs.get():
+    if not _write_logs.get():
         return
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         place = Cell(name, cell)
-        touch(place)
-        touch_contents(place.read, f"{name}.")
+        log_write(place)
+        log_write_contents(place.read, f"{name}.")
     for name in fun.__code__.co_names:
         if name in fun.__globals__:
-            touch_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
+            log_write_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
 
 
-def touch_attributes(owner: Any, label: str) -> None:
+def log_write_attributes(owner: Any, label: str) -> None:
     """Say that the attributes of an object may change, and what containers among them hold."""
     for name, value in list(vars(owner).items()):
-        touch(Attribute(f"{label}.{name}", owner, name))
+        log_write(Attribute(f"{label}.{name}", owner, name))
         if is_container(value):
-            touch(Contents(f"{label}.{name}", value))
+            log_write(Contents(f"{label}.{name}", value))
 
 
-def touch_variable(reads: FunctionType, label: str) -> None:
+def log_write_variable(reads: FunctionType, label: str) -> None:
     """Say that a variable of several functions, which `reads` reads, is about to change."""
-    if _logs.get():
-        touch(variable(reads, label))
+    if _write_logs.get():
+        log_write(variable(reads, label))
 
 
-def bound_by(reads: Any, label: str) -> Place | None:
+def bound_by(reads: Any, label: str) -> Location | None:
     """The variable that `reads` reads, if it is one."""
     return variable(reads, label) if "." not in label else None
 
 
-def variable(reads: FunctionType, label: str) -> Place:
+def variable(reads: FunctionType, label: str) -> Location:
     """The variable that a function reads."""
     cells = dict(zip(reads.__code__.co_freevars, reads.__closure__ or (), strict=True))
     return Cell(label, cells[label]) if label in cells else Global(label, reads.__globals__)

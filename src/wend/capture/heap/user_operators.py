@@ -11,7 +11,7 @@ import types
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from wend.capture.heap.locations import Contents, touch, touch_attributes
+from wend.capture.heap.locations import Contents, log_write, log_write_attributes
 from wend.capture.libraries import is_library
 from wend.trace.aliasing.referrers import users_frames
 
@@ -42,21 +42,21 @@ def _finds_operators(kind: type) -> bool:
     )
 
 
-def touch_operands() -> None:
+def log_write_operands() -> None:
     """Say that the objects with such operators may change that the variables at hand hold."""
     seen: set[int] = set()
     for frame in users_frames():
         shared = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
         for name, value in itertools.chain(frame.f_locals.items(), shared):
             if _fills_itself(value):
-                touch(Contents(name, value))
+                log_write(Contents(name, value))
             if isinstance(value, _NO_OBJECTS) or not hasattr(value, "__dict__"):
                 continue
-            _touch(value, name, seen)
+            _log_write(value, name, seen)
             for inner, part in list(vars(value).items()):
-                _touch(part, f"{name}.{inner}", seen)
+                _log_write(part, f"{name}.{inner}", seen)
                 if _fills_itself(part):
-                    touch(Contents(f"{name}.{inner}", part))
+                    log_write(Contents(f"{name}.{inner}", part))
 
 
 def _fills_itself(value: Any) -> bool:
@@ -64,8 +64,8 @@ def _fills_itself(value: Any) -> bool:
     return isinstance(value, dict) and hasattr(type(value), "__missing__")
 
 
-def _touch(value: Any, label: str, seen: set[int]) -> None:
+def _log_write(value: Any, label: str, seen: set[int]) -> None:
     is_object = hasattr(value, "__dict__") and not isinstance(value, _NO_OBJECTS)
     if is_object and id(value) not in seen and _has_operators(type(value)):
         seen.add(id(value))
-        touch_attributes(value, label)
+        log_write_attributes(value, label)

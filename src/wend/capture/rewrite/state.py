@@ -87,16 +87,16 @@ def touches(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
         if base:
             out.append(
                 runtime(
-                    "touch_attribute",
+                    "log_write_attribute",
                     thunk(expression(base)),
                     ast.Constant(attribute),
                     ast.Constant(place),
                 )
             )
         elif place in scope.shared:
-            out.append(runtime("touch_variable", thunk(name(place)), ast.Constant(place)))
+            out.append(runtime("log_write_variable", thunk(name(place)), ast.Constant(place)))
     out += [
-        runtime("touch_contents", thunk(expression(place)), ast.Constant(place))
+        runtime("log_write_contents", thunk(expression(place)), ast.Constant(place))
         for place in found.mutated
     ]
     return [ast.copy_location(ast.Expr(call), stmt) for call in out]

@@ -12,8 +12,8 @@ from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import KINDS, copied
-from wend.capture.heap.locations import UNBOUND, logged
-from wend.capture.heap.user_operators import touch_operands
+from wend.capture.heap.locations import UNBOUND, write_log
+from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import guard
 from wend.capture.stage.truth import is_traced, truth
 from wend.capture.state import unbound
@@ -95,8 +95,8 @@ class _Branch:
             for number, arm in enumerate((other, then)):
                 role = f"a branch of {self.where}"
                 region = Recording(f"branch{number}", self.outer, is_region=True, role=role)
-                with logged() as log:
-                    touch_operands()
+                with write_log() as log:
+                    log_write_operands()
                     try:
                         self.entered.append(self.state.set(self.start))
                         before = self.state.parts()

@@ -9,7 +9,7 @@ from typing import Any
 from wend.base.context_values import scoped
 from wend.base.errors import ConcreteValueError, WendError
 from wend.base.source import at, user_source
-from wend.capture.heap.locations import Log, Place, logged
+from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.stage.branches import if_
 from wend.capture.stage.iterables import Stepped, stepped
 from wend.capture.stage.operators import and_, not_
@@ -36,7 +36,7 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
             body()
         return
     attempt = _Attempt(outer, state, "while")
-    with logged(attempt.log):
+    with write_log(attempt.log):
         found = test()
     if not isinstance(found, Staged) and not found:
         return
@@ -58,12 +58,12 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
         if not found:
             attempt.note(trips)
             return
-        with logged(attempt.log):
+        with write_log(attempt.log):
             body()
         trips += 1
         if attempt.is_needed_now() and attempt.succeeds_from_start(test, body, always=True):
             return
-        with logged(attempt.log):
+        with write_log(attempt.log):
             found = test()
 
 
@@ -143,7 +143,7 @@ class _For:
         _python_for(iterable, self._run_body, self.state, self.broken, self._staged_after_all)
 
     def _run_body(self, item: Any) -> None:
-        with logged(self.attempt.log):
+        with write_log(self.attempt.log):
             self.body(item)
 
     def _staged_after_all(self) -> bool:
@@ -184,7 +184,7 @@ class _For:
         return failure
 
 
-class _Position(Place):
+class _Position(Location):
     """Where a staged `for` is: at which number, or how many items it has taken."""
 
     leads = True
@@ -227,10 +227,10 @@ def _python_for(
 class _Attempt:
     """Tries to record a loop as one node; what was changed by then can be taken back."""
 
-    def __init__(self, outer: Recording, state: State, kind: str, *places: Place) -> None:
+    def __init__(self, outer: Recording, state: State, kind: str, *places: Location) -> None:
         self.outer, self.state = outer, state.opened()
         state.extend(places, quietly=True)
-        self.log: Log = {}
+        self.log: WriteLog = {}
         self.where = f"{kind}{at(user_source())}"
         self.start = state.get()
         self.effects = outer.effects()
@@ -291,7 +291,7 @@ class _Attempt:
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may yet run it
             self.failure = error
             self.wanted_numbers = by_python and isinstance(error, ConcreteValueError)
-            self.state.put_back()
+            self.state.rollback()
             self.state.restore([*start, *loop.start[len(start) :]])
             if isinstance(error, WendError):
                 error.__traceback__ = None

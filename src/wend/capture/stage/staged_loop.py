@@ -11,8 +11,8 @@ from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import KINDS, copied
-from wend.capture.heap.locations import UNBOUND, logged
-from wend.capture.heap.user_operators import touch_operands
+from wend.capture.heap.locations import UNBOUND, write_log
+from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import guard
 from wend.capture.stage.branches import as_type, labelled, placeholder
 from wend.capture.stage.truth import truth
@@ -36,13 +36,13 @@ from wend.trace.aliasing.may_alias import (
     roots,
     settle,
 )
-from wend.trace.arrays.concrete_array import box_of
+from wend.trace.arrays.concrete_array import ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
-from wend.trace.recording.regions import boxes_to_open, join_loop
+from wend.trace.recording.regions import join_loop, refs_to_open
 
 Thunk = Callable[[], Any]
 
@@ -88,7 +88,7 @@ class CarriedTypes(LoopTypes):
         for k, type in zip(arrays, self.types, strict=True):
             settled[k] = type
         self.types = settled
-        self.rounds.settle(settled)
+        self.carry_types.settle(settled)
         return changed
 
     def start(self, outer: Recording) -> list[Value]:
@@ -131,17 +131,17 @@ class StagedLoop:
         self.carried = state.carried_in(self.start)
         # Outer arrays that the loop changes in place; those that it may, by what is written, first
         held = (value.container for value in self.start if isinstance(value, Reference))
-        boxes = [box for box in map(box_of, held) if box is not None]
-        self.expected = list({id(box): box for box in boxes}.values())
-        self.boxes = list(self.expected)
+        refs = [ref for ref in map(ref_of, held) if ref is not None]
+        self.expected = list({id(ref): ref for ref in refs}.values())
+        self.refs = list(self.expected)
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types are settled."""
         self._take_types()
         discovery = Discovery(self.state)
         while True:
-            with logged() as log:
-                touch_operands()
+            with write_log() as log:
+                log_write_operands()
                 try:
                     with guard.region(self.where):
                         predicate = self._trace_before(test)
@@ -156,7 +156,7 @@ class StagedLoop:
                 continue
             if self._stays_put(ends) or self._is_expected_in_vain():
                 continue
-            if boxes_to_open(self.boxes, self.before, self.after) or self._fill_unbound(ends):
+            if refs_to_open(self.refs, self.before, self.after) or self._fill_unbound(ends):
                 continue
             if not self._settles(ends):
                 break
@@ -193,7 +193,7 @@ class StagedLoop:
         )
         values = list(self.start)
         self.entered = self.types.params(self.before)
-        self.before.open_for(self.boxes)
+        self.before.open_for(self.refs)
         for k, value in zip(self.carried, self.entered, strict=True):
             values[k] = value
         self.held_before = self.state.set(values)
@@ -210,13 +210,13 @@ class StagedLoop:
         self.after = Recording(
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
-        self.after.rounds = self.types.rounds.region("after")
+        self.after.carry_types = self.types.carry_types.region("after")
         leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
         params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
-        self.after.open_for(self.boxes)
+        self.after.open_for(self.refs)
         values = list(self.known)
         self.params = trees.unflatten(self.forward_tree, params)
         for k, value in zip(self.forwarded, self.params, strict=True):
@@ -252,7 +252,7 @@ class StagedLoop:
         regions = self.before, self.after
         vain = [b for b in self.expected if all(not region.changes(b) for region in regions)]
         self.expected = []
-        self.boxes = [box for box in self.boxes if all(box is not other for other in vain)]
+        self.refs = [ref for ref in self.refs if all(ref is not other for other in vain)]
         return bool(vain)
 
     def _fill_unbound(self, ends: Sequence[Any]) -> bool:
@@ -315,7 +315,7 @@ class StagedLoop:
         """Refuse to change arrays in place whose rows, as they were before, the loop takes."""
         changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
         for array in arrays:
-            if any(array is other for other in (*self.boxes, *changed)):
+            if any(array is other for other in (*self.refs, *changed)):
                 raise TypeError(
                     explain(
                         f"{self.where}: {array!r} changes in the loop that goes through it.",
@@ -337,7 +337,7 @@ class StagedLoop:
             following = self.types.following(results, after)
         start = self.types.start(outer)
         regions = before, [test, *forwarded], after, following
-        node = join_loop(outer, start, *regions, self.boxes)
+        node = join_loop(outer, start, *regions, self.refs)
         tracers = [
             Tracer(value, outer, weak=t.weak)
             for value, t in zip(node.results, self.forward_types, strict=False)
@@ -397,7 +397,7 @@ class StagedLoop:
             return
         starts, ends, entered, params, found = zip(*rows, strict=True)
         shared = settle(found, [starts, ends], self.outer, params)
-        changed = {id(box) for box in self.boxes}
+        changed = {id(ref) for ref in self.refs}
         written = {
             id(result)
             for result, *inside in zip(found, entered, params, strict=True)
@@ -453,12 +453,12 @@ class StagedLoop:
 
     def _shows(self, k: int) -> bool:
         """Whether a variable stays what it is, and another name changes an array in it."""
-        if not self._is_unchanged(k) or not self.boxes:
+        if not self._is_unchanged(k) or not self.refs:
             return False
         leaves = [leaf for leaf in trees.flatten(self.start[k])[0] if not is_list(leaf)]
         mine = {id(root) for leaf in leaves for root in roots(leaf)}
         regions = self.before, self.after
-        return any(id(box) in mine for r in regions for box in self.boxes if r.changes(box))
+        return any(id(ref) in mine for r in regions for ref in self.refs if r.changes(ref))
 
 
 def _is_written(leaf: Any) -> bool:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture.heap.locations import references_of_logs, touch_attribute, touch_contents
+from wend.capture.heap.locations import log_write_attribute, log_write_contents, references_of_logs
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import any_staged
 from wend.numpy import parts
-from wend.trace.arrays.concrete_array import as_known, made_elsewhere
+from wend.trace.arrays.concrete_array import adopt, made_elsewhere
 from wend.trace.recording.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -52,7 +52,7 @@ def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
         return array
     if array.base is not None or sys.getrefcount(array) > _SOLE + references_of_logs(array):
         raise made_elsewhere(array)
-    return as_known(array)
+    return adopt(array)
 
 
 def _references(array: Any) -> int:
@@ -108,7 +108,7 @@ def get_item(array: Any, key: Any) -> Any:
 # Parts of what an expression gives: `items[0].x = v`, `of()[0] += v`
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """`owner.name = value`, the value first."""
-    touch_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    log_write_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
 
 
@@ -120,7 +120,7 @@ def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], A
 
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
     """`owner[key] = value`, the value first."""
-    touch_contents(lambda: owner, f"a {type(owner).__name__}.")
+    log_write_contents(lambda: owner, f"a {type(owner).__name__}.")
     owner[key] = value
 
 

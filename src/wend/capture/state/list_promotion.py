@@ -73,13 +73,13 @@ def _convert(state: State, start: list[Any], k: int, like: Any) -> Contents:
     place = state.places[index]
     assert isinstance(place, Contents)
     place.write(start[k])  # the list as it was: an `if` around compares with it
-    box = TensorList.of(start[k], like)
-    new = Contents(place.label, box)
+    ref = TensorList.of(start[k], like)
+    new = Contents(place.label, ref)
     state.replaced.append((index, place))
     state.places[index] = new
     state.keys = {*state.keys - {place.key}, new.key}
-    start[k] = box.copy()
+    start[k] = ref.copy()
     for j, value in enumerate(start):
         if isinstance(value, Reference) and value.container is place.container:
-            start[j] = Reference(box)
+            start[j] = Reference(ref)
     return place

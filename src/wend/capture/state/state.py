@@ -23,17 +23,17 @@ from wend.capture.heap.locations import (
     Cell,
     Contents,
     Elements,
-    Log,
-    Place,
+    Location,
+    WriteLog,
     bound_by,
     is_set_by_code,
+    log_write,
     read,
-    touch,
     variable,
 )
 from wend.eager.dispatch import Staged, recorder
 from wend.ir.dtypes import is_supported
-from wend.trace.arrays.concrete_array import KnownArray, as_known, made_elsewhere
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, made_elsewhere
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import is_array_leaf
@@ -81,9 +81,9 @@ class State:
     ) -> None:
         self.passing, self.in_place = frozenset(passing), set(in_place)
         self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
-        self.places: list[Place] = []
+        self.places: list[Location] = []
         self.keys: set[Hashable] = set()
-        self.replaced: list[tuple[int, Place]] = []  # lists that were taken for traced ones
+        self.replaced: list[tuple[int, Location]] = []  # lists that were taken for traced ones
 
     def opened(self) -> State:
         """This state, with the objects that its attributes and containers belong to now."""
@@ -93,7 +93,7 @@ class State:
                 self.extend([variable(thunk, label)])
                 continue
             owner = read(thunk)
-            if kind == "holder" and is_box(getattr(owner, attribute or "", None)):
+            if kind == "holder" and is_ref(getattr(owner, attribute or "", None)):
                 continue  # an array that changes itself
             if kind in ("attribute", "holder") and owner is not UNBOUND:
                 if not is_set_by_code(owner, attribute or ""):
@@ -113,18 +113,18 @@ class State:
             now = [found.get(k, read(reads)) for k, reads in enumerate(self.reads)]
             self.setter(now)
 
-    def extend(self, places: Sequence[Place], *, quietly: bool = False) -> None:
+    def extend(self, places: Sequence[Location], *, quietly: bool = False) -> None:
         """Take more places in; `quietly`: they belong to nobody else."""
         for place in places:
             if place.key not in self.keys:
                 if not quietly:
-                    touch(place)
+                    log_write(place)
                 self.keys.add(place.key)
                 self.places.append(place)
                 if isinstance(place, Contents) and place.binding is not None:
                     self.extend([place.binding], quietly=quietly)
 
-    def put_back(self) -> None:
+    def rollback(self) -> None:
         """Let lists that were taken for traced ones be themselves."""
         for index, place in reversed(self.replaced):
             self.keys = {*self.keys - {self.places[index].key}, place.key}
@@ -150,7 +150,7 @@ class State:
         if is_container(value) and ("contents", id(value)) in self.keys:
             return Reference(value)
         stays = k < len(self.variables) and self.variables[k] in self.in_place
-        return Reference(value) if stays and (is_container(value) or is_box(value)) else value
+        return Reference(value) if stays and (is_container(value) or is_ref(value)) else value
 
     def snapshot(self) -> list[Any]:
         """The values now, which later changes in place leave as they are."""
@@ -187,20 +187,20 @@ class State:
             place.write(value)
 
 
-def is_box(value: Any) -> bool:
+def is_ref(value: Any) -> bool:
     """Whether a value is an array that changes in place for everyone who holds it."""
     if isinstance(value, np.ndarray):
         return True
     return isinstance(value, Tracer) and not is_list(value) and value.type.shape != ()
 
 
-def made_here(reads: Read) -> KnownArray | None:
+def made_here(reads: Read) -> ConcreteTracedArray | None:
     """A plain array that one variable holds and nobody else, as one that can become traced."""
     if recorder.get() is None:
         return None
     array = read(reads)
     is_sole = type(array) is np.ndarray and array.base is None and _references(array) <= _SOLE
-    return as_known(array) if is_sole and array.ndim and is_supported(array.dtype) else None
+    return adopt(array) if is_sole and array.ndim and is_supported(array.dtype) else None
 
 
 def _references(array: Any) -> int:
@@ -220,7 +220,7 @@ def _references_of_one() -> int:
 _SOLE = _references_of_one()
 
 
-def _is_left(place: Place) -> bool:
+def _is_left(place: Location) -> bool:
     """Whether nobody holds a container any more but those who note its changes.
 
     So it was made in the trace, which need not be repeated to find that out.
@@ -255,11 +255,13 @@ class Discovery:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.seen: dict[Hashable, Place] = {}  # holds the objects, so that their ids stay theirs
-        self.arrays: dict[Hashable, tuple[Place, Any]] = {}  # with what they held before `undone`
+        self.seen: dict[Hashable, Location] = {}  # holds the objects, so that their ids stay theirs
+        self.arrays: dict[
+            Hashable, tuple[Location, Any]
+        ] = {}  # with what they held before `undone`
         self.may_trace_again = True
 
-    def undone(self, log: Log) -> list[Place]:
+    def undone(self, log: WriteLog) -> list[Location]:
         """Undo what a trace changed beyond the state, and say which places it was."""
         found = []
         for place, old in reversed(log.values()):
@@ -273,7 +275,7 @@ class Discovery:
                     self.arrays[place.key] = place, new
         return found
 
-    def found_more(self, places: Sequence[Place]) -> bool:
+    def found_more(self, places: Sequence[Location]) -> bool:
         """Take in places that traces changed beyond the state; say whether to trace again."""
         confirmed = [place for place in places if place.key in self.seen]
         for place in confirmed:
@@ -290,7 +292,7 @@ class Discovery:
             self._redo(place)
         return again
 
-    def _redo(self, place: Place) -> None:
+    def _redo(self, place: Location) -> None:
         """Let an array that the body has made hold what the body has put into it."""
         if place.key in self.arrays:
             array, new = self.arrays[place.key]
@@ -321,7 +323,7 @@ def is_same(a: Any, b: Any) -> bool:
 def _same_leaf(a: Any, b: Any) -> bool:
     if a is b:
         return True
-    if is_box(a) or is_box(b):
+    if is_ref(a) or is_ref(b):
         return False  # a copy is another array
     if isinstance(a, Staged) or isinstance(b, Staged):
         return bool(getattr(a, "value", None) is getattr(b, "value", b))

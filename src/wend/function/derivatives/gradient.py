@@ -19,8 +19,8 @@ from wend.function.derivatives.differentiated import (
 )
 from wend.function.eager import RecordedRun, as_value
 from wend.function.function import Function
-from wend.passes.pipeline import TIDY, run_passes
-from wend.runtime.graph_cache import Made, derived_graphs
+from wend.passes.pipeline import CANONICALIZE, run_passes
+from wend.runtime.graph_cache import TransformResult, cached_transform
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
@@ -101,13 +101,13 @@ def _record(
     call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
     traced = call.trace()
     seed = _scalar(what, traced.result_tree, traced.result_types, has_aux)
-    tidy, moving = run_passes(traced.graph, TIDY), tuple(call.moving)
+    tidy, moving = run_passes(traced.graph, CANONICALIZE), tuple(call.moving)
 
-    def differentiate() -> Made:
+    def differentiate() -> TransformResult:
         graph, connected = joint(tidy, moving, seed)
         return [graph], connected
 
-    (graph,), connected = derived_graphs("joint", tidy, (moving, seed), differentiate)
+    (graph,), connected = cached_transform("joint", tidy, (moving, seed), differentiate)
     node = traced.call_graph(recording, graph, call.arguments.arrays).results
     results = [recording.wrap(v) for v in node[: len(traced.result_types)]]
     cotangents = iter(node[len(traced.graph.results) :])

@@ -15,8 +15,8 @@ from wend.function.derivatives.differentiated import (
     differentiated_part,
 )
 from wend.function.function import Function
-from wend.passes.pipeline import TIDY, run_passes
-from wend.runtime.graph_cache import derived_graphs
+from wend.passes.pipeline import CANONICALIZE, run_passes
+from wend.runtime.graph_cache import cached_transform
 from wend.trace.recording.recording import current
 from wend.trace.traced import Traced
 
@@ -120,9 +120,9 @@ def _jacobian(
             differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
         )
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
-        tidy = run_passes(traced.graph, TIDY)
+        tidy = run_passes(traced.graph, CANONICALIZE)
         options = tuple(call.moving), tuple(outputs)
-        (graph,), _ = derived_graphs(
+        (graph,), _ = cached_transform(
             mode, tidy, options, lambda: ([_BUILDERS[mode](tidy, *options)], None)
         )
         found = [

@@ -8,7 +8,7 @@ from typing import Any
 from wend.base import trees
 from wend.base.errors import StructureError, explain
 from wend.function.derivatives.differentiated import weak_float
-from wend.function.derivatives.primal_point import Point
+from wend.function.derivatives.primal_point import PrimalPoint
 from wend.trace.recording.arguments import is_array_leaf, leaf_type
 
 
@@ -52,7 +52,7 @@ def jvp(
         found = f"jvp: {len(primals)} primals and {len(tangents)} tangents."
         raise StructureError(explain(found, cure=cure))
     moved = [_floating(*pair) for pair in zip(primals, tangents, strict=True)]
-    point = Point("jvp", fun, moved, has_aux)
+    point = PrimalPoint("jvp", fun, moved, has_aux)
     given = point.tangents(tuple(tangents))
     wrt = tuple(point.moving)
     forms = point.concrete.jvp(wrt)

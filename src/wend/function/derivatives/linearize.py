@@ -7,7 +7,7 @@ from typing import Any
 
 from wend.autodiff.linearize import Linearized
 from wend.base.errors import StructureError, explain
-from wend.function.derivatives.primal_point import Point
+from wend.function.derivatives.primal_point import PrimalPoint
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -34,7 +34,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         >>> f_lin(1.0, 0.5)
         np.float64(4.0)
     """
-    point = Point("linearize", fun, primals, has_aux)
+    point = PrimalPoint("linearize", fun, primals, has_aux)
     forms = point.concrete.linearize(point.moving, point.seeded)
     value, residuals, aux = point.start(forms.forward)
     linear = _LinearPart(point, forms, residuals)
@@ -44,7 +44,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 class _LinearPart:
     """One run of a function, with what its linear part reads of it."""
 
-    def __init__(self, point: Point, forms: Linearized, residuals: list[Any]) -> None:
+    def __init__(self, point: PrimalPoint, forms: Linearized, residuals: list[Any]) -> None:
         self.point, self.forms = point, forms
         self.kept = [*(point.results[k] for k in point.seeded), *residuals]
 

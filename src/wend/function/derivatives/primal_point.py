@@ -25,7 +25,7 @@ from wend.trace.recording.recording import current
 from wend.trace.traced import owned
 
 
-class Point:
+class PrimalPoint:
     """A function, traced for its primals.
 
     Attributes:

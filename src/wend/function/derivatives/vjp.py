@@ -9,7 +9,7 @@ from wend.base import trees
 from wend.base.errors import explain
 from wend.eager.promotion import tensor_type
 from wend.function.derivatives.differentiated import differentiated_part
-from wend.function.derivatives.primal_point import Point, zeros_like
+from wend.function.derivatives.primal_point import PrimalPoint, zeros_like
 from wend.function.eager import RecordedRun, as_value, runs_eagerly
 from wend.function.function import Function
 from wend.function.signature.match_structure import fitted, subtrees
@@ -41,7 +41,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     if runs_eagerly():
         plain = fun.python_function if isinstance(fun, Function) else fun
         return _EagerPullback(plain, getattr(fun, "__name__", "fun"), primals).start(has_aux)
-    point = Point("vjp", fun, primals, has_aux)
+    point = PrimalPoint("vjp", fun, primals, has_aux)
     forms = point.concrete.vjp(point.moving, point.seeded)
     value, residuals, aux = point.start(forms.forward)
     pullback = _Pullback(point, forms.backward, forms.connected, residuals)
@@ -52,7 +52,7 @@ class _Pullback:
     """One run of a forward graph, with what its backward graph needs."""
 
     def __init__(
-        self, point: Point, backward: Any, connected: tuple[bool, ...], residuals: list[Any]
+        self, point: PrimalPoint, backward: Any, connected: tuple[bool, ...], residuals: list[Any]
     ) -> None:
         self.point, self.backward = point, backward
         self.connected, self.residuals = connected, residuals

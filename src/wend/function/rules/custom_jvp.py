@@ -11,7 +11,7 @@ from wend.base.errors import MissingRuleError, StructureError, explain
 from wend.eager.promotion import as_array
 from wend.function.rules.custom_call import CustomCall
 from wend.function.rules.custom_leaves import like_out, like_tangents
-from wend.function.rules.rule_body import Body, Frame
+from wend.function.rules.rule_body import Frame, RuleBody
 from wend.function.rules.rule_recording import Owner, Rule, record
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
@@ -60,7 +60,7 @@ class JvpRule(Rule):
 
     def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
         """The tangents come behind all that the callee is given."""
-        body = Body(self.jvp, frame)
+        body = RuleBody(self.jvp, frame)
         body.take(len(self.call.types))
         tangents = body.ahead(len(self.wrt))
         body.world()

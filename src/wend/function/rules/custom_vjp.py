@@ -13,7 +13,7 @@ from wend.eager.dispatch import Staged
 from wend.function.host.check_pure import refuse_effects, without_effects
 from wend.function.rules.custom_call import CustomCall
 from wend.function.rules.custom_leaves import like_cotangent, like_out, same_structure
-from wend.function.rules.rule_body import Body, Frame
+from wend.function.rules.rule_body import Frame, RuleBody
 from wend.function.rules.rule_recording import Owner, Rule, record
 from wend.ir.graph import Graph, Value
 from wend.ir.types import is_differentiable
@@ -133,7 +133,7 @@ class VjpRule(Rule):
 
     def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
         """`fwd` gives what is captured as well, for `bwd` to read."""
-        body = Body(self.forward, frame)
+        body = RuleBody(self.forward, frame)
         body.take(len(self.call.places))
         body.world()
         captured = body.captured()
@@ -146,7 +146,7 @@ class VjpRule(Rule):
         return [forward, *backwards], {"given": tuple(self.given), "wrt": tuple(self.wrt)}
 
     def _backward(self, traced: Traced, frame: Frame, has_captured: bool) -> Graph:
-        body = Body(traced, frame)
+        body = RuleBody(traced, frame)
         body.take(len(self.places))
         if has_captured:
             body.captured()

@@ -24,7 +24,7 @@ class Frame:
     bindings: tuple[Any, ...]
 
 
-class Body:
+class RuleBody:
     """A region of the node: a recorded function behind the params that the node gives it."""
 
     def __init__(self, traced: Traced, frame: Frame) -> None:
@@ -78,7 +78,7 @@ class Body:
 
 def whole_body(traced: Traced, frame: Frame, count: int) -> Graph:
     """A function of the call's own arguments as a region; the token is its last result."""
-    body = Body(traced, frame)
+    body = RuleBody(traced, frame)
     body.take(count)
     body.world()
     body.captured()

@@ -10,7 +10,7 @@ from wend.trace.recording.arguments import LeafType
 
 Types = Sequence[LeafType]
 # A dimension: of which leaf, and which one.
-Place = tuple[int, int]
+Storage = tuple[int, int]
 
 # Broadcasting, squeezing and empty results tell these sizes from all others.
 SPECIAL = (0, 1)
@@ -30,7 +30,7 @@ def serves(general: Types, given: Types, *, special: bool) -> bool:
     return special or not any(size in SPECIAL for size in bound.values())
 
 
-def unknown_places(types: Types) -> frozenset[Place]:
+def unknown_places(types: Types) -> frozenset[Storage]:
     """Where sizes are unknown."""
     return frozenset(place for place, dim in _dims(types) if isinstance(dim, Symbol))
 
@@ -70,7 +70,7 @@ def _renamed(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list[Leaf
     return found if names else None
 
 
-def _dims(types: Types) -> Iterator[tuple[Place, Dim]]:
+def _dims(types: Types) -> Iterator[tuple[Storage, Dim]]:
     for k, type in enumerate(types):
         for axis, dim in enumerate(type.type.shape or ()):
             yield (k, axis), dim

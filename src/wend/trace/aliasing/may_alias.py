@@ -14,8 +14,8 @@ import numpy as np
 
 from wend.base.errors import AliasError, explain
 from wend.eager.dispatch import recorder
-from wend.trace.aliasing.referrers import holders
-from wend.trace.arrays.concrete_array import KnownArray, box_of
+from wend.trace.aliasing.referrers import find_referrers
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, ref_of
 from wend.trace.arrays.tracer import OWN, Tracer
 
 
@@ -28,10 +28,10 @@ def is_array(leaf: Any) -> bool:
 
 def roots(leaf: Any) -> list[Any]:
     """The arrays whose elements may be those of an array: itself, what it looks at, may be."""
-    if isinstance(leaf, KnownArray):
+    if isinstance(leaf, ConcreteTracedArray):
         root = leaf.root()
-        box = root._early if root._box is None else root._box
-        return [root] if box is None else roots(box)
+        ref = root._early if root._ref is None else root._ref
+        return [root] if ref is None else roots(ref)
     if not isinstance(leaf, Tracer):
         return [leaf]
     whole = leaf.base()
@@ -87,13 +87,17 @@ def settle(
 def may_be(result: Tracer, arrays: Sequence[Any]) -> None:
     """Note that a result may be any of some arrays, or a view of it."""
     for array in arrays:
-        if type(array) is KnownArray and array.can_promote() and _is_outer(array, recorder.get()):
+        if (
+            type(array) is ConcreteTracedArray
+            and array.can_promote()
+            and _is_outer(array, recorder.get())
+        ):
             array.promote()
-    boxes = [box_of(array) if isinstance(array, KnownArray) else array for array in arrays]
-    result.choices = (*result.choices, *(b for b in boxes if b is not None and b is not result))
-    for box in result.choices:
-        if isinstance(box, Tracer):
-            box.watch(result)
+    refs = [ref_of(array) if isinstance(array, ConcreteTracedArray) else array for array in arrays]
+    result.choices = (*result.choices, *(b for b in refs if b is not None and b is not result))
+    for ref in result.choices:
+        if isinstance(ref, Tracer):
+            ref.watch(result)
 
 
 def may_be_one(a: Tracer, b: Tracer) -> bool:
@@ -115,7 +119,7 @@ def _may_be(array: Tracer) -> set[int]:
 def _is_outer(root: Any, outer: Any) -> bool:
     if isinstance(root, Tracer):
         return bool(outer.can_lift(root))
-    if isinstance(root, KnownArray):
+    if isinstance(root, ConcreteTracedArray):
         made_in = root._made_in()
         return made_in is None or outer.is_in(made_in)
     return is_array(root)
@@ -130,7 +134,7 @@ def _held(meant: dict[int, Any]) -> set[int]:
             found.update(id(root) for root in roots(value) if id(root) in meant)
         return False
 
-    for _ in holders(note) if len(found) < len(meant) else ():
+    for _ in find_referrers(note) if len(found) < len(meant) else ():
         pass
     return found
 
@@ -139,7 +143,7 @@ def _is_callers(root: Any) -> bool:
     if isinstance(root, Tracer):
         recording: Any = root.recording
         return any(root is argument for argument in recording.arguments)
-    return not isinstance(root, KnownArray)
+    return not isinstance(root, ConcreteTracedArray)
 
 
 def refusal(what: str, cure: str = OWN) -> AliasError:

@@ -21,7 +21,7 @@ OUTERMOST: set[CodeType] = set()
 Test = Callable[[Any], bool]
 
 
-def holders(is_meant: Test, besides: Any = None) -> Iterator[tuple[str, str, Any]]:
+def find_referrers(is_meant: Test, besides: Any = None) -> Iterator[tuple[str, str, Any]]:
     """The user's variables that hold something that is meant, at some depth.
 
     Args:

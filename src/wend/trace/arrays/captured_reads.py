@@ -22,7 +22,7 @@ class _Read:
     source: Source | None
 
 
-class ReadArrays:
+class CapturedArrayReads:
     """The arrays that a function under way has captured by reference.
 
     Python may change one while it is traced, in code that wend does not see. The graph would have

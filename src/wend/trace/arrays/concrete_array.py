@@ -27,7 +27,7 @@ from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer, put_into
-from wend.trace.arrays.view_transforms import turned
+from wend.trace.arrays.view_transforms import view_transform_of
 
 # Functions that change their first argument, and methods that change their array
 CHANGE_THE_FIRST = frozenset(
@@ -39,43 +39,45 @@ CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "s
 _LARGE = 4096  # bytes: from here on to keep an array costs more than to make it at each call
 
 # Who is told of an array before its numbers change, to take that back
-told: ContextVar[Callable[[KnownArray], None]] = ContextVar("told", default=lambda array: None)
+before_write: ContextVar[Callable[[ConcreteTracedArray], None]] = ContextVar(
+    "before_write", default=lambda array: None
+)
 
 
-class EarlyBox(Tracer):
+class LazyRef(Tracer):
     """An array that Python knows, for its traced views; when one is changed it becomes traced."""
 
     __slots__ = ("array",)
 
-    array: weakref.ref[KnownArray]
+    array: weakref.ref[ConcreteTracedArray]
 
     def replace(self, new: Tracer) -> None:
         array = self.array()
-        if array is not None and array._box is None:
+        if array is not None and array._ref is None:
             array.promote()
         super().replace(new)
 
 
-class KnownArray(np.ndarray):
+class ConcreteTracedArray(np.ndarray):
     """An array made in a trace, of which Python knows the numbers so far."""
 
     _made_in: Callable[[], Any]  # the recording, if it lives
-    _box: Tracer | None = None  # what it is when it is traced
-    _early: EarlyBox | None = None  # what it will be, of which there are traced views
+    _ref: Tracer | None = None  # what it is when it is traced
+    _early: LazyRef | None = None  # what it will be, of which there are traced views
     _is_read = False  # whether the graph has its numbers as they are
     _times_put_back = 0
     _derive: Callable[[Any], Any] | None = None  # how a view is made
-    _parent: KnownArray | None = None  # of which array
+    _parent: ConcreteTracedArray | None = None  # of which array
 
     def __array_finalize__(self, source: Any) -> None:
         recording: Any = recorder.get()
         self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
-        self._views: list[weakref.ref[KnownArray]] = []
+        self._views: list[weakref.ref[ConcreteTracedArray]] = []
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
 
-    def root(self) -> KnownArray:
+    def root(self) -> ConcreteTracedArray:
         """The array whose memory this shares."""
         found = _root_of(self)
         return self if found is None else found
@@ -107,14 +109,14 @@ class KnownArray(np.ndarray):
         if self.depends(*met):
             self.promote()
             return True
-        told.get()(self.root())
+        before_write.get()(self.root())
         return False
 
     def note_read(self) -> None:
         """Remember that the graph has its numbers: they stay what they are."""
         self.root()._is_read = True
 
-    def early_box(self) -> Tracer:
+    def lazy_ref(self) -> Tracer:
         """This array for what is recorded as a view of it: it changes with this, and this with it.
 
         Python goes on knowing the array as long as neither does.
@@ -125,23 +127,23 @@ class KnownArray(np.ndarray):
         if root is self:
             if self._early is None:
                 recording = self._made_in()
-                self._early = EarlyBox(recording.lift(self), recording)
+                self._early = LazyRef(recording.lift(self), recording)
                 self._early.array = weakref.ref(self)
             return self._early
         parent = self._known_parent()
         if parent is not None:
-            part = self._seen_in(parent.early_box())
+            part = self._seen_in(parent.lazy_ref())
             if isinstance(part, Tracer):
                 return part
         found = self._recorded(root._made_in())
-        found.is_seen_in(root.early_box())
+        found.is_seen_in(root.lazy_ref())
         return found
 
     def _recorded(self, recording: Any) -> Tracer:
         found: Tracer = recording.wrap(recording.lift(self))
         return found
 
-    def _known_parent(self) -> KnownArray | None:
+    def _known_parent(self) -> ConcreteTracedArray | None:
         """The array that this is a view of, if it is known how."""
         return self._parent if self._derive is not None else None
 
@@ -151,12 +153,12 @@ class KnownArray(np.ndarray):
         found = self._derive(whole)
         node = found.value.node if isinstance(found, Tracer) else None
         if node is not None and node.operands[:1] == (whole.value,):
-            how = turned(node, is_view=True)  # NumPy has made it
+            how = view_transform_of(node, is_view=True)  # NumPy has made it
             if how is not None:
                 found.is_part(whole, how)
         return found
 
-    def put_back(self, numbers: np.ndarray) -> None:
+    def rollback(self, numbers: np.ndarray) -> None:
         """Let it hold what it held before a trace that is dropped, whatever that has read."""
         root = self.root()
         if _plain(self).tobytes() != numbers.tobytes():
@@ -176,19 +178,19 @@ class KnownArray(np.ndarray):
         recording = root._made_in()
         if not self.can_promote():
             raise made_elsewhere(self)
-        box = root._recorded(recording) if root._early is None else root._early
-        root.become(box)
-        recording.promotions.append((root, box))
+        ref = root._recorded(recording) if root._early is None else root._early
+        root.become(ref)
+        recording.promotions.append((root, ref))
 
     def can_promote(self) -> bool:
         """Whether the recording that it was made in goes on."""
         recording = self.root()._made_in()
         return recording is not None and recording.is_open
 
-    def become(self, box: Tracer | None) -> None:
+    def become(self, ref: Tracer | None) -> None:
         """Stand for a box, or be known again; so do its views."""
-        self._box = box
-        kind = KnownArray if box is None else PromotedArray
+        self._ref = ref
+        kind = ConcreteTracedArray if ref is None else PromotedArray
         for array in (self, *(view() for view in self._views)):
             if array is not None:
                 array.__class__ = kind
@@ -196,9 +198,13 @@ class KnownArray(np.ndarray):
     # Parts
     def __getitem__(self, key: Any) -> Any:
         if parts.is_staged_key(key):
-            return self.early_box()[key]
+            return self.lazy_ref()[key]
         found = super().__getitem__(key)
-        if isinstance(found, KnownArray) and found.base is not None and parts.is_basic(key):
+        if (
+            isinstance(found, ConcreteTracedArray)
+            and found.base is not None
+            and parts.is_basic(key)
+        ):
             found._parent, found._derive = self, lambda array: array[key]
         return found
 
@@ -237,7 +243,7 @@ class KnownArray(np.ndarray):
         outs = tuple(options.pop("out", None) or ())
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
-            if type(array) is KnownArray:
+            if type(array) is ConcreteTracedArray:
                 array.is_promoted(inputs)
         if any_staged(inputs) or any_staged(outs):
             found = _run(ufunc, method, inputs, options)
@@ -261,7 +267,7 @@ class KnownArray(np.ndarray):
         changed += args[:1] if function in CHANGE_THE_FIRST else []
         given = (*args, *kwargs.values())
         for array in changed:
-            if type(array) is KnownArray:
+            if type(array) is ConcreteTracedArray:
                 array.is_promoted(given)
         if any_staged(given):
             if function not in STAGED:
@@ -271,7 +277,9 @@ class KnownArray(np.ndarray):
         if type(found) in (list, tuple):
             return type(found)(map(_seen, found))
         found = _seen(found)
-        is_view = isinstance(found, KnownArray) and found is not self and found.base is not None
+        is_view = (
+            isinstance(found, ConcreteTracedArray) and found is not self and found.base is not None
+        )
         if is_view and found._derive is None and args and args[0] is self and function in STAGED:
             found._parent = self
             found._derive = lambda array: function(array, *args[1:], **kwargs)
@@ -279,7 +287,7 @@ class KnownArray(np.ndarray):
 
 
 def _plain(x: Any) -> Any:
-    return np.ndarray.view(x, np.ndarray) if isinstance(x, KnownArray) else x
+    return np.ndarray.view(x, np.ndarray) if isinstance(x, ConcreteTracedArray) else x
 
 
 def _run(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
@@ -293,12 +301,12 @@ def _view(name: str) -> Any:
     """A method that may give a view."""
     method = getattr(np.ndarray, name)
 
-    def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
+    def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
         if any_staged((*args, *kwargs.values())):
             self.promote()
             return getattr(self, name)(*args, **kwargs)
         found = method(self, *args, **kwargs)
-        if isinstance(found, KnownArray) and found is not self and found.base is not None:
+        if isinstance(found, ConcreteTracedArray) and found is not self and found.base is not None:
             found._parent = self
             found._derive = lambda array: getattr(array, name)(*args, **kwargs)
         return found
@@ -310,7 +318,7 @@ def _changing(name: str) -> Any:
     """A method that changes the array."""
     method = getattr(np.ndarray, name)
 
-    def run(self: KnownArray, *args: Any, **kwargs: Any) -> Any:
+    def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
         run = getattr(self, name) if self.is_promoted(args) else functools.partial(method, self)
         return run(*args, **kwargs)
 
@@ -318,12 +326,12 @@ def _changing(name: str) -> Any:
 
 
 for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"):
-    setattr(KnownArray, _name, _view(_name))
+    setattr(ConcreteTracedArray, _name, _view(_name))
 for _name in CHANGING_METHODS:
-    setattr(KnownArray, _name, _changing(_name))
+    setattr(ConcreteTracedArray, _name, _changing(_name))
 
 
-class PromotedArray(Staged, KnownArray):
+class PromotedArray(Staged, ConcreteTracedArray):
     """An array made in a trace that has become traced."""
 
     weak = False
@@ -332,7 +340,7 @@ class PromotedArray(Staged, KnownArray):
     def read(self) -> Any:
         root = self.root()
         if self is root:
-            return root._box
+            return root._ref
         parent = self._known_parent()
         if not isinstance(parent, PromotedArray):
             raise AliasError(
@@ -345,9 +353,9 @@ class PromotedArray(Staged, KnownArray):
         return self._seen_in(parent.read())
 
     def leaked(self) -> Exception:
-        box = self.root()._box
-        assert box is not None
-        return box.leaked()
+        ref = self.root()._ref
+        assert ref is not None
+        return ref.leaked()
 
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("_") or name in _OWN:
@@ -369,12 +377,12 @@ class PromotedArray(Staged, KnownArray):
 _OWN = frozenset(
     {
         *("read", "leaked", "type", "weak", "root", "become", "promote", "depends", "note_read"),
-        *("put_back", "identity"),
+        *("rollback", "identity"),
     }
 )
 
 
-def _of_box(name: str) -> Any:
+def _of_ref(name: str) -> Any:
     return lambda self, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
 
 
@@ -382,7 +390,7 @@ for _name in (
     *("__getitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__"),
     *("__complex__", "__index__", "__repr__", "__copy__", "__deepcopy__"),
 ):
-    setattr(PromotedArray, _name, _of_box(_name))
+    setattr(PromotedArray, _name, _of_ref(_name))
 
 
 def known(found: Any) -> Any:
@@ -395,7 +403,7 @@ def known(found: Any) -> Any:
     if type(found) is not np.ndarray or not is_own or not _has_memory_alone(found):
         return found
     can_change = found.ndim and found.flags.writeable and is_supported(found.dtype)
-    return as_known(found) if can_change else found
+    return adopt(found) if can_change else found
 
 
 def _seen(found: Any) -> Any:
@@ -405,15 +413,15 @@ def _seen(found: Any) -> Any:
     root = _root_of(found)
     if root is None:
         return found
-    return root if _is_same_place(root, found) else found.view(KnownArray)
+    return root if _is_same_place(root, found) else found.view(ConcreteTracedArray)
 
 
-def _root_of(array: np.ndarray) -> KnownArray | None:
+def _root_of(array: np.ndarray) -> ConcreteTracedArray | None:
     """The array that can become traced whose memory another one shares, if there is one."""
-    found = array if isinstance(array, KnownArray) else None
+    found = array if isinstance(array, ConcreteTracedArray) else None
     base: Any = np.ndarray.base.__get__(array)
     while base is not None:
-        if isinstance(base, KnownArray):
+        if isinstance(base, ConcreteTracedArray):
             found = base
         elif isinstance(base, np.ndarray):
             found = _KNOWN.get(id(base), found)
@@ -428,17 +436,17 @@ def _held_by(base: Any) -> Any:
 
 
 # By the array that has the memory, to which NumPy's plain views lead directly.
-_KNOWN: WeakValueDictionary[int, KnownArray] = WeakValueDictionary()
+_KNOWN: WeakValueDictionary[int, ConcreteTracedArray] = WeakValueDictionary()
 
 
 def _fresh(found: Any) -> Any:
     is_array = type(found) is np.ndarray and found.ndim and is_supported(found.dtype)
-    return as_known(found) if is_array else found
+    return adopt(found) if is_array else found
 
 
-def as_known(array: np.ndarray) -> KnownArray:
+def adopt(array: np.ndarray) -> ConcreteTracedArray:
     """An array that nobody else holds, as one that can become traced."""
-    known = array.view(KnownArray)
+    known = array.view(ConcreteTracedArray)
     _KNOWN[id(array if array.base is None else array.base)] = known
     return known
 
@@ -448,10 +456,10 @@ def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:
     return mine == theirs and a.strides == b.strides
 
 
-def box_of(array: Any) -> Tracer | None:
+def ref_of(array: Any) -> Tracer | None:
     """The traced array that holds the elements of a traced array or of a part of one."""
     if isinstance(array, PromotedArray):
-        return array.root()._box
+        return array.root()._ref
     return array.whole() if isinstance(array, Tracer) else None
 
 

@@ -41,7 +41,7 @@ from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 from wend.trace.arrays.methods import Methods
 from wend.trace.arrays.provenance import static_advice
-from wend.trace.arrays.view_transforms import Turned
+from wend.trace.arrays.view_transforms import ViewTransform
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
@@ -328,7 +328,7 @@ class Tracer(Methods):
         if self._taken is not None:
             whole, key = self._taken
             is_current = self._stale is None and recording is self.recording
-            if isinstance(key, Turned):
+            if isinstance(key, ViewTransform):
                 whole.replace(key.back(new, whole.type))
             else:
                 whole[key] = new
@@ -386,7 +386,7 @@ class Tracer(Methods):
 
     def is_in_a_row(self) -> bool:
         """Whether this is a vector, or one in another shape: any shape of it is a view."""
-        if self._taken is None or not isinstance(self._taken[1], Turned):
+        if self._taken is None or not isinstance(self._taken[1], ViewTransform):
             return self.type.shape is not None and len(self.type.shape) < 2
         whole, how = self._taken
         return how.is_reshape() and whole.is_in_a_row()
@@ -440,7 +440,9 @@ class Tracer(Methods):
         if self._taken is not None:
             whole, key = self._taken
             found: Tracer
-            found = key.of(whole) if isinstance(key, Turned) else indexing.getitem(whole, key)
+            found = (
+                key.of(whole) if isinstance(key, ViewTransform) else indexing.getitem(whole, key)
+            )
             return found
         if self.choices:
             raise AliasError(

@@ -17,7 +17,7 @@ from wend.ops import shaping
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class ViewTransform:
     """How an array is seen, in place of the key of a part of it."""
 
     op: Op
@@ -38,7 +38,7 @@ class Turned:
         return reshape(view, whole.shape)
 
 
-def turned(node: Node, *, is_view: bool = False) -> Turned | None:
+def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | None:
     """How a node sees its operand, if that is sure to be a view.
 
     Whether a reshape of several axes copies NumPy decides by their order in memory, which a trace
@@ -49,14 +49,14 @@ def turned(node: Node, *, is_view: bool = False) -> Turned | None:
         is_view: whether it is known that NumPy has made no copy.
     """
     if node.op is shaping.transpose:
-        return Turned(node.op, node.attrs)
+        return ViewTransform(node.op, node.attrs)
     if node.op is not shaping.reshape or len(node.operands) != 1:
         return None
     old, new = node.operands[0].tensor, node.results[0].tensor
     if not old.is_static:
         return None
     is_view = is_view or _long(old) == _long(new)
-    return Turned(node.op, node.attrs) if is_view else None
+    return ViewTransform(node.op, node.attrs) if is_view else None
 
 
 def _long(type: TensorType) -> list[Any]:

@@ -36,8 +36,8 @@ def carried_integers(
     if outer.runs_now():
         return None
     if who in outer.counted:
-        boxes, _ = outer.counted[who]
+        refs, _ = outer.counted[who]
     else:
-        boxes = [outer.wrap(outer.b.integer(start)) for start in starts]
-    outer.counted[who] = boxes, at_end  # of the last round, which is the one that stays
-    return boxes
+        refs = [outer.wrap(outer.b.integer(start)) for start in starts]
+    outer.counted[who] = refs, at_end  # of the last round, which is the one that stays
+    return refs

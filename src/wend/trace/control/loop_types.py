@@ -18,7 +18,7 @@ from wend.ir.types import Dim, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.ops import shaping
 from wend.trace.recording.arguments import LeafType, leaf_type
-from wend.trace.recording.carry_types import Rounds
+from wend.trace.recording.carry_types import CarryTypeCache
 from wend.trace.recording.checks import check_leaves
 from wend.trace.recording.recording import Recording, current
 
@@ -48,8 +48,8 @@ class LoopTypes:
         self.has_counter = paths is not None
         self._check_kinds(self.leaves)
         around = current()
-        self.rounds = Rounds() if around is None else around.rounds.loop(where)
-        self.types = self.rounds.start([leaf_type(leaf) for leaf in self.leaves])
+        self.carry_types = CarryTypeCache() if around is None else around.carry_types.loop(where)
+        self.types = self.carry_types.start([leaf_type(leaf) for leaf in self.leaves])
         self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
 
     def relax(self, invariants: Any) -> None:
@@ -67,7 +67,7 @@ class LoopTypes:
 
     def params(self, region: Recording) -> Any:
         """Params of a region for the carry, in its structure."""
-        region.rounds = self.rounds.region(region.b.name)
+        region.carry_types = self.carry_types.region(region.b.name)
         params = [
             region.param(t.type, weak=t.weak, name=path)
             for t, path in zip(self.types, self.paths, strict=True)
@@ -115,7 +115,7 @@ class LoopTypes:
             settled.append(new)
         changed = settled != self.types
         self.types = settled
-        self.rounds.settle(settled)
+        self.carry_types.settle(settled)
         return changed
 
     def _check_leaf(

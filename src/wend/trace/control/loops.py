@@ -22,7 +22,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.graph_runner import run_now
 from wend.trace.recording.checks import check_functions, check_integer, check_predicate
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import boxes_to_open, join_loop
+from wend.trace.recording.regions import join_loop, refs_to_open
 
 CondFun = Callable[[Any], Any]
 BodyFun = Callable[[Any], Any]
@@ -109,7 +109,7 @@ class _Loop:
 
     def __init__(self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes) -> None:
         self.cond_fun, self.body_fun, self.types = cond_fun, body_fun, types
-        self.boxes: list[Tracer] = []
+        self.refs: list[Tracer] = []
 
     def record(self, limit: Any, return_trips: bool) -> Any:
         outer = current()
@@ -118,9 +118,7 @@ class _Loop:
         while True:
             before, predicate = self._trace_cond(outer)
             after, results = self._trace_body(outer)
-            if not boxes_to_open(self.boxes, before, after) and not self.types.settle(
-                results, after
-            ):
+            if not refs_to_open(self.refs, before, after) and not self.types.settle(results, after):
                 break
         count = len(self.types.types)
         forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
@@ -138,7 +136,7 @@ class _Loop:
         if self.counts:
             start.append(outer.b.integer(0))
         kept = [test, *(tracer.value for tracer in forwarded)]
-        node = join_loop(outer, start, before, kept, after, following, self.boxes)
+        node = join_loop(outer, start, before, kept, after, following, self.refs)
         carry = self.types.rebuild(outer, node.results[:count])
         return (carry, outer.wrap(node.results[count])) if return_trips else carry
 
@@ -149,7 +147,7 @@ class _Loop:
         carry = self.types.params(region)
         if self.counts:
             region.param(_COUNT)
-        region.open_for(self.boxes)
+        region.open_for(self.refs)
         return region, carry
 
     def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:

@@ -21,7 +21,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.graph_runner import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import boxes_to_open, join_loop
+from wend.trace.recording.regions import join_loop, refs_to_open
 from wend.trace.sizes.lengths import items_shape
 
 
@@ -123,15 +123,15 @@ class _Scan:
     def record(self) -> tuple[Any, Any]:
         outer = self.outer
         lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
-        boxes: list[Tracer] = []
+        refs: list[Tracer] = []
         while True:
-            after, following, results, ys, ys_tree = self._trace_body(lists, boxes)
-            if not boxes_to_open(boxes, after) and not self.types.settle(results, after):
+            after, following, results, ys, ys_tree = self._trace_body(lists, refs)
+            if not refs_to_open(refs, after) and not self.types.settle(results, after):
                 break
         before = Recording("before", outer, is_region=True)
         step = before.param(_INDEX)
         carried = [before.param(t.type).value for t in self.types.types]
-        before.open_for(boxes)
+        before.open_for(refs)
         with before.active():
             goes_on = before.lift(step < self.count)
         with after.active():
@@ -139,9 +139,9 @@ class _Scan:
             made = [after.lift(y) for y in ys]
         # The lists come before the arrays changed in place, whose params are there already.
         stacks = [ListType(value.type) for value in made]
-        waiting = [_insert(before, Value(stack), len(boxes)) for stack in stacks]
+        waiting = [_insert(before, Value(stack), len(refs)) for stack in stacks]
         grown = [
-            after.b.list_push(_insert(after, Value(stack), len(boxes)), value)
+            after.b.list_push(_insert(after, Value(stack), len(refs)), value)
             for stack, value in zip(stacks, made, strict=True)
         ]
         empty = [outer.b.list_new(stack.element) for stack in stacks]
@@ -153,7 +153,7 @@ class _Scan:
             [goes_on, step.value, *carried, *waiting],
             after,
             [*following, *grown],
-            boxes,
+            refs,
         )
         first = 1 + len(carried)
         carry = self.types.rebuild(outer, node.results[1:first])
@@ -164,14 +164,14 @@ class _Scan:
         return carry, trees.unflatten(ys_tree, stacked)
 
     def _trace_body(
-        self, lists: Sequence[Value], boxes: Sequence[Tracer]
+        self, lists: Sequence[Value], refs: Sequence[Tracer]
     ) -> tuple[Recording, list[Value], list[Any], list[Any], trees.TreeDef]:
         """The region; the next index, the next carry's leaves, y's leaves and their structure."""
         outer = self.outer
         after = Recording("after", outer, is_region=True, role=f"f of {self.where}")
         index = after.param(_INDEX)
         carry = self.types.params(after)
-        after.open_for(boxes)
+        after.open_for(refs)
         with after.active():
             place = after.lift(self.count - 1 - index if self.reverse else index)
             rows = [

@@ -12,29 +12,29 @@ from wend.ir.types import TensorType, Type
 from wend.trace.recording.arguments import LeafType
 
 
-class Rounds:
+class CarryTypeCache:
     """Of one loop: the types that its carry settled on, and the loops in its regions."""
 
     def __init__(self, where: str = "") -> None:
         self.where = where
         self._entry: list[LeafType] = []
         self._settled: list[LeafType] = []
-        self._regions: dict[str, Rounds] = {}
-        self._loops: list[Rounds] = []
+        self._regions: dict[str, CarryTypeCache] = {}
+        self._loops: list[CarryTypeCache] = []
         self._next = 0
 
-    def region(self, name: str) -> Rounds:
+    def region(self, name: str) -> CarryTypeCache:
         """Of one of its regions, which is traced once more from its start."""
-        found = self._regions.setdefault(name, Rounds())
+        found = self._regions.setdefault(name, CarryTypeCache())
         found._next = 0
         return found
 
-    def loop(self, where: str) -> Rounds:
+    def loop(self, where: str) -> CarryTypeCache:
         """Of the loop that is met next; a new one if another was met here before."""
         k = self._next
         self._next += 1
         if k >= len(self._loops) or self._loops[k].where != where:
-            self._loops[k:] = [Rounds(where)]
+            self._loops[k:] = [CarryTypeCache(where)]
         return self._loops[k]
 
     def start(self, entry: Sequence[LeafType]) -> list[LeafType]:

@@ -24,39 +24,39 @@ from wend.ir.op import Effect, Op
 from wend.ir.types import TOKEN, Dim, Shape, TensorType, Type
 from wend.ops import elementwise, shaping
 from wend.ops.build import Build
-from wend.trace.arrays.captured_reads import ReadArrays
-from wend.trace.arrays.concrete_array import KnownArray
+from wend.trace.arrays.captured_reads import CapturedArrayReads
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.arrays.view_transforms import turned
-from wend.trace.recording.carry_types import Rounds
+from wend.trace.arrays.view_transforms import view_transform_of
+from wend.trace.recording.carry_types import CarryTypeCache
 from wend.trace.recording.frozen_captures import FrozenCaptures
-from wend.trace.recording.replacements import copy_stood_in
+from wend.trace.recording.replacements import copy_with_replacements
 from wend.trace.sizes.integers import (
     ZERO,
-    Made,
+    DerivedSize,
     Number,
     constant,
     one,
 )
 from wend.trace.sizes.result_sizes import cut, reshaped
-from wend.trace.sizes.size_table import Sizes
+from wend.trace.sizes.size_table import SizeTable
 
 
 @dataclass(frozen=True)
-class Effects:
+class EffectState:
     """What a recording has done by some point: to the world, and to arrays in place.
 
     Attributes:
         world: the token of the last effect.
         held: what its own changed arrays hold, by id.
-        boxes: the outer arrays it has changed, and what they hold here.
+        refs: the outer arrays it has changed, and what they hold here.
         promotions: the arrays made in the trace that have become traced, with their boxes.
     """
 
     world: Value | None
     held: dict[int, Value]
-    boxes: dict[int, tuple[Tracer, Value]]
-    promotions: tuple[tuple[KnownArray, Tracer], ...]
+    refs: dict[int, tuple[Tracer, Value]]
+    promotions: tuple[tuple[ConcreteTracedArray, Tracer], ...]
 
 
 class Recording(Recorder):
@@ -76,7 +76,9 @@ class Recording(Recorder):
         by_value: bool = False,
     ) -> None:
         self._entered: dict[Value, Value] = {}  # a region's: param -> outer value
-        self._sizes: Sizes = Sizes(parent._sizes if parent and is_region else None, self._entered)
+        self._sizes: SizeTable = SizeTable(
+            parent._sizes if parent and is_region else None, self._entered
+        )
         self.b = Build(name, self._sizes.named)
         self.frozen = FrozenCaptures(self.b, name) if by_value else None  # a function's
         self.role = role or name
@@ -87,20 +89,24 @@ class Recording(Recorder):
         self.bindings: list[Any] = []  # a function's: arrays and outer tracers it captures
         self.captures: list[Value] = []
         self._array_params: dict[Hashable, Value] = {}
-        self._boxes: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
+        self._refs: dict[int, tuple[Tracer, Value]] = {}  # outer arrays changed in place here
         self._changed: dict[int, tuple[Tracer, Value]] = {}  # own ones, with what they held first
         self._first_changed: dict[int, int] = {}  # how many nodes there were then
         # Arrays made in the trace that have become traced, and those that the graph has read
-        self.promotions: list[tuple[KnownArray, Tracer]] = parent.promotions if parent else []
-        self._read_arrays: list[KnownArray] = []
-        self._reads = ReadArrays()  # those of outside
+        self.promotions: list[tuple[ConcreteTracedArray, Tracer]] = (
+            parent.promotions if parent else []
+        )
+        self._read_arrays: list[ConcreteTracedArray] = []
+        self._reads = CapturedArrayReads()  # those of outside
         self.variables: dict[int, tuple[Any, Tracer]] = {}  # a function's, with what they hold
         self.creation: Any = None  # what a function may make of variables
         self.tapes: dict[int, Any] = {}  # that were opened here
-        self.stand_ins: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
+        self.replacements: dict[Node, Sequence[Node]] = {}  # nodes that must give more (see tapes)
         self.arguments: list[Tracer] = []  # a function's, which its caller holds
         # What the loops in it settled on when it was traced before; a branch's are those around it
-        self.rounds: Rounds = parent.rounds if parent is not None and is_region else Rounds()
+        self.carry_types: CarryTypeCache = (
+            parent.carry_types if parent is not None and is_region else CarryTypeCache()
+        )
         # Integers that its loops carry for who asks, and what that is told of their end
         self.counted: dict[Hashable, tuple[list[Tracer], Callable[[], None]]] = {}
         self.notes: dict[str, None] = {}  # what `explain` tells of this trace, each once
@@ -117,8 +123,8 @@ class Recording(Recorder):
         return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        if op in VIEWS and type(operands[0]) is KnownArray:
-            operands = [operands[0].early_box(), *operands[1:]]
+        if op in VIEWS and type(operands[0]) is ConcreteTracedArray:
+            operands = [operands[0].lazy_ref(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
         if op.effect is Effect.WORLD:
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
@@ -128,7 +134,7 @@ class Recording(Recorder):
         results = tuple(map(self.wrap, node.results))
         if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
             results[0].look_at(operands[0])
-            if (how := turned(node, is_view=operands[0].is_in_a_row())) is not None:
+            if (how := view_transform_of(node, is_view=operands[0].is_in_a_row())) is not None:
                 results[0].is_part(operands[0], how)
         return results
 
@@ -171,8 +177,8 @@ class Recording(Recorder):
             found = tracer.current()
         if found is not tracer:
             return self.lift(found)
-        if id(tracer) in self._boxes:
-            return self._boxes[id(tracer)][1]
+        if id(tracer) in self._refs:
+            return self._refs[id(tracer)][1]
         if tracer.recording is self:
             return tracer.value
         if not self._encloses(tracer.recording):
@@ -196,7 +202,7 @@ class Recording(Recorder):
         return outer is not None and outer.is_open
 
     def _lift_array(self, array: np.ndarray) -> Value:
-        if isinstance(array, KnownArray):
+        if isinstance(array, ConcreteTracedArray):
             array.note_read()
         return self._lift_plain(array)
 
@@ -208,7 +214,7 @@ class Recording(Recorder):
             raise TypeMismatchError(f"arrays of dtype {array.dtype} cannot be used in a graph")
         if self.frozen is not None:
             return self.frozen.array(array)
-        key = array.identity if isinstance(array, KnownArray) else id(array)
+        key = array.identity if isinstance(array, ConcreteTracedArray) else id(array)
         value = self._capture(key, array, TensorType(array.dtype, array.shape))
         if isinstance(value.type, TensorType) and value.type.shape != array.shape:
             raise TypeMismatchError(
@@ -233,7 +239,7 @@ class Recording(Recorder):
     def _capture(self, key: Hashable, binding: Any, type: Type) -> Value:
         # The binding is kept, so its id stays its own.
         if key not in self._array_params:
-            if isinstance(binding, KnownArray):
+            if isinstance(binding, ConcreteTracedArray):
                 self._read_arrays.append(binding)
                 self._array_params[key] = self._known(binding, type)
             else:
@@ -242,7 +248,7 @@ class Recording(Recorder):
                     self._reads.note(value, binding)
         return self._array_params[key]
 
-    def _known(self, array: KnownArray, type: Type) -> Value:
+    def _known(self, array: ConcreteTracedArray, type: Type) -> Value:
         """The numbers that an array has: made at each call where it is large and they are one."""
         number = array.only_number()
         if number is None:
@@ -264,7 +270,7 @@ class Recording(Recorder):
 
     def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
         numbers = map(self._sizes.of_dim, sorted(sizes, key=str))
-        return self._sizes.size(one(Made("spread", tuple(numbers))))
+        return self._sizes.size(one(DerivedSize("spread", tuple(numbers))))
 
     def may_be_one(self, size: Dim, other: Dim) -> bool:
         """Whether two sizes may turn out to be one in every run of this region.
@@ -287,16 +293,16 @@ class Recording(Recorder):
         return self._sizes.number(self.lift(x)) if isinstance(x, Tracer) else constant(int(x))
 
     # Arrays changed in place (D7): a traced array is a box, and a region has its own contents
-    def assign(self, box: Tracer, value: Value) -> None:
+    def assign(self, ref: Tracer, value: Value) -> None:
         """Put another value into a traced array, here and in what is recorded inside."""
-        if box.recording is self:
-            self._changed.setdefault(id(box), (box, box.value))
-            self._first_changed.setdefault(id(box), len(self.b.nodes))
-            box.value = value
-        elif self._encloses(box.recording):
-            self._boxes[id(box)] = (box, value)
+        if ref.recording is self:
+            self._changed.setdefault(id(ref), (ref, ref.value))
+            self._first_changed.setdefault(id(ref), len(self.b.nodes))
+            ref.value = value
+        elif self._encloses(ref.recording):
+            self._refs[id(ref)] = (ref, value)
         else:
-            raise box.leaked()
+            raise ref.leaked()
 
     def reads_after_change(self, changed: Tracer, other: Value) -> bool:
         """Whether a value is read after an array was first changed, or by the loop that does so."""
@@ -304,24 +310,24 @@ class Recording(Recorder):
         readers = (k for k, node in enumerate(self.b.nodes) if other in node.operands)
         return any(k >= first or (k == first - 1 and self.b.nodes[k].regions) for k in readers)
 
-    def changed_boxes(self) -> list[Tracer]:
+    def changed_refs(self) -> list[Tracer]:
         """The outer arrays that this region changes, or was opened for."""
-        return [box for box, _ in self._boxes.values()]
+        return [ref for ref, _ in self._refs.values()]
 
-    def changes(self, box: Tracer) -> bool:
+    def changes(self, ref: Tracer) -> bool:
         """Whether this region changes an outer array that it was opened for."""
-        return self._boxes[id(box)][1] not in self.b.params
+        return self._refs[id(ref)][1] not in self.b.params
 
-    def open_for(self, boxes: Sequence[Tracer]) -> None:
+    def open_for(self, refs: Sequence[Tracer]) -> None:
         """Make params for outer arrays that the region changes in place."""
-        for box in boxes:
-            box.mark_views()
-            self._boxes[id(box)] = (box, self.b.param(box.value.type))
+        for ref in refs:
+            ref.mark_views()
+            self._refs[id(ref)] = (ref, self.b.param(ref.value.type))
 
     # Variables: boxes of the function, which change when it does
     def read_variable(self, variable: Any) -> Tracer:
         """What a variable holds here and now."""
-        value = self.lift(self.variable_box(variable))
+        value = self.lift(self.variable_ref(variable))
         if self._function().frozen is None:
             self._tell_tapes(variable)
         return self.wrap(value)
@@ -329,24 +335,24 @@ class Recording(Recorder):
     def assign_variable(self, variable: Any, new: Any) -> None:
         """Let a variable hold something else from here on."""
         self._check_assignable(variable)
-        box = self.variable_box(variable)
-        self.assign(box, self.b.store(self.lift(box), self.lift(new), variable=variable.place))
+        ref = self.variable_ref(variable)
+        self.assign(ref, self.b.store(self.lift(ref), self.lift(new), variable=variable.place))
 
     def hold_variable(self, variable: Any, value: Value) -> None:
         """Let a variable hold what a node that assigned to it gives."""
         self._check_assignable(variable)
-        self.assign(self.variable_box(variable), value)
+        self.assign(self.variable_ref(variable), value)
 
     def _check_assignable(self, variable: Any) -> None:
         frozen = self._function().frozen
         if frozen is not None:
             raise frozen.assigned(variable)
 
-    def variable_box(self, variable: Any) -> Tracer:
+    def variable_ref(self, variable: Any) -> Tracer:
         """The box of a variable, in the function that this belongs to."""
         if self.is_region:
             assert self.parent is not None
-            return self.parent.variable_box(variable)
+            return self.parent.variable_ref(variable)
         if id(variable) not in self.variables:
             first = variable.initial
             if first is not None and self.can_lift(first):
@@ -370,18 +376,18 @@ class Recording(Recorder):
         here = self.parent
         while here is not None and not here.runs_now():
             function = here._function()
-            _, box = function.variables.get(id(variable), (None, None))
-            if box is not None and function.frozen is None:
+            _, ref = function.variables.get(id(variable), (None, None))
+            if ref is not None and function.frozen is None:
                 first = function._array_params[id(variable)]
-                if id(box) in here._boxes or box.value is not first:
+                if id(ref) in here._refs or ref.value is not first:
                     return True
             here = here.parent
         return False
 
-    def pass_variable(self, variable: Any, box: Tracer) -> None:
+    def pass_variable(self, variable: Any, ref: Tracer) -> None:
         """Let an argument be what a variable holds, that stands for the one that is passed."""
-        self.variables[id(variable)] = variable, box
-        self._array_params[id(variable)] = box.value
+        self.variables[id(variable)] = variable, ref
+        self._array_params[id(variable)] = ref.value
 
     def assigned_variables(self) -> list[tuple[Any, Value]]:
         """The variables that the function changes, with what they hold in the end."""
@@ -390,14 +396,14 @@ class Recording(Recorder):
         params = self._array_params
         found = self.variables.values()
         own = {id(param) for param in self.b.params}  # of variables that are passed
-        changed = [(v, box.value) for v, box in found if box.value != params.get(id(v))]
+        changed = [(v, ref.value) for v, ref in found if ref.value != params.get(id(v))]
         return [(v, value) for v, value in changed if id(params.get(id(v))) not in own]
 
     def _tell_tapes(self, variable: Any) -> None:
         here: Recording | None = self
         while here is not None and not here.runs_now():
             for tape in here.tapes.values():
-                tape.note(variable, here.lift(here.variable_box(variable)))
+                tape.note(variable, here.lift(here.variable_ref(variable)))
             here = here.parent if here.is_region else None
 
     # Effects
@@ -410,21 +416,21 @@ class Recording(Recorder):
     def set_world(self, token: Value) -> None:
         self._world = token
 
-    def effects(self) -> Effects:
+    def effects(self) -> EffectState:
         """The effects so far, to go back to where a part is recorded again."""
-        held = {key: box.value for key, (box, _) in self._changed.items()}
-        return Effects(self._world, held, dict(self._boxes), tuple(self.promotions))
+        held = {key: ref.value for key, (ref, _) in self._changed.items()}
+        return EffectState(self._world, held, dict(self._refs), tuple(self.promotions))
 
-    def restore_effects(self, then: Effects) -> None:
+    def restore_effects(self, then: EffectState) -> None:
         """Forget the effects since `then`: their nodes are read by nobody."""
         self._world = then.world or self.world_param
-        for key, (box, first) in self._changed.items():
-            box.value = then.held.get(key, first)
-        self._boxes = dict(then.boxes)
+        for key, (ref, first) in self._changed.items():
+            ref.value = then.held.get(key, first)
+        self._refs = dict(then.refs)
         for array, _ in self.promotions:
             array.become(None)
-        for array, box in then.promotions:
-            array.become(box)
+        for array, ref in then.promotions:
+            array.become(ref)
         self.promotions[:] = then.promotions
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
@@ -440,7 +446,7 @@ class Recording(Recorder):
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
         captures = tuple(self.captures)
-        nodes, results = self._stood_in(results)
+        nodes, results = self._with_replacements(results)
         graph = Graph(self.b.name, (*params, *captures), tuple(nodes), tuple(results), captures)
         self._reads.check(graph)
         return graph
@@ -450,15 +456,17 @@ class Recording(Recorder):
         self.bindings, self.arguments, self.promotions, self._read_arrays = [], [], [], []
         self.frozen = None
         self._reads.clear()
-        for known in (self.variables, self._changed, self._boxes, self.counted):
+        for known in (self.variables, self._changed, self._refs, self.counted):
             known.clear()
 
-    def _stood_in(self, results: Sequence[Value]) -> tuple[Sequence[Node], Sequence[Value]]:
+    def _with_replacements(
+        self, results: Sequence[Value]
+    ) -> tuple[Sequence[Node], Sequence[Value]]:
         """The nodes and results, with what stands for nodes that tapes ask more of."""
-        if not self.stand_ins:
+        if not self.replacements:
             return self.b.nodes, results
         mapping: dict[Value, Value] = {}
-        nodes = copy_stood_in(self.b.nodes, mapping, self.stand_ins)
+        nodes = copy_with_replacements(self.b.nodes, mapping, self.replacements)
         return nodes, [mapping.get(value, value) for value in results]
 
     def finish_region(
@@ -475,7 +483,7 @@ class Recording(Recorder):
             world = [self.world_param]
         entered = [self.captured.get(outer) or Value(outer.type) for outer in invariants]
         params = (*self.b.params, *world, *entered)
-        nodes, results = self._stood_in(results)
+        nodes, results = self._with_replacements(results)
         return Graph(self.b.name, params, tuple(nodes), tuple(results))
 
 

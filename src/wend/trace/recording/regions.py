@@ -16,16 +16,16 @@ def join_loop(
     before_results: Sequence[Value],
     after: Recording,
     after_results: Sequence[Value],
-    boxes: Sequence[Tracer] = (),
+    refs: Sequence[Tracer] = (),
 ) -> Node:
     """Close the two regions of a loop over the same invariants, and record its node.
 
-    `boxes` are the outer arrays that the loop changes in place; both regions were opened for
+    `refs` are the outer arrays that the loop changes in place; both regions were opened for
     them, after the params of the carry.
     """
     has_world = before.world_param is not None or after.world_param is not None
-    inside = [[region.lift(box) for box in boxes] for region in (before, after)]
-    start = [outer.lift(box) for box in boxes]
+    inside = [[region.lift(ref) for ref in refs] for region in (before, after)]
+    start = [outer.lift(ref) for ref in refs]
     invariants = list(dict.fromkeys([*before.captured, *after.captured]))
     world = [outer.world()] if has_world else []
     for region in (before, after):
@@ -40,16 +40,16 @@ def join_loop(
     )
     if has_world:
         outer.set_world(node.results[-1])
-    first = len(before_results) - 1 - len(boxes)
-    for box, value in zip(boxes, node.results[first:], strict=False):
-        outer.assign(box, value)
-    _tell_of_end(outer, boxes)
+    first = len(before_results) - 1 - len(refs)
+    for ref, value in zip(refs, node.results[first:], strict=False):
+        outer.assign(ref, value)
+    _tell_of_end(outer, refs)
     return node
 
 
-def _tell_of_end(outer: Recording, boxes: Sequence[Tracer]) -> None:
+def _tell_of_end(outer: Recording, refs: Sequence[Tracer]) -> None:
     """Tell those for whom a loop has carried integers that it is over."""
-    own = {id(box) for box in boxes}
+    own = {id(ref) for ref in refs}
     over = [who for who, (integers, _) in outer.counted.items() if id(integers[0]) in own]
     for who in over:
         _, at_end = outer.counted.pop(who)
@@ -65,9 +65,9 @@ def join_branches(
 ) -> Node:
     """Close branches over the same operands, and record their node."""
     has_world = any(region.world_param is not None for region in regions)
-    boxes: list[Tracer] = []
-    boxes_to_open(boxes, *regions)
-    changed = [[region.lift(box) for box in boxes] for region in regions]
+    refs: list[Tracer] = []
+    refs_to_open(refs, *regions)
+    changed = [[region.lift(ref) for ref in refs] for region in regions]
     operands = list(dict.fromkeys(value for region in regions for value in region.captured))
     graphs: list[Graph] = []
     for region, values, inside in zip(regions, results, changed, strict=True):
@@ -78,14 +78,14 @@ def join_branches(
     node = outer.b.if_(selector, [*world, *operands], graphs)
     if has_world:
         outer.set_world(node.results[-1])
-    for box, value in zip(boxes, node.results[len(results[0]) :], strict=False):
-        outer.assign(box, value)
+    for ref, value in zip(refs, node.results[len(results[0]) :], strict=False):
+        outer.assign(ref, value)
     return node
 
 
-def boxes_to_open(boxes: list[Tracer], *regions: Recording) -> bool:
-    """Add outer arrays that regions change in place to `boxes`; say whether any were new."""
-    known = {id(box) for box in boxes}
-    new = {id(b): b for region in regions for b in region.changed_boxes() if id(b) not in known}
-    boxes += new.values()
+def refs_to_open(refs: list[Tracer], *regions: Recording) -> bool:
+    """Add outer arrays that regions change in place to `refs`; say whether any were new."""
+    known = {id(ref) for ref in refs}
+    new = {id(b): b for region in regions for b in region.changed_refs() if id(b) not in known}
+    refs += new.values()
     return bool(new)

@@ -12,25 +12,25 @@ from wend.ir.graph import Node, Value
 from wend.ir.rewrite import copy_node, rename_dims
 from wend.ir.types import Dim, Symbol
 
-StandIns = Mapping[Node, Sequence[Node]]
+Replacements = Mapping[Node, Sequence[Node]]
 
 
-def copy_stood_in(
-    nodes: Iterable[Node], mapping: dict[Value, Value], stand_ins: StandIns
+def copy_with_replacements(
+    nodes: Iterable[Node], mapping: dict[Value, Value], replacements: Replacements
 ) -> list[Node]:
     """Copy nodes; the last stand-in of a node gives the node's results first."""
     copies: list[Node] = []
     dims: dict[Symbol, Dim] = {}
 
     def copy(node: Node) -> None:
-        if node not in stand_ins:
+        if node not in replacements:
             operands = [mapping.get(v, v) for v in node.operands]
             copies.append(copy_node(node, operands, dims=dims))
             mapping.update(zip(node.results, copies[-1].results, strict=True))
             return
-        for other in stand_ins[node]:
+        for other in replacements[node]:
             copy(other)
-        results = [mapping[v] for v in stand_ins[node][-1].results[: len(node.results)]]
+        results = [mapping[v] for v in replacements[node][-1].results[: len(node.results)]]
         mapping.update(zip(node.results, results, strict=True))
         rename_dims(dims, node.results, results)
 

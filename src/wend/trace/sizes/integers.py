@@ -12,14 +12,14 @@ from wend.ir.types import Symbol
 
 
 @dataclass(frozen=True)
-class Made:
+class DerivedSize:
     """What an operation makes of integers, or of other things that decide it."""
 
     how: str
     of: tuple[object, ...]
 
 
-Atom: TypeAlias = Value | Symbol | Made
+Atom: TypeAlias = Value | Symbol | DerivedSize
 # A product: each atom with its power.
 Product: TypeAlias = frozenset[tuple[Atom, int]]
 
@@ -93,7 +93,7 @@ class Number:
         left = _made(rest)
         if left.is_constant:
             return _made(whole)
-        return _made(whole).plus(one(Made("floor_divide", (left, by))))
+        return _made(whole).plus(one(DerivedSize("floor_divide", (left, by))))
 
     def over(self, part: Number) -> Number | None:
         """What times `part`, which is one product and not 0, is this; None where that is not seen.
@@ -122,8 +122,8 @@ class Number:
             return ZERO
         # max(x, 0) = max(−x, 0) + x: one of the two is written.
         if _key(negative) < _key(self):
-            return one(Made("positive_part", (negative,))).plus(self)
-        return one(Made("positive_part", (self,)))
+            return one(DerivedSize("positive_part", (negative,))).plus(self)
+        return one(DerivedSize("positive_part", (self,)))
 
     def least(self, other: Number) -> Number:
         """The smaller one."""
@@ -154,7 +154,7 @@ def _made(terms: Mapping[Product, int]) -> Number:
 
 
 def _atoms(thing: object) -> Iterator[Value | Symbol]:
-    if isinstance(thing, Made):
+    if isinstance(thing, DerivedSize):
         for part in thing.of:
             yield from _atoms(part)
     elif isinstance(thing, Number):
@@ -191,7 +191,7 @@ def _with_more_taken(
 ) -> Mapping[Product, int] | None:
     """A positive multiple of something that is not greater, without one product."""
     atom = next((atom for atom, power in product if len(product) == power == 1), None)
-    if not isinstance(atom, Made) or not isinstance(atom.of[0], Number):
+    if not isinstance(atom, DerivedSize) or not isinstance(atom.of[0], Number):
         return None
     above, by = dict(atom.of[0].terms), 1
     if atom.how == "floor_divide":
@@ -214,8 +214,8 @@ def _is_size(atom: Atom) -> bool:
     match atom:
         case Symbol():
             return True
-        case Made(how="positive_part"):
+        case DerivedSize(how="positive_part"):
             return True
-        case Made(how="floor_divide", of=(Number() as inner, int())):
+        case DerivedSize(how="floor_divide", of=(Number() as inner, int())):
             return inner.is_size
     return False

@@ -12,14 +12,14 @@ from wend.ir.types import Dim
 from wend.ops import creating, indexing, shaping
 from wend.trace.sizes.integers import (
     ZERO,
-    Made,
+    DerivedSize,
     Number,
     constant,
     one,
 )
 
 
-class Known(Protocol):
+class SizeFacts(Protocol):
     """What is known of integers and sizes."""
 
     def number(self, value: Value) -> Number: ...
@@ -30,31 +30,37 @@ class Known(Protocol):
 
 
 # Given the operands, the attributes, and which of the new sizes of a result is asked for.
-Rule: TypeAlias = Callable[[Known, Sequence[Value], Mapping[str, Any], int], Number | None]
+Rule: TypeAlias = Callable[[SizeFacts, Sequence[Value], Mapping[str, Any], int], Number | None]
 
 
-def _iota(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], k: int) -> Number:
+def _iota(known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int) -> Number:
     return known.number(operands[0]).positive_part()
 
 
-def _concat(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], k: int) -> Number:
+def _concat(
+    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Number:
     total = ZERO
     for operand in operands:
         total = total.plus(known.of_dim(operand.tensor.dims[attrs["axis"]]))
     return total
 
 
-def _pad(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int) -> Number:
+def _pad(
+    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Number:
     size = known.of_dim(operands[0].tensor.dims[axis])
     return size.plus(constant(sum(attrs["widths"][axis])))
 
 
-def _slice(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int) -> Number:
+def _slice(
+    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Number:
     size = known.of_dim(operands[0].tensor.dims[axis])
     start, stop, step = attrs["slices"][axis]
     step = 1 if step is None else step
     if step < 0:
-        return one(Made("slice", (size, start, stop, step)))
+        return one(DerivedSize("slice", (size, start, stop, step)))
     first = constant(0 if start is None else start)
     last = size if stop is None else constant(stop)
     return cut(first, last, size).plus(constant(step - 1)).divided(step)
@@ -63,7 +69,7 @@ def _slice(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], ax
 def cut(start: Number, stop: Number, size: Number) -> Number:
     """How much of an axis there is between two positions."""
     if not all(position.is_constant or position.is_size for position in (start, stop)):
-        return one(Made("cut", (start, stop, size)))  # either may count from the back
+        return one(DerivedSize("cut", (start, stop, size)))  # either may count from the back
     begin, end = _place(start, size), _place(stop, size)
     if start.is_constant and stop.is_constant and (start.constant < 0) == (stop.constant < 0):
         if stop.constant <= start.constant:
@@ -83,7 +89,7 @@ def _place(position: Number, size: Number) -> Number:
 
 
 def _reshape(
-    known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
 ) -> Number | None:
     """What −1 stands for."""
     dims, wanted = operands[0].tensor.shape, tuple(map(known.of_dim, attrs["shape"]))
@@ -106,9 +112,9 @@ def reshaped(shape: Sequence[Number] | None, wanted: Sequence[Number]) -> Sequen
         left = _product(shape).over(_product(others))
         return [left if size in negative else size for size in wanted]
     # Which of them is left, only the run tells.
-    whole = Made("reshape", (*shape, ZERO, *wanted))
+    whole = DerivedSize("reshape", (*shape, ZERO, *wanted))
     return [
-        size if size.is_size else one(Made("size", (whole, axis)))
+        size if size.is_size else one(DerivedSize("size", (whole, axis)))
         for axis, size in enumerate(wanted)
     ]
 
@@ -117,8 +123,10 @@ def _product(sizes: Iterable[Number]) -> Number:
     return functools.reduce(Number.times, sizes, constant(1))
 
 
-def _nonzero(known: Known, operands: Sequence[Value], attrs: Mapping[str, Any], k: int) -> Number:
-    return one(Made("nonzero", (known.source(operands[0]),)))
+def _nonzero(
+    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Number:
+    return one(DerivedSize("nonzero", (known.source(operands[0]),)))
 
 
 RULES: Mapping[Op, Rule] = {

@@ -23,7 +23,7 @@ from wend.trace.sizes.integers import (
 from wend.trace.sizes.result_sizes import RULES
 
 
-class Sizes:
+class SizeTable:
     """The integers and sizes that one recording has seen.
 
     Args:
@@ -31,7 +31,7 @@ class Sizes:
         entered: the region's params, with the values around it that they stand for.
     """
 
-    def __init__(self, around: Sizes | None, entered: Mapping[Value, Value]) -> None:
+    def __init__(self, around: SizeTable | None, entered: Mapping[Value, Value]) -> None:
         self._around, self._entered = around, entered
         self._numbers: dict[Value, Number] = {}
         self._symbols: dict[Number, Symbol] = {}

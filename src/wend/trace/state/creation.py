@@ -21,9 +21,9 @@ from wend.ir.rewrite import inline, lift
 from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType, accepts
 from wend.ops.build import Build
-from wend.passes.pipeline import Pending
-from wend.passes.strip_stores import without_stores
-from wend.runtime.storage import Place
+from wend.passes.pipeline import LazyOptimized
+from wend.passes.strip_stores import strip_stores
+from wend.runtime.storage import Storage
 from wend.trace.recording.arguments import to_run
 from wend.trace.recording.recording import Recording
 
@@ -40,15 +40,15 @@ class Initialiser:
         streams: the states of generators that it draws from; the graph gives what they become.
     """
 
-    place: Place
+    place: Storage
     graph: Graph
     leaves: tuple[int, ...]
     captured: tuple[Any, ...]
-    streams: tuple[Place, ...]
+    streams: tuple[Storage, ...]
 
     def given(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments of the graph."""
-        held = [x.owner if isinstance(x, Place) else x for x in self.captured]
+        held = [x.owner if isinstance(x, Storage) else x for x in self.captured]
         return [*(leaves[k] for k in self.leaves), *held]
 
     def run(self, leaves: Sequence[Any]) -> None:
@@ -65,7 +65,7 @@ class Initialiser:
                         cure="make the first call with the arguments that it was traced for.",
                     )
                 )
-        run = executable("numpy", Pending(self.graph))
+        run = executable("numpy", LazyOptimized(self.graph))
         value, *states = run([to_run(x) for x in given])
         variable.store(value)
         for stream, state in zip(self.streams, states, strict=True):
@@ -91,7 +91,7 @@ class Creation:
     cure: str = ""
     made: list[Any] = field(default_factory=list)
     new: list[Initialiser] = field(default_factory=list)
-    starts: dict[Place, Any] = field(default_factory=dict)
+    starts: dict[Storage, Any] = field(default_factory=dict)
 
     def check(self, variable: Any) -> None:
         """Refuse to make a variable, if none may be."""
@@ -170,11 +170,11 @@ def _begin(here: Recording, variable: Any, value: Value) -> None:
     leaves = tuple(k for k, _ in behind.leaves)
     params = (*(param for _, param in behind.leaves), *(param for _, param in behind.held))
     results = tuple(copies[value] for value in wanted)
-    graph = without_stores(Graph("initial", params, tuple(behind.b.nodes), results))
+    graph = strip_stores(Graph("initial", params, tuple(behind.b.nodes), results))
     captured = tuple(getattr(x, "place", x) for x, _ in behind.held)
     advanced = tuple(stream.place for stream in streams)
     initialiser = Initialiser(variable.place, graph, leaves, captured, advanced)
-    waits = any(isinstance(x, Place) and not x.owner.is_initialised for x in captured)
+    waits = any(isinstance(x, Storage) and not x.owner.is_initialised for x in captured)
     outer = any(isinstance(x, Staged) for x in captured)
     if not leaves and not outer and not waits:
         owner = _owner(here)
@@ -183,7 +183,7 @@ def _begin(here: Recording, variable: Any, value: Value) -> None:
         for stream in advanced:  # those before it have advanced them: the graph does that, too
             starts.setdefault(stream, stream.owner.concrete)
         initialiser.captured = tuple(
-            starts.get(x, x) if isinstance(x, Place) else x for x in captured
+            starts.get(x, x) if isinstance(x, Storage) else x for x in captured
         )
         initialiser.run(())
         return

@@ -20,7 +20,7 @@ from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType, accepts
 from wend.numpy import elementwise as ew
-from wend.runtime.storage import PassedPlace, Place
+from wend.runtime.storage import PassedStorage, Storage
 from wend.trace.arrays.resolve import call_function, call_ufunc
 from wend.trace.state.creation import create
 
@@ -118,7 +118,7 @@ class Variable(Staged):
         self.trainable = trainable
         self.version = next(_numbers)
         self.made: Source | None = user_source()
-        self.place = Place(self, functools.partial(_gone, name, self.made))
+        self.place = Storage(self, functools.partial(_gone, name, self.made))
         self.initial: Any = None  # in the trace that makes it: its first value, traced
         self._array: Any = None
         if create(self, initial):
@@ -136,7 +136,7 @@ class Variable(Staged):
         found = cls.__new__(cls)
         found.name, found.trainable, found.version = name, True, next(_numbers)
         found.made, found.initial, found._array, found._type = None, None, None, type
-        found.place = PassedPlace(found, functools.partial(_gone, name, None))
+        found.place = PassedStorage(found, functools.partial(_gone, name, None))
         return found
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Variable(Staged):
         self.hold(copy)
 
     def hold(self, array: Any) -> None:
-        """Hold an array itself; for graphs that run (see `Place`)."""
+        """Hold an array itself; for graphs that run (see `Storage`)."""
         self._array = array if type(array) is not np.ndarray or array.ndim else array[()]
         self.version = next(_numbers)
 

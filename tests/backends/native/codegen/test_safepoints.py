@@ -209,9 +209,9 @@ def test_python_in_a_loop_is_interrupted() -> None:
     fun(0.0, 1)
     for _ in range(5):
         seen.clear()
-        notes = interrupt(fun, 0.0, FOREVER)
-        assert len(notes) == 1
-        assert " at test_safepoints.py:" in notes[0]
+        metadata = interrupt(fun, 0.0, FOREVER)
+        assert len(metadata) == 1
+        assert " at test_safepoints.py:" in metadata[0]
         assert seen == [float(k) for k in range(len(seen))]
     assert fun(0.0, 3) == 3.0
 

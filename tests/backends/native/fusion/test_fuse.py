@@ -63,7 +63,7 @@ def nests(fun: Callable[..., Any], *args: Any) -> list[Node]:
     """The nests that a function becomes, after checking what it gives."""
     same(fun, *args)
     graph = prepared(traced(fun, *args, optimize=True))
-    return [node for node in graph.walk() if node.op.name == "nest"]
+    return [node for node in graph.walk() if node.op.name == "loop_nest"]
 
 
 def same(fun: Callable[..., Any], *args: Any, **options: Any) -> None:
@@ -220,7 +220,10 @@ def test_carries_are_written_in_place(trips: int) -> None:
     executable = run.get_concrete_function(big, 3).executable("native")
     executable((big, trips))
     # One array, and room for the pool's next.
-    assert max(len(space.pool) for space in executable._spaces.all()) < 2 * big.nbytes
+    assert (
+        max(len(iteration_space.pool) for iteration_space in executable._spaces.all())
+        < 2 * big.nbytes
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -268,7 +271,7 @@ def test_nothing_has_no_largest() -> None:
         ValueError, match="zero-size array to reduction operation maximum"
     ) as caught:
         fun(np.zeros((3, 0)))
-    assert any("reduce_max at" in note and "test_fuse.py" in note for note in notes(caught))
+    assert any("reduce_max at" in note and "test_fuse.py" in note for note in metadata(caught))
 
 
 def test_sizes_that_differ_are_told_by_the_operation() -> None:
@@ -280,14 +283,14 @@ def test_sizes_that_differ_are_told_by_the_operation() -> None:
         ValueError, match=r"could not be broadcast together.*\(3,\) \(4,\)"
     ) as caught:
         NATIVE.compile(graph)([np.zeros(3), np.zeros(4)])
-    assert any("in mul" in note for note in notes(caught))
+    assert any("in mul" in note for note in metadata(caught))
 
 
-def notes(caught: Any) -> list[str]:
+def metadata(caught: Any) -> list[str]:
     return getattr(caught.value, "__notes__", [])
 
 
-FILES = sorted((FOLDER / "nests").glob("*.wir"))
+FILES = sorted((FOLDER / "fusion").glob("*.wir"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -303,7 +306,7 @@ def test_dumps_show_nests(tmp_path: Any) -> None:
     with wend.config(backend="native", dump=str(tmp_path)):
         wend.function(softmax)(X)
     (file,) = tmp_path.glob("*/*-nests.wir")
-    assert "= nest(" in file.read_text(encoding="utf-8")
+    assert "= loop_nest(" in file.read_text(encoding="utf-8")
 
 
 def test_products_are_added_in_place_beside_nests_that_read_the_same() -> None:

@@ -22,7 +22,7 @@ def outside(write: Callable[[Build, Value, Value, Value], Value]) -> list[str]:
     x, y = (b.param(TensorType(FLOAT64, (30, 40))) for _ in range(2))
     k = b.param(TensorType(INT64, ()))
     graph = nested(b.finish([write(b, x, y, k)]))
-    return [node.op.name for node in graph.nodes if node.op.name not in ("nest", "constant")]
+    return [node.op.name for node in graph.nodes if node.op.name not in ("loop_nest", "constant")]
 
 
 def column(b: Build, x: Value, k: Value) -> Value:

@@ -16,7 +16,7 @@ import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.rt import redzones
 from wend.backends.native.run import workspace
-from wend.backends.native.run.memory_checks import Checked, OverrunError, check
+from wend.backends.native.run.memory_checks import MemoryChecked, OverrunError, check
 
 # Takes memory of 24 bytes from a pool, and writes 8 where it is told to.
 WRITES = """
@@ -129,9 +129,9 @@ def test_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_setting_nothing_is_looked_at() -> None:
     with wend.config(verify_memory=False):
         run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
-        assert not isinstance(run.executable("native"), Checked)
+        assert not isinstance(run.executable("native"), MemoryChecked)
     run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
-    assert isinstance(run.executable("native"), Checked)
+    assert isinstance(run.executable("native"), MemoryChecked)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)

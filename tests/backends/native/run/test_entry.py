@@ -23,10 +23,10 @@ from numpy._core.multiarray import get_handler_name
 import wend
 import wend.numpy as wnp
 from wend.backends.fastcall import (
-    MISS,
-    Bound,
-    Form,
-    Given,
+    FALLBACK,
+    CallArgument,
+    CallConstant,
+    CallSignature,
     Guard,
 )
 from wend.eager.dispatch import recorder
@@ -43,14 +43,14 @@ def native(fun: Callable[..., Any], **options: Any) -> Any:
     return wend.function(fun, backend="native", **options)
 
 
-def direct(fun: Any, *args: Any, **options: Any) -> Any:
+def fast_call(fun: Any, *args: Any, **options: Any) -> Any:
     """What calls a trace's code directly."""
     concrete = fun.get_concrete_function(*args)
     count = len(concrete.graph.params)
-    options.setdefault("takes", tuple(Given(k) for k in range(count)))
+    options.setdefault("takes", tuple(CallArgument(k) for k in range(count)))
     options.setdefault("count", count)
     options.setdefault("gives", len(concrete.graph.results))
-    made = concrete.executable("native").direct(Form(**options))
+    made = concrete.executable("native").fast_call(CallSignature(**options))
     assert made is not None
     return made
 
@@ -124,7 +124,7 @@ def test_large_results_are_aligned(size: int) -> None:
 
 def test_what_is_not_as_in_the_form_misses() -> None:
     fun = native(lambda x, y: (x * 2.0, y + 1.0))
-    call = direct(fun, np.zeros((2, 3)), np.float64(1.0)).call
+    call = fast_call(fun, np.zeros((2, 3)), np.float64(1.0)).call
     good, one = np.ones((2, 3)), np.float64(1.0)
     for y in (one, np.asarray(1.0)):
         assert call(good, y)[1] == 2.0
@@ -135,33 +135,33 @@ def test_what_is_not_as_in_the_form_misses() -> None:
         *(np.ma.masked_array(good), good.view(Own), np.float64(1.0), 1.0, None, "x"),
     ]
     for x in others:
-        assert call(x, one) is MISS
+        assert call(x, one) is FALLBACK
     for y in (1.0, 1, True, np.float32(1.0), np.ones(1), np.asarray(1), good, None):
-        assert call(good, y) is MISS
+        assert call(good, y) is FALLBACK
     for args in ((), (good,), (good, one, one)):
-        assert call(*args) is MISS
+        assert call(*args) is FALLBACK
     with pytest.raises(TypeError, match="keyword"):
         call(good, y=one)
 
 
 def test_numbers_of_python() -> None:
     fun = native(lambda x: x + x)
-    weak = [(0.5, Given(0, is_weak=True)), (3, Given(0, is_weak=True))]
+    weak = [(0.5, CallArgument(0, is_weak=True)), (3, CallArgument(0, is_weak=True))]
     for value, taken in weak:
-        call = direct(fun, value, takes=(taken,), is_single=True).call
+        call = fast_call(fun, value, takes=(taken,), is_single=True).call
         assert call(value) == 2 * value
         assert type(call(value)) is np.asarray(value).dtype.type
         others = (0.5, 3, True, np.float64(1), np.int64(1), np.asarray(1.0), np.ones(1), None)
-        assert all(call(x) is MISS for x in others if type(x) is not type(value))
+        assert all(call(x) is FALLBACK for x in others if type(x) is not type(value))
     assert call(2**62 - 1) == 2**63 - 2
     assert call(-(2**63)) == 0
-    assert call(2**63) is MISS
-    assert call(-(2**63) - 1) is MISS
+    assert call(2**63) is FALLBACK
+    assert call(-(2**63) - 1) is FALLBACK
     flag = native(wnp.logical_not)
-    call = direct(flag, True, takes=(Given(0, is_weak=True),), is_single=True).call
+    call = fast_call(flag, True, takes=(CallArgument(0, is_weak=True),), is_single=True).call
     assert call(True) == np.False_
     assert call(False) == np.True_
-    assert call(1) is MISS
+    assert call(1) is FALLBACK
 
 
 def test_sizes_that_are_not_known() -> None:
@@ -172,12 +172,12 @@ def test_sizes_that_are_not_known() -> None:
     assert len({*x.type.dims, *y.type.dims}) == 3
     square = native(lambda x: x + 1.0, reduce_retracing=True)
     assert repeated(square, np.zeros((3, 3)))[-1].shape == (3, 3)
-    call = square._shortcuts.first.direct.call
-    square._shortcuts.first.direct.grant(100)
+    call = square._shortcuts.first.fast_call.call
+    square._shortcuts.first.fast_call.allow_calls(100)
     for shape in ((2, 2), (3, 3), (100, 100)):
         assert call(np.zeros(shape)).shape == shape
     for shape in ((2, 3), (1, 1), (0, 0), (3,)):
-        assert call(np.zeros(shape)) is MISS
+        assert call(np.zeros(shape)) is FALLBACK
 
 
 def test_arrays_that_are_bound() -> None:
@@ -194,27 +194,29 @@ def test_guards() -> None:
     fun = native(lambda x: x + 1.0)
     expected = object()
     guard = Guard(recorder, None, None)
-    call = direct(fun, np.float64(1), guards=(guard,), is_single=True).call
+    call = fast_call(fun, np.float64(1), guards=(guard,), is_single=True).call
     assert call(np.float64(1.0)) == 2.0
     token = recorder.set(expected)  # type: ignore[arg-type]
     try:
-        assert call(np.float64(1.0)) is MISS
+        assert call(np.float64(1.0)) is FALLBACK
     finally:
         recorder.reset(token)
     assert call(np.float64(1.0)) == 2.0
 
 
 def test_calls_that_are_granted() -> None:
-    made = direct(native(lambda x: x + 1.0), 1.0, takes=(Given(0, is_weak=True),), is_single=True)
-    made.grant(3)
-    assert [made.call(1.0) is MISS for _ in range(5)] == [False] * 3 + [True] * 2
-    assert made.grant(2) == 0
+    made = fast_call(
+        native(lambda x: x + 1.0), 1.0, takes=(CallArgument(0, is_weak=True),), is_single=True
+    )
+    made.allow_calls(3)
+    assert [made.call(1.0) is FALLBACK for _ in range(5)] == [False] * 3 + [True] * 2
+    assert made.allow_calls(2) == 0
     assert made.call(1.0) == 2.0
-    assert made.grant(5) == 1
+    assert made.allow_calls(5) == 1
 
 
 def test_another_callable_does_what_misses() -> None:
-    made = direct(native(lambda x: x + 1.0), np.float64(1.0), is_single=True)
+    made = fast_call(native(lambda x: x + 1.0), np.float64(1.0), is_single=True)
     given_: list[Any] = []
 
     def otherwise(*args: Any, **kwargs: Any) -> Any:
@@ -228,13 +230,13 @@ def test_another_callable_does_what_misses() -> None:
     assert call(x) == 2.0
     assert given_ == []
     for args, kwargs in (((1.0,), {}), ((), {"x": x}), ((x,), {"y": 2}), ((x, x), {}), ((), {})):
-        before = sys.getrefcount(MISS), sys.getrefcount(otherwise)
+        before = sys.getrefcount(FALLBACK), sys.getrefcount(otherwise)
         assert call(*args, **kwargs) == "otherwise"
         assert given_.pop() == (args, kwargs)
-        assert (sys.getrefcount(MISS), sys.getrefcount(otherwise)) == before
+        assert (sys.getrefcount(FALLBACK), sys.getrefcount(otherwise)) == before
     with pytest.raises(ValueError, match="not this"):
         call("no")
-    assert made.call(1.0) is MISS
+    assert made.call(1.0) is FALLBACK
 
 
 def test_references_are_balanced() -> None:
@@ -242,14 +244,22 @@ def test_references_are_balanced() -> None:
     fun = native(lambda x, y, z: (x * captured, y, z, None, x.sum()))
     args = np.ones(3), 12345.678, 10**9
     repeated(fun, *args)
-    objects = [*args, captured, np.dtype("f8"), np.float64, None, MISS, fun._shortcuts.first.call]
+    objects = [
+        *args,
+        captured,
+        np.dtype("f8"),
+        np.float64,
+        None,
+        FALLBACK,
+        fun._shortcuts.first.call,
+    ]
 
     def counts() -> list[int]:
         return [sys.getrefcount(x) for x in objects]
 
     call = fun._shortcuts.first.call
     for given_ in (args, (np.ones(4), 1.0, 1), (np.ones(3), 1.0, 2**70), (np.ones(3), 1.0)):
-        fun._shortcuts.first.direct.grant(2000)
+        fun._shortcuts.first.fast_call.allow_calls(2000)
         before = counts()
         for _ in range(1000):
             call(*given_)
@@ -459,8 +469,8 @@ def test_the_interpreter_may_end_at_any_time() -> None:
 def test_a_form_may_be_impossible() -> None:
     fun = native(lambda x: x + 1.0)
     run = fun.get_concrete_function(wend.TensorSpec(None)).executable("native")
-    assert run.direct(Form((Given(0),), 1, 1)) is None
+    assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
     run = fun.get_concrete_function(1.0).executable("numpy")
-    assert run.direct(Form((Given(0),), 1, 1)) is None
-    bound = direct(fun, np.ones(2), takes=(Bound(np.ones(2)),), count=0, is_single=True)
+    assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
+    bound = fast_call(fun, np.ones(2), takes=(CallConstant(np.ones(2)),), count=0, is_single=True)
     np.testing.assert_array_equal(bound.call(), [2.0, 2.0])

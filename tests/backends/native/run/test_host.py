@@ -31,7 +31,7 @@ def test_printing_in_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "0 [1. 1.]\n1 [2. 2.]\n2 [4. 4.]\n"
 
 
-def notes(error: BaseException) -> str:
+def metadata(error: BaseException) -> str:
     return "\n".join(error.__notes__)
 
 
@@ -45,7 +45,7 @@ def test_a_failing_assertion_names_the_line() -> None:
 
     with pytest.raises(AssertionFailed, match=r"too much: 24\.0") as caught:
         fun(np.ones(3))
-    assert "in assert at test_host.py:" in notes(caught.value)
+    assert "in assert at test_host.py:" in metadata(caught.value)
     with pytest.raises(AssertionFailed, match=r"too much: 20\.0"):
         fun(np.full(2, 5.0))
 
@@ -57,7 +57,7 @@ def test_a_kernel_that_fails() -> None:
 
     with pytest.raises(np.linalg.LinAlgError) as caught:
         fun(np.eye(2) * 2.0, 9)
-    assert " at test_host.py:" in notes(caught.value)
+    assert " at test_host.py:" in metadata(caught.value)
     np.testing.assert_array_equal(fun(np.eye(2) * 2.0, 0), np.eye(2) * 2.0)
 
 
@@ -71,7 +71,7 @@ def test_positions_out_of_range(backend: str) -> None:
     message = "index 4 is out of bounds for axis 0 with size 4"
     with pytest.raises(IndexError, match=message) as caught:
         fun(np.arange(4.0), 9)
-    assert "in gather at test_host.py:" in notes(caught.value)
+    assert "in gather at test_host.py:" in metadata(caught.value)
 
 
 def test_what_runs_in_python_can_be_listed() -> None:

@@ -18,12 +18,12 @@ from tests.helpers.threads import in_threads
 
 import wend
 import wend.numpy as wnp
-from wend.backends.native.analysis.list_classes import Places
+from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.backend import BACKEND
-from wend.backends.native.run.list_buffers import Records
+from wend.backends.native.run.list_buffers import ListBuffer
 from wend.backends.native.run.workspace import MOST_IDLE
 from wend.backends.numpy.backend import BACKEND as NUMPY
-from wend.backends.passthrough import HandingOn
+from wend.backends.passthrough import PassThrough
 from wend.ir.graph import Graph
 from wend.ir.types import ListType, TensorType
 from wend.ir.verify import verify
@@ -234,7 +234,7 @@ def pair(fun: Callable[..., Any]) -> Any:
 
 def forward_of(concrete: Any) -> Any:
     execute = concrete.executable("native", concrete.forms.forward)
-    return execute._execute if isinstance(execute, HandingOn) else execute
+    return execute._execute if isinstance(execute, PassThrough) else execute
 
 
 def test_a_run_keeps_its_workspace_until_it_is_dropped() -> None:
@@ -346,7 +346,7 @@ def test_python_reads_what_native_keeps() -> None:
     forward = forward_of(concrete)
     lists = [x for x in forward([VECTOR, 3]) if isinstance(x, Sequence)]
     assert lists
-    assert all(isinstance(x.source, Records) and len(x) == 3 for x in lists)
+    assert all(isinstance(x.source, ListBuffer) and len(x) == 3 for x in lists)
     items = lists[0].items()
     lists.clear()
     assert len(idle) == 1
@@ -357,7 +357,7 @@ def test_python_reads_what_native_keeps() -> None:
 def test_what_is_only_read_is_not_copied() -> None:
     concrete = wend.function(nested).get_concrete_function(VECTOR, 2)
     backward = run_passes(concrete.forms.backward([0]).graph, OPTIMIZE)
-    places = Places(backward)
+    places = ListClasses(backward)
     lists = [param for param in backward.params if isinstance(param.type, ListType)]
     assert lists
     assert all(place.arena.is_given for param in lists for place in places.reach(param))

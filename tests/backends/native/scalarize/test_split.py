@@ -20,7 +20,7 @@ import wend
 import wend.numpy as wnp
 from wend.backends.native import module as native_module
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.scalarize.split import in_registers, split_arrays
+from wend.backends.native.scalarize.split import scalarize_small_arrays, split_arrays
 from wend.backends.native.target.small_arrays import is_small
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Value, verify
@@ -49,8 +49,8 @@ def is_error(found: Any) -> bool:
 
 def without_operations(error: Any) -> Any:
     """An error whose notes say the line, and not by which operation a position is looked up."""
-    kind, text, notes = error
-    return kind, text, [note.partition(" at ")[2] for note in notes or ()]
+    kind, text, metadata = error
+    return kind, text, [note.partition(" at ")[2] for note in metadata or ()]
 
 
 def check(graph: Graph, args: Sequence[Any], least: float = 0.0) -> Graph:
@@ -58,7 +58,7 @@ def check(graph: Graph, args: Sequence[Any], least: float = 0.0) -> Graph:
     apart = verify(split_arrays(graph))
     assert apart.param_types == graph.param_types
     assert apart.result_types == graph.result_types
-    verify(in_registers(graph))
+    verify(scalarize_small_arrays(graph))
     expected, found = outcome(NUMPY, graph, args), outcome(NUMPY, apart, args)
     if is_error(expected):
         assert without_operations(found) == without_operations(expected), f"{graph}\n{apart}"
@@ -71,12 +71,12 @@ def both_ways(graph: Graph, args: Sequence[Any], monkeypatch: pytest.MonkeyPatch
     """Native code gives the same bits with and without the pass, or the same error."""
     found = outcome(NATIVE, graph, args)
     with monkeypatch.context() as patch:
-        patch.setattr(native_module, "in_registers", lambda graph: graph)
+        patch.setattr(native_module, "scalarize_small_arrays", lambda graph: graph)
         expected = outcome(NATIVE, graph, args)
     if is_error(expected):
         assert without_operations(found) == without_operations(expected)
     else:
-        assert_same(found, expected, f"{graph}\n{in_registers(graph)}")
+        assert_same(found, expected, f"{graph}\n{scalarize_small_arrays(graph)}")
 
 
 def inside(graph: Graph) -> Graph:
@@ -239,14 +239,16 @@ def test_no_array_is_left_in_a_loop(fun: Any) -> None:
 
     for graph, args in every_order(number, 0.3):
         after = check(graph, args)
-        left = [whole_in(loop) for loop in loops_of(in_registers(graph))]
+        left = [whole_in(loop) for loop in loops_of(scalarize_small_arrays(graph))]
         assert set().union(*left) <= {"constant"}, after  # the numbers of rows
 
 
 def test_tapes_of_small_arrays_are_tapes_of_numbers() -> None:
     graph, _ = of(wend.value_and_grad(lambda x: wnp.sum(turned(x) ** 2) + stages(x)[0]), 0.3)
     assert any(is_small(node.operands[1].type) for node in pushes(graph))
-    assert not any(is_small(node.operands[1].type) for node in pushes(in_registers(graph)))
+    assert not any(
+        is_small(node.operands[1].type) for node in pushes(scalarize_small_arrays(graph))
+    )
 
 
 def test_lists_become_arrays_and_arrays_lists_by_columns(
@@ -265,7 +267,7 @@ def test_lists_become_arrays_and_arrays_lists_by_columns(
         for graph, args in every_order(orbit, np.array([0.5, 1.0]), rows):
             check(graph, args)
             both_ways(graph, args, monkeypatch)
-            left = [whole_in(loop) for loop in loops_of(in_registers(graph))]
+            left = [whole_in(loop) for loop in loops_of(scalarize_small_arrays(graph))]
             assert set().union(*left) <= {"constant"}
 
 
@@ -285,7 +287,7 @@ def test_operations_without_native_code_have_it_on_elements() -> None:
 def test_what_a_loop_takes_whole_is_not_made_again_each_trip() -> None:
     graph, args = of(sorted_each_trip, 0.3)
     check(graph, args)
-    (loop,) = loops_of(in_registers(graph))
+    (loop,) = loops_of(scalarize_small_arrays(graph))
     assert "from_elements" not in whole_in(loop)
     assert [v.type for v in loop.operands if is_small(v.type)] == [tensor("f8", 3)]
 
@@ -293,7 +295,7 @@ def test_what_a_loop_takes_whole_is_not_made_again_each_trip() -> None:
 def test_elementwise_operations_between_whole_arrays_stay_loops() -> None:
     graph, args = of(lambda x, y: wnp.sin(x * y + 1.0), *np.ones((2, 3)))
     check(graph, args)
-    assert names(in_registers(graph)) == names(graph)
+    assert names(scalarize_small_arrays(graph)) == names(graph)
 
 
 def test_functions_of_many_elements_are_left_to_vectors() -> None:
@@ -303,14 +305,14 @@ def test_functions_of_many_elements_are_left_to_vectors() -> None:
     for size, left in ((4, set()), (5, {"tanh"})):
         graph, args = of(deep, np.ones(size))
         check(graph, args)
-        (loop,) = loops_of(in_registers(graph))
+        (loop,) = loops_of(scalarize_small_arrays(graph))
         assert whole_in(loop) >= left
         assert bool(whole_in(loop)) == bool(left)
 
 
 def test_graphs_without_small_arrays_are_left_alone() -> None:
     graph, _ = of(lambda x, n: wnp.sum(x) * n, np.ones(20), 2.0)
-    assert in_registers(graph) is graph
+    assert scalarize_small_arrays(graph) is graph
 
 
 def test_large_graphs_have_only_smaller_arrays_taken_apart() -> None:
@@ -323,7 +325,7 @@ def test_large_graphs_have_only_smaller_arrays_taken_apart() -> None:
 
     graph, args = of(long, np.zeros(16), np.array([1.0, -1.0]))
     check(graph, args)
-    after = in_registers(graph)
+    after = scalarize_small_arrays(graph)
     assert after.count("reduce_sum") == graph.count("reduce_sum") > 45
     (loop,) = loops_of(after)
     assert [str(v.type) for v in loop.operands] == ["f64[16]", "f64[]", "f64[]"]
@@ -363,12 +365,12 @@ def test_positions_out_of_range_are_refused_as_in_the_array(
                 assert any("test_split.py" in note for note in caught.value.__notes__)
 
 
-FILES = sorted((FOLDER / "scalars").glob("*.wir"))
+FILES = sorted((FOLDER / "scalarize").glob("*.wir"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_texts(file: Any, golden: Golden) -> None:
-    golden.check_pass(file, in_registers)
+    golden.check_pass(file, scalarize_small_arrays)
 
 
 def test_there_are_texts() -> None:

@@ -1,7 +1,7 @@
 """Which lists share an arena: those that flow into one another, found before any code is written.
 
-Every list value of a graph belongs to a `Place`; a carry, its start, its next value and the loop's
-result are one place. A `list_new` is made anew at each use, so that two loops which start from the
+Every list value of a graph belongs to a `ListClass`; a carry, its start, its next value and the
+loop's result are one class. A `list_new` is made anew at each use, so that two loops which start from the
 same empty list have places of their own.
 
 Lists that a loop records together form one arena of records (D22): a *tape* is a list made empty
@@ -53,7 +53,7 @@ class Arena:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Place:
+class ListClass:
     """Lists that flow into one another.
 
     Attributes:
@@ -67,32 +67,32 @@ class Place:
     """
 
     element: Type
-    inner: Place | None
+    inner: ListClass | None
     makers: list[Use] = field(default_factory=list)
     pushes: list[Node] = field(default_factory=list)
     writes: list[Node] = field(default_factory=list)
-    parent: Place | None = None
+    parent: ListClass | None = None
     arena: Arena = field(default_factory=lambda: Arena(-1))
     offset: int = 0
     tape: Node | None = None
 
 
-def root(place: Place) -> Place:
+def root(place: ListClass) -> ListClass:
     """The representative of a place."""
     while place.parent is not None:
         place = place.parent
     return place
 
 
-def layout_of(places: Iterable[Place]) -> tuple[str, ...]:
+def layout_of(places: Iterable[ListClass]) -> tuple[str, ...]:
     """How lists of a place lie in records, and the lists in them: as `slots.layout` says it."""
     return tuple(element_layout(place.element) for place in places)
 
 
-def _new_place(type: Type) -> Place | None:
+def _new_place(type: Type) -> ListClass | None:
     match type:
         case ListType(element=element):
-            return Place(element, _new_place(element))
+            return ListClass(element, _new_place(element))
         case MaybeType(of=inner):
             return _new_place(inner)
     return None
@@ -115,12 +115,12 @@ def _wider(a: Type, b: Type) -> Type | None:
     return a if a == b else None
 
 
-class Places:
+class ListClasses:
     """The places of a graph and their arenas."""
 
     def __init__(self, graph: Graph) -> None:
-        self._of: dict[Value, Place | None] = {}
-        self._of_use: dict[Use, Place | None] = {}
+        self._of: dict[Value, ListClass | None] = {}
+        self._of_use: dict[Use, ListClass | None] = {}
         self._node: Node | None = None
         for param in graph.params:
             self._place(param)  # an argument is written into its arena, whether it is used or not
@@ -136,24 +136,24 @@ class Places:
                 place.arena.stride = max(width(place.element), 1)
             place.arena.references += [place.offset + k for k in references(place.element)]
 
-    def of(self, value: Value) -> Place:
+    def of(self, value: Value) -> ListClass:
         """The place of a list value."""
         place = self._place(value)
         assert place is not None, f"{value!r} is no list"
         return root(place)
 
-    def used(self, owner: Node | Graph, index: int) -> Place:
+    def used(self, owner: Node | Graph, index: int) -> ListClass:
         """The place of a list operand of a node, or of a list among a graph's results."""
         place = self._use(owner, index)
         assert place is not None
         return root(place)
 
-    def maybe_of(self, value: Value) -> Place | None:
+    def maybe_of(self, value: Value) -> ListClass | None:
         """The place of a value, or None where it is no list."""
         place = self._place(value)
         return None if place is None else root(place)
 
-    def maybe_used(self, owner: Node | Graph, index: int) -> Place | None:
+    def maybe_used(self, owner: Node | Graph, index: int) -> ListClass | None:
         """The place of an operand or result, or None where it is no list."""
         place = self._use(owner, index)
         return None if place is None else root(place)
@@ -162,7 +162,7 @@ class Places:
         """Whether a push onto a tape is the first of its record, which makes room for it."""
         return push in self._leading
 
-    def made_in(self, region: Graph) -> Iterator[Place]:
+    def made_in(self, region: Graph) -> Iterator[ListClass]:
         """The places of lists that a region makes, at any depth."""
         owners: set[Node | Graph] = {region, *region.walk()}
         owners.update(inner for node in region.walk() for inner in node.regions)
@@ -170,7 +170,7 @@ class Places:
             if any(owner in owners for owner, _ in place.makers):
                 yield place
 
-    def reach(self, value: Value) -> Iterator[Place]:
+    def reach(self, value: Value) -> Iterator[ListClass]:
         """The place of a value and of the lists in it."""
         place = self._place(value)
         while place is not None:
@@ -190,8 +190,8 @@ class Places:
                     place.arena = self._new_arena()
                     place.arena.is_given = True
 
-    def _roots(self) -> list[Place]:
-        found: dict[Place, None] = {}
+    def _roots(self) -> list[ListClass]:
+        found: dict[ListClass, None] = {}
         for given in (*self._of.values(), *self._of_use.values()):
             place = given
             while place is not None:
@@ -204,12 +204,12 @@ class Places:
         return self.arenas[-1]
 
     # What flows where
-    def _place(self, value: Value) -> Place | None:
+    def _place(self, value: Value) -> ListClass | None:
         if value not in self._of:
             self._of[value] = _new_place(value.type)
         return self._of[value]
 
-    def _use(self, owner: Node | Graph, index: int) -> Place | None:
+    def _use(self, owner: Node | Graph, index: int) -> ListClass | None:
         values = owner.operands if isinstance(owner, Node) else owner.results
         value = values[index]
         if not is_new_list(value):
@@ -221,7 +221,7 @@ class Places:
             self._of_use[owner, index] = place
         return self._of_use[owner, index]
 
-    def _join(self, a: Place | None, b: Place | None) -> None:
+    def _join(self, a: ListClass | None, b: ListClass | None) -> None:
         if a is None or b is None:
             return
         a, b = root(a), root(b)
@@ -289,7 +289,7 @@ class Places:
             if node.op is maybe.autograd_add:
                 self._make(results[0], (node, 0))
 
-    def _join_shared(self, total: Place | None, part: Place | None) -> None:
+    def _join_shared(self, total: ListClass | None, part: ListClass | None) -> None:
         """Join what a sum of lists may take over from one of them: lists that may be absent."""
         while total is not None and part is not None:
             total, part = root(total), root(part)
@@ -298,20 +298,20 @@ class Places:
                 return
             total, part = total.inner, part.inner
 
-    def _make(self, place: Place | None, use: Use) -> None:
+    def _make(self, place: ListClass | None, use: Use) -> None:
         """Note that lists are made here, those inside lists included."""
         while place is not None:
             root(place).makers.append(use)
             place = root(place).inner
 
-    def _root(self, place: Place | None) -> Place:
+    def _root(self, place: ListClass | None) -> ListClass:
         assert place is not None
         return root(place)
 
-    def _join_element(self, list: Place | None, element: Place | None) -> None:
+    def _join_element(self, list: ListClass | None, element: ListClass | None) -> None:
         self._join(self._root(list).inner, element)
 
-    def _flow_while(self, node: Node, given: list[Place | None]) -> None:
+    def _flow_while(self, node: Node, given: list[ListClass | None]) -> None:
         w = WhileParts.of(node)
         count = len(w.carry)
         for k, param in enumerate(w.before_carry):

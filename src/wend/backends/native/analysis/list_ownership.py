@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from wend.backends.native.analysis.list_classes import Places
+from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_uses import READS, is_new_list
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, without_maybe
@@ -33,7 +33,7 @@ class Ownership:
         copied: loops and the carries whose start they copy.
     """
 
-    places: Places
+    places: ListClasses
     in_place: set[Node] = field(default_factory=set)
     copied: set[tuple[Node, int]] = field(default_factory=set)
 

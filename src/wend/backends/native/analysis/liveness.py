@@ -27,7 +27,7 @@ class LastUses:
         """Whether nobody takes a value after the node at a position."""
         return self._last.get(value, -1) <= position
 
-    def takers(self, value: Value) -> list[Node]:
+    def users(self, value: Value) -> list[Node]:
         """The nodes of the region that take a value, in order."""
         return self._takers.get(value, [])
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.analysis.list_classes import Arena, Place
+from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.arrays import Arrays
-from wend.backends.native.codegen.traps import NO_MEMORY, Exits
+from wend.backends.native.codegen.traps import NO_MEMORY, Traps
 from wend.backends.native.rt import redzones
 from wend.backends.native.target.kinds import stored
 from wend.backends.native.target.value_layout import (
     ARENA_BYTES,
     ARENA_FIELDS,
     SLOT_BYTES,
-    Slots,
+    Registers,
     registers,
 )
 from wend.backends.native.target.writer import Writer
@@ -75,7 +75,7 @@ class Arenas:
     """Writes into `w` what is done with arenas."""
 
     w: Writer
-    exits: Exits
+    traps: Traps
     arrays: Arrays
     all: Sequence[Arena]
 
@@ -127,7 +127,7 @@ class Arenas:
         pair = self.w.define(f"call {{ ptr, i64 }} @wend.grow({operands})")
         new_data = self.w.define(f"extractvalue {{ ptr, i64 }} {pair}, 0")
         new_room = self.w.define(f"extractvalue {{ ptr, i64 }} {pair}, 1")
-        self.exits.unless(self.w.define(f"icmp ne ptr {new_data}, null"), NO_MEMORY)
+        self.traps.check(self.w.define(f"icmp ne ptr {new_data}, null"), NO_MEMORY)
         self.w.do(f"store ptr {new_data}, ptr %arena{arena.number}.data")
         self.w.do(f"store i64 {new_room}, ptr %arena{arena.number}.room")
         self.w.jump(go)
@@ -139,23 +139,23 @@ class Arenas:
             self._each_reference(arena, records, self.fill(arena), self.arrays.release)
         self.set_fill(arena, records)
 
-    def new_list(self, place: Place) -> Slots:
+    def new_list(self, place: ListClass) -> Registers:
         """An empty list: it starts where the next record goes."""
         return (self.fill(place.arena), "0")
 
-    def end(self, list: Slots) -> str:
+    def end(self, list: Registers) -> str:
         """The record after the last of a list."""
         return self.w.define(f"add i64 {list[0]}, {list[1]}")
 
-    def load(self, place: Place, record: str) -> Slots:
+    def load(self, place: ListClass, record: str) -> Registers:
         """An element, by the number of its record in the arena."""
         return self.load_at(self._address(place, record), place.element)
 
-    def load_at(self, address: str, element: Type) -> Slots:
+    def load_at(self, address: str, element: Type) -> Registers:
         """An element, by its address."""
         return tuple(self._load_slot(type, address, k) for k, type in enumerate(registers(element)))
 
-    def load_reals(self, place: Place, record: str, count: int) -> str:
+    def load_reals(self, place: ListClass, record: str, count: int) -> str:
         """The f64 elements of some records that follow each other, as a vector."""
         vector = f"<{count} x double>"
         if place.arena.stride == 1:
@@ -167,7 +167,7 @@ class Arenas:
             found = self.w.define(f"insertelement {vector} {found}, double {one}, i64 {k}")
         return found
 
-    def store(self, place: Place, record: str, slots: Slots) -> None:
+    def store(self, place: ListClass, record: str, slots: Registers) -> None:
         """Put an element into a record of the arena."""
         address = self._address(place, record)
         for k, type in enumerate(registers(place.element)):
@@ -176,7 +176,7 @@ class Arenas:
                 value = self.w.define(f"zext i1 {value} to i8")
             self.w.do(f"store {stored(type)} {value}, ptr {self._slot(address, k)}, align 8")
 
-    def copy(self, place: Place, list: Slots) -> Slots:
+    def copy(self, place: ListClass, list: Registers) -> Registers:
         """The list with records of its own, at the end of the arena."""
         arena = place.arena
         base = self.fill(arena)
@@ -190,7 +190,7 @@ class Arenas:
             self._each_reference(arena, base, end, self.arrays.retain)
         return (base, list[1])
 
-    def at_end(self, place: Place, list: Slots) -> Slots:
+    def at_end(self, place: ListClass, list: Registers) -> Registers:
         """The list, or a copy of it, such that the arena's fill ends with it."""
         w = self.w
         is_last = w.define(f"icmp eq i64 {self.end(list)}, {self.fill(place.arena)}")
@@ -203,7 +203,7 @@ class Arenas:
         w.start(go)
         return (w.phi("i64", (list[0], here), (copied[0], source)), list[1])
 
-    def allocate(self, place: Place, length: str) -> Slots:
+    def allocate(self, place: ListClass, length: str) -> Registers:
         """A list of this length, its elements not yet written."""
         base = self.fill(place.arena)
         end = self.w.define(f"add i64 {base}, {length}")
@@ -211,7 +211,7 @@ class Arenas:
         self.set_fill(place.arena, end)
         return (base, length)
 
-    def clear(self, place: Place, list: Slots) -> None:
+    def clear(self, place: ListClass, list: Registers) -> None:
         """Fill the records of a list with zero bits, which are 0, 0.0, False and absent."""
         start = self._record(place.arena, list[0])
         size = self.w.define(f"mul i64 {list[1]}, {place.arena.stride * SLOT_BYTES}")
@@ -243,7 +243,7 @@ class Arenas:
         whole = f"[{arena.stride} x i64]"
         return self.w.define(f"getelementptr {whole}, ptr {data}, i64 {record}")
 
-    def _address(self, place: Place, record: str) -> str:
+    def _address(self, place: ListClass, record: str) -> str:
         return self._slot(self._record(place.arena, record), place.offset)
 
     def _slot(self, address: str, index: int) -> str:

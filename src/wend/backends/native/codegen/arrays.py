@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wend.backends.native.codegen.traps import NO_MEMORY, Exits
+from wend.backends.native.codegen.traps import NO_MEMORY, Traps
 from wend.backends.native.target.kinds import REGISTERS, Kind, stored
-from wend.backends.native.target.sizes import Sizes, known
-from wend.backends.native.target.value_layout import Slots
+from wend.backends.native.target.sizes import SizeArithmetic, known
+from wend.backends.native.target.value_layout import Registers
 from wend.backends.native.target.writer import Writer
 from wend.ir.types import Symbol, TensorType
 
@@ -37,17 +37,17 @@ class Arrays:
     """Writes into `w` what is done with arrays; `used` says whether the pool is needed."""
 
     w: Writer
-    exits: Exits
-    sizes: Sizes
+    traps: Traps
+    sizes: SizeArithmetic
     used: bool = False
 
-    def of(self, type: TensorType, slots: Slots) -> Array:
+    def of(self, type: TensorType, slots: Registers) -> Array:
         """A value of known rank as an array."""
         rest = iter(slots[1:])
         dims = (next(rest) if isinstance(dim, Symbol) else str(dim) for dim in type.dims)
         return Array(slots[0], type.dtype, tuple(dims))
 
-    def slots(self, type: TensorType, array: Array) -> Slots:
+    def slots(self, type: TensorType, array: Array) -> Registers:
         """An array as a value of a type."""
         sizes = zip(type.dims, array.dims, strict=True)
         return (array.pointer, *(size for dim, size in sizes if isinstance(dim, Symbol)))
@@ -61,7 +61,7 @@ class Arrays:
         """Memory from the pool, so many bytes, with one reference."""
         self.used = True
         pointer = self.w.define(f"call noalias ptr @wend.take(ptr %pool, i64 {size})")
-        self.exits.unless(self.w.define(f"icmp ne ptr {pointer}, null"), NO_MEMORY)
+        self.traps.check(self.w.define(f"icmp ne ptr {pointer}, null"), NO_MEMORY)
         return pointer
 
     def new(self, dtype: np.dtype, dims: Sequence[str]) -> Array:

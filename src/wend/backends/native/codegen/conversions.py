@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.arrays import Array, Arrays
-from wend.backends.native.codegen.traps import BAD_SHAPE, Exits
+from wend.backends.native.codegen.traps import BAD_SHAPE, Traps
 from wend.backends.native.target.value_layout import (
     BOXED_BYTES,
-    Slots,
+    Registers,
     UnknownTypeError,
     is_scalar,
     registers,
@@ -18,26 +18,26 @@ from wend.ir.types import MaybeType, Symbol, TensorType, Type
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Fitting:
+class Conversions:
     """Writes into `w` what makes one type's slots of another's."""
 
     w: Writer
-    exits: Exits
+    traps: Traps
     arrays: Arrays
 
-    def fit(self, slots: Slots, found: Type, expected: Type) -> Slots:
+    def coerce(self, slots: Registers, found: Type, expected: Type) -> Registers:
         """The slots of a value where another type is declared: a maybe may be given its value."""
         if isinstance(expected, MaybeType):
             if isinstance(found, MaybeType):
                 return (slots[0], *self._fit_present(slots[1:], found.of, expected.of, slots[0]))
-            return ("true", *self.fit(slots, found, expected.of))
+            return ("true", *self.coerce(slots, found, expected.of))
         if isinstance(found, TensorType) and isinstance(expected, TensorType):
             return self._fit_tensor(slots, found, expected, "true")
         if registers(found) != registers(expected):
             raise UnknownTypeError(f"{found} as {expected}")
         return slots
 
-    def tensor(self, array: Array, expected: TensorType) -> Slots:
+    def tensor(self, array: Array, expected: TensorType) -> Registers:
         """The slots of an array of these sizes where a type is declared."""
         if expected.shape is None:
             raise UnknownTypeError(f"an array as {expected}")
@@ -48,9 +48,9 @@ class Fitting:
         """Leave the function where sizes that are declared are others."""
         for size, dim in zip(dims, expected.dims, strict=True):
             if not isinstance(dim, Symbol):
-                self.exits.unless(self.arrays.sizes.equal(size, str(dim)), BAD_SHAPE)
+                self.traps.check(self.arrays.sizes.equal(size, str(dim)), BAD_SHAPE)
 
-    def _boxed(self, type: TensorType, slots: Slots) -> str:
+    def _boxed(self, type: TensorType, slots: Registers) -> str:
         """A copy with its rank and sizes before it. What it is a copy of lives until the end."""
         scalar = is_scalar(type)
         array = Array("", type.dtype, ()) if scalar else self.arrays.of(type, slots)
@@ -66,14 +66,14 @@ class Fitting:
             self.arrays.move(elements, array.pointer, size)
         return pointer
 
-    def _fit_present(self, slots: Slots, found: Type, expected: Type, flag: str) -> Slots:
+    def _fit_present(self, slots: Registers, found: Type, expected: Type, flag: str) -> Registers:
         if isinstance(found, TensorType) and isinstance(expected, TensorType):
             return self._fit_tensor(slots, found, expected, flag)
-        return self.fit(slots, found, expected)
+        return self.coerce(slots, found, expected)
 
     def _fit_tensor(
-        self, slots: Slots, found: TensorType, expected: TensorType, flag: str
-    ) -> Slots:
+        self, slots: Registers, found: TensorType, expected: TensorType, flag: str
+    ) -> Registers:
         """Sizes that are declared are checked where `flag` says that the value is there."""
         if found.shape == expected.shape or (found.shape is None and expected.shape is None):
             return slots
@@ -92,5 +92,5 @@ class Fitting:
                 if flag != "true" and equal != "true":
                     absent = self.w.define(f"xor i1 {flag}, true")
                     equal = self.w.define(f"or i1 {equal}, {absent}")
-                self.exits.unless(equal, BAD_SHAPE)
+                self.traps.check(equal, BAD_SHAPE)
         return self.arrays.slots(expected, array)

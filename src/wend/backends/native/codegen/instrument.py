@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Graph, Node
@@ -21,7 +21,7 @@ _FIELDS = 3  # ticks, how often, trips
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Measures:
+class Instrumentation:
     """Writes into `w` what measures nodes; `table` has a row for each, which code adds to.
 
     Attributes:
@@ -73,7 +73,7 @@ def new_table(graph: Graph) -> np.ndarray:
 
 
 def _is_measured(node: Node) -> bool:
-    if node.op in (while_, nest):
+    if node.op in (while_, loop_nest):
         return True
     return not node.regions and not all(
         is_scalar(value.type) for value in (*node.operands, *node.results)

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from wend.backends.native.analysis.list_classes import Place, root
+from wend.backends.native.analysis.list_classes import ListClass, root
 from wend.backends.native.codegen.arenas import record_at
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.rt.pool import SHARED
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
-    Slots,
+    Registers,
     is_list,
     references,
     where_size,
@@ -32,7 +32,7 @@ from wend.ir.types import ListType, Type, without_maybe
 Where: TypeAlias = tuple[str, str]  # where records lie, and how far it is from one to the next
 
 
-def load_list(low: Lowering, param: Value, slots: Slots, offset: int) -> Slots:
+def load_list(low: Lowering, param: Value, slots: Registers, offset: int) -> Registers:
     """The slots of a list argument; what is at the offset says where its records lie."""
     starts = range(offset, offset + where_size(param.type), 2 * SLOT_BYTES)
     where = [_load_where(low, start) for start in starts]
@@ -50,7 +50,9 @@ def _load_where(low: Lowering, offset: int) -> Where:
     return low.w.define(f"load ptr, ptr {data}"), low.w.define(f"load i64, ptr {step}")
 
 
-def _copied(low: Lowering, type: Type, slots: Slots, place: Place, where: Sequence[Where]) -> Slots:
+def _copied(
+    low: Lowering, type: Type, slots: Registers, place: ListClass, where: Sequence[Where]
+) -> Registers:
     """A list with records of its own; an absent one has no length."""
     list = without_maybe(type)
     assert isinstance(list, ListType)
@@ -64,14 +66,14 @@ def _copied(low: Lowering, type: Type, slots: Slots, place: Place, where: Sequen
             element = _copied(low, list.element, element, root(place.inner), where[1:])
         for k in references(list.element):
             low.arrays.retain(element[k])
-        element = low.fitting.fit(element, list.element, place.element)
+        element = low.conversions.coerce(element, list.element, place.element)
         low.arenas.store(place, low.w.define(f"add i64 {made[0]}, {index}"), element)
 
     low.w.loop(slots[-1], each)
     return (*slots[:-2], *made)
 
 
-def share(low: Lowering, place: Place, slots: Slots) -> None:
+def share(low: Lowering, place: ListClass, slots: Registers) -> None:
     """Mark the arrays in a list that is handed out, and in the lists in it."""
     if place.arena.is_given or not _has_references(place):
         return
@@ -87,7 +89,7 @@ def share(low: Lowering, place: Place, slots: Slots) -> None:
     low.w.loop(slots[-1], each)
 
 
-def _has_references(place: Place) -> bool:
+def _has_references(place: ListClass) -> bool:
     while not references(place.element):
         if place.inner is None:
             return False

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wend.backends.native.codegen.arrays import Arrays
-from wend.backends.native.target.value_layout import Slots, references
+from wend.backends.native.target.value_layout import Registers, references
 from wend.ir.graph import Node, Value
 from wend.ir.types import TensorType, without_maybe
 
@@ -38,7 +38,7 @@ class References:
         if references(value.type):
             self.held.add(value)
 
-    def lend(self, value: Value, owner: Value) -> None:
+    def borrow(self, value: Value, owner: Value) -> None:
         """A value stands for another one of an outer region."""
         self.held.discard(value)
         (self.foreign.add if owner in self.foreign else self.foreign.discard)(value)
@@ -69,7 +69,7 @@ class References:
         """A reference is handed on."""
         self.held.discard(value)
 
-    def own(self, value: Value, slots: Slots, *, moves: bool) -> Slots:
+    def own(self, value: Value, slots: Registers, *, moves: bool) -> Registers:
         """A value with a reference of its own: moved if it may be, else shared or copied."""
         places = references(value.type)
         if not places:
@@ -83,14 +83,14 @@ class References:
             self.arrays.retain(slots[k])
         return slots
 
-    def drop(self, value: Value, slots: Slots) -> None:
+    def drop(self, value: Value, slots: Registers) -> None:
         """Release a value that is held."""
         if value in self.held:
             self.held.discard(value)
             for k in references(value.type):
                 self.arrays.release(slots[k])
 
-    def pooled(self, value: Value, slots: Slots) -> Slots:
+    def pooled(self, value: Value, slots: Registers) -> Registers:
         """A value in memory that has counts; a copy lives as long as its node is written."""
         if value not in self.foreign:
             return slots
@@ -104,7 +104,7 @@ class References:
             self.arrays.release(pointer)
         self._copies.clear()
 
-    def _copied(self, value: Value, slots: Slots) -> Slots:
+    def _copied(self, value: Value, slots: Registers) -> Registers:
         # What is foreign and may be absent is there: nothing else comes from outside.
         type = without_maybe(value.type)
         assert isinstance(type, TensorType)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wend.backends.native.codegen.traps import HOST, Exits
+from wend.backends.native.codegen.traps import HOST, Traps
 from wend.backends.native.target.writer import Writer
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Pauses:
+class Safepoints:
     """Writes into `w`.
 
     Attributes:
@@ -21,7 +21,7 @@ class Pauses:
     """
 
     w: Writer
-    exits: Exits
+    traps: Traps
     count: int = 0
 
     def new_counter(self, first: int) -> int:
@@ -48,8 +48,8 @@ class Pauses:
         w.do(f"store i64 {less}, ptr %trips{counter}")
         w.do(f"br i1 {w.define(f'icmp ne i64 {less}, 0')}, label %{go}, label %{pause}, !prof !0")
         w.start(pause)
-        more = w.define(f"call i64 @wend.pause(ptr %python, ptr %counter{counter})")
+        more = w.define(f"call i64 @wend.safepoint(ptr %python, ptr %counter{counter})")
         w.do(f"store i64 {more}, ptr %trips{counter}")
-        self.exits.unless(w.define(f"icmp ne i64 {more}, 0"), HOST)
+        self.traps.check(w.define(f"icmp ne i64 {more}, 0"), HOST)
         w.jump(go)
         w.start(go)

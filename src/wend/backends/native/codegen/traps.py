@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from wend.backends.native.target.loop_nest import nest
-from wend.backends.native.target.value_layout import Slots
+from wend.backends.native.target.loop_nest import loop_nest
+from wend.backends.native.target.value_layout import Registers
 from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Node
 
@@ -17,7 +17,7 @@ _RAISED = (BAD_INDEX, BAD_LENGTH, BAD_SHAPE, FAILED)
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Exits:
+class Traps:
     """Writes exits into `w`.
 
     Attributes:
@@ -29,11 +29,11 @@ class Exits:
 
     w: Writer
     node: Node | None = None
-    operands: Sequence[Slots] | None = ()
+    operands: Sequence[Registers] | None = ()
     found: dict[tuple[int, Node | None], str] = field(default_factory=dict)
-    _operands: dict[str, Sequence[Slots] | None] = field(default_factory=dict)
+    _operands: dict[str, Sequence[Registers] | None] = field(default_factory=dict)
 
-    def unless(self, flag: str, reason: int) -> None:
+    def check(self, flag: str, reason: int) -> None:
         """Leave the function unless a flag holds."""
         if flag != "true":
             self.w.unless(flag, self.label(reason))
@@ -52,7 +52,10 @@ class Exits:
         return tuple(self.found)
 
     def write(
-        self, done: str, give: Callable[[Node, Sequence[Slots]], None], run: Callable[[], object]
+        self,
+        done: str,
+        give: Callable[[Node, Sequence[Registers]], None],
+        run: Callable[[], object],
     ) -> str:
         """Write the blocks that leave, and the one they lead to; return the status.
 
@@ -86,4 +89,4 @@ class Exits:
 
 def _can_run(node: Node | None) -> bool:
     """Whether Python can run what a node does."""
-    return node is not None and (node.op.kernel is not None or node.op is nest)
+    return node is not None and (node.op.kernel is not None or node.op is loop_nest)

@@ -10,7 +10,7 @@ from typing import Any
 from wend.backends.native.codegen.arrays import Array, Steps
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
-from wend.backends.native.emit.loops.index_maps import Accesses
+from wend.backends.native.emit.loops.index_maps import IndexMaps
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.fusion.gemm_accumulate import sum_of
 from wend.backends.native.fusion.symbolic_strides import (
@@ -23,8 +23,8 @@ from wend.backends.native.fusion.symbolic_strides import (
 )
 from wend.backends.native.rt import blas, blas_functions, small_gemm
 from wend.backends.native.target.kinds import REGISTERS, Kind
-from wend.backends.native.target.sizes import Sizes, known
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.sizes import SizeArithmetic, known
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import contracting, elementwise
@@ -46,18 +46,18 @@ class Side:
     def dims(self, axes: Sequence[int]) -> list[str]:
         return [self.array.dims[k] for k in axes]
 
-    def steps(self, sizes: Sizes, axes: Sequence[int]) -> list[str]:
+    def steps(self, sizes: SizeArithmetic, axes: Sequence[int]) -> list[str]:
         return [written(sizes, self.strides[k]) for k in axes]
 
 
-def emit_dot(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_dot(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """A product of each matrix of a stack with that of another."""
     if any(v.tensor.dtype not in REGISTERS or v.tensor.dtype.kind == "b" for v in node.operands):
         return NotImplemented
     return _product(low, node, *(_side(low, node, k, operands[k]) for k in (0, 1)))
 
 
-def emit_of_parts(low: Lowering, node: Node, product: Node, accesses: Accesses) -> Any:
+def emit_of_parts(low: Lowering, node: Node, product: Node, accesses: IndexMaps) -> Any:
     """A product, the last of a node's body, whose operands are parts of arrays."""
     sides = []
     for k, value in enumerate(product.operands):
@@ -80,7 +80,7 @@ def _product(low: Lowering, node: Node, x: Side, y: Side) -> Any:
     for axes in ("contract", "batch"):
         mine, theirs = x.dims(getattr(x, axes)), y.dims(getattr(y, axes))
         for a, b in zip(mine, theirs, strict=True):
-            low.exits.unless(low.sizes.equal(a, b), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(a, b), BAD_SHAPE)
     dims = (*x.dims(x.batch), *x.dims(x.free), *y.dims(y.free))
     if not in_order and _is_but_added(low, node):
         adding = _function(kind, size, y, adds=True)
@@ -130,7 +130,7 @@ def _is_but_added(low: Lowering, node: Node) -> bool:
     return sum_of(low.uses, node) in low.memory.held
 
 
-def _wait(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
+def _wait(low: Lowering, node: Node, dims: Sequence[str]) -> Registers:
     """The slots of a result that is not in memory; what it reads is kept until it is added."""
     (result,) = node.results
     keeps: list[str] = []
@@ -151,7 +151,7 @@ def _is_at_most(size: str, most: int) -> bool:
     return known(size) and int(size) <= most
 
 
-def _side(low: Lowering, node: Node, k: int, slots: Slots) -> Side:
+def _side(low: Lowering, node: Node, k: int, slots: Registers) -> Side:
     value = node.operands[k].tensor
     if is_scalar(value):
         place = low.w.allocate(REGISTERS[value.dtype])
@@ -299,7 +299,7 @@ def _sum_of_pairs(low: Lowering, node: Node, x: tuple[Side, str], y: tuple[Side,
 _BLOCK = 1024  # elements that a processor's own cache holds, twice
 
 
-def emit_convolve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_convolve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The longer vector, in blocks, added as often as the shorter has elements."""
     if node.operands[0].tensor.dtype not in REGISTERS:
         return NotImplemented
@@ -307,7 +307,7 @@ def emit_convolve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     for array in (x, y):
         empty = sizes.equal(array.dims[0], "0")
         if empty != "false":
-            low.exits.unless(w.define(f"xor i1 {empty}, true"), BAD_SHAPE)
+            low.traps.check(w.define(f"xor i1 {empty}, true"), BAD_SHAPE)
     count = sizes.sub(sizes.add(x.dims[0], y.dims[0]), "1")
     made = low.new_result(node, (count,))
     low.arrays.clear(made)

@@ -10,20 +10,20 @@ from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.control.host import run_on_host
 from wend.backends.native.rt import blas_functions, lapack, small_gemm
-from wend.backends.native.target.value_layout import Slots, registers
+from wend.backends.native.target.value_layout import Registers, registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import linalg
 
 
-def emit_solve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The solutions for each matrix of a stack."""
     if not _are_known_numbers(node, "gesv"):
         return NotImplemented
     a, y = low.array(node, 0), low.array(node, 1)
     pairs = (*zip(a.dims[:-1], y.dims[:-1], strict=True), (a.dims[-1], a.dims[-2]))
     for mine, theirs in pairs:
-        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     made = low.new_result(node, y.dims)
     n, columns = y.dims[-2:]
     width = low.sizes.add(low.sizes.add(n, columns), "1")
@@ -39,13 +39,13 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [_of_all(low, node, operands, made, each, room.pointer)]
 
 
-def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The factor of each matrix of a stack."""
     if not _are_known_numbers(node, "potrf"):
         return NotImplemented
     a = low.array(node, 0)
     n = a.dims[-1]
-    low.exits.unless(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
+    low.traps.check(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
     made = low.new_result(node, a.dims)
     function = lapack.cholesky(a.kind)
     low.calls.declared[function] = f"i32 @{function}({lapack.CHOLESKY_TYPES})"
@@ -70,11 +70,11 @@ def _matrix(low: Lowering, array: Array, k: str) -> str:
 def _of_all(
     low: Lowering,
     node: Node,
-    operands: Sequence[Slots],
+    operands: Sequence[Registers],
     made: Array,
     each: Callable[[str], str],
     *rooms: str,
-) -> Slots:
+) -> Registers:
     """The result of a stack of matrices: NumPy's where one of them has none.
 
     It mostly raises. By other roundings it may find one.

@@ -25,12 +25,12 @@ from wend.backends.native.emit.array.shaping import write_shape
 from wend.backends.native.emit.contracting import emit_of_parts
 from wend.backends.native.emit.loops.concat import Into, join
 from wend.backends.native.emit.loops.elements import Elements, Read
-from wend.backends.native.emit.loops.gather import Lookups
+from wend.backends.native.emit.loops.gather import Gathers
 from wend.backends.native.emit.loops.index_maps import (
-    Access,
-    Accesses,
-    Line,
-    Lines,
+    AffineIndex,
+    AffineIndices,
+    IndexMap,
+    IndexMaps,
 )
 from wend.backends.native.emit.loops.loops import (
     Axis,
@@ -40,9 +40,9 @@ from wend.backends.native.emit.loops.loops import (
     fold,
     over,
 )
-from wend.backends.native.emit.loops.outline_parallel import Split
+from wend.backends.native.emit.loops.outline_parallel import ParallelOutline
 from wend.backends.native.fusion.body import (
-    Body,
+    NestBody,
     Section,
     is_copy,
     is_put,
@@ -58,45 +58,45 @@ from wend.backends.native.fusion.op_classes import (
 )
 from wend.backends.native.fusion.symbolic_strides import Extent, extent, written
 from wend.backends.native.target.kinds import Kind
-from wend.backends.native.target.loop_nest import NestParts, nest
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.loop_nest import LoopNestParts, loop_nest
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
 from wend.ops import contracting, reducing, shaping
 
 
-def emit_nest(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_nest(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The loops of a nest; or what reads parts of arrays where they lie."""
-    body = NestParts.of(node).body
+    body = LoopNestParts.of(node).body
     low.values.update(zip(body.params, operands, strict=True))
     for inner in body.nodes:
         if is_constant(inner):
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
-    parts = NestParts.of(node)
+    parts = LoopNestParts.of(node)
     (*_, last) = (None, *body.nodes)
     if last is not None and last.op in READS_PARTS:
         return _of_parts(low, node, last)
-    at = Accesses(low, len(parts.space))
+    at = IndexMaps(low, len(parts.iteration_space))
     at.measure(body)
     if last is None or not is_join(last):
         return _Nest(low, node, parts, at).write()
 
-    def write(part: NestParts, into: Into) -> None:
-        _Nest(low, node, part, replace(at, rank=len(part.space)), into).run()
+    def write(part: LoopNestParts, into: Into) -> None:
+        _Nest(low, node, part, replace(at, rank=len(part.iteration_space)), into).run()
 
     return [low.give(node, join(low, parts, at, write))]
 
 
-def _of_parts(low: Lowering, nest: Node, node: Node) -> Any:
+def _of_parts(low: Lowering, loop_nest: Node, node: Node) -> Any:
     """What reads parts of arrays where they lie."""
-    accesses = Accesses(low, max(len(value.tensor.dims) for value in node.operands))
-    accesses.measure(NestParts.of(nest).body)
+    accesses = IndexMaps(low, max(len(value.tensor.dims) for value in node.operands))
+    accesses.measure(LoopNestParts.of(loop_nest).body)
     if node.op is contracting.dot_general:
-        return emit_of_parts(low, nest, node, accesses)
+        return emit_of_parts(low, loop_nest, node, accesses)
     dims = accesses.dims[node.operands[0]]
     if node.op is shaping.dim_of:
         return [(dims[node.attrs["axis"]],)]
-    return [write_shape(low, nest, dims)]
+    return [write_shape(low, loop_nest, dims)]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -105,24 +105,24 @@ class _Nest:
 
     low: Lowering
     node: Node
-    parts: NestParts
-    accesses: Accesses
+    parts: LoopNestParts
+    accesses: IndexMaps
     into: Into = field(default_factory=dict)
-    body: Body = field(init=False)
+    body: NestBody = field(init=False)
     sizes: list[Extent] = field(default_factory=list)
     elements: Elements = field(init=False)
-    targets: dict[Value, Access] = field(default_factory=dict)
+    targets: dict[Value, IndexMap] = field(default_factory=dict)
     made: dict[Value, Array] = field(default_factory=dict)
     copies: dict[Value, Read] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
-    split: Split = field(init=False)
-    apart: dict[Access, str] = field(default_factory=dict)
+    split: ParallelOutline = field(init=False)
+    apart: dict[IndexMap, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.body = Body(self.parts)
+        self.body = NestBody(self.parts)
         self.elements = Elements(self.low)
 
-    def write(self) -> list[Slots]:
+    def write(self) -> list[Registers]:
         """The loops; return the results."""
         self.run()
         return [
@@ -137,7 +137,7 @@ class _Nest:
         self._own()
         self.sizes = self._space()
         self._find_reads()
-        self.split = Split(self.low, self._work(), self.sizes)
+        self.split = ParallelOutline(self.low, self._work(), self.sizes)
         for value in dict.fromkeys(self.parts.body.results):
             if not is_put(value):
                 self._make(value)
@@ -158,7 +158,7 @@ class _Nest:
         """The sizes of the space, by whatever has them."""
         for values in (self.parts.body.params, *(n.results for n in self.parts.body.nodes)):
             for value in values:
-                if not is_scalar(value.type) and value.tensor.dims == self.parts.space:
+                if not is_scalar(value.type) and value.tensor.dims == self.parts.iteration_space:
                     return [extent(size) for size in self.accesses.dims[value]]
         raise AssertionError("a nest goes over what is there")
 
@@ -178,17 +178,17 @@ class _Nest:
             self.made[value] = Array(array.pointer, array.dtype, self.accesses.dims[whole])
             self.targets[value] = self.accesses.part(put, self.made[value])
 
-    def _lines(self, node: Node, value: Value) -> Lines:
+    def _lines(self, node: Node, value: Value) -> AffineIndices:
         """Where a node reads an operand."""
-        dims, rank = value.tensor.dims, len(self.parts.space)
-        is_row = node.results[0] in self.body.rows and node not in self.body.reductions
-        return self.accesses.whole(dims, self.parts.rows if is_row else rank)
+        dims, rank = value.tensor.dims, len(self.parts.iteration_space)
+        is_row = node.results[0] in self.body.outer_rank and node not in self.body.reductions
+        return self.accesses.whole(dims, self.parts.outer_rank if is_row else rank)
 
     def _find_reads(self) -> None:
         needed = [*(n for section in self.body.sections for n in section.nodes)]
         needed += self.body.reductions
         needed += [n for nodes in self.body.row_nodes for n in nodes]
-        lookups = Lookups(self.low, self.body, self.accesses, self.elements)
+        lookups = Gathers(self.low, self.body, self.accesses, self.elements)
         looking = [node for node in dict.fromkeys(needed) if is_lookup(node)]
         for node in dict.fromkeys(needed):
             if is_lookup(node):
@@ -209,7 +209,7 @@ class _Nest:
             lookups.expect(node, self.sizes)
         for value in self.parts.body.results:
             if is_copy(value):
-                lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
+                lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))
                 self.copies[value] = self.accesses.read_through(value, lines)
 
     def _make(self, value: Value) -> None:
@@ -222,17 +222,17 @@ class _Nest:
             return
         self.made[value] = array = self._room(value, dims)
         node = value.node
-        if value in self.body.ends:
+        if value in self.body.memory_reductions:
             assert node is not None
             self._start(node, array)
-        if value in self.body.rows:
-            lines = self.accesses.whole(value.tensor.dims, self.parts.rows)
-        elif value in self.body.ends:
+        if value in self.body.outer_rank:
+            lines = self.accesses.whole(value.tensor.dims, self.parts.outer_rank)
+        elif value in self.body.memory_reductions:
             assert node is not None
             kept = self.body.reductions[node].kept
             lines = [_line(axis) for axis in kept]
         else:
-            lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))
+            lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))
         self.targets[value] = self.accesses.of(array, lines)
 
     def _room(self, value: Value, dims: tuple[str, ...]) -> Array:
@@ -251,7 +251,10 @@ class _Nest:
             return False
         if param in self._changed():
             return False
-        if param.tensor.dims != self.parts.space or value.tensor.dims != self.parts.space:
+        if (
+            param.tensor.dims != self.parts.iteration_space
+            or value.tensor.dims != self.parts.iteration_space
+        ):
             return False
         if param.tensor.dtype.itemsize != value.tensor.dtype.itemsize:
             return False
@@ -270,10 +273,10 @@ class _Nest:
 
     def _keep(self, value: Value) -> None:
         """Room for a row of values that a later section reads again."""
-        rows = self.parts.rows
-        dims = self.accesses.dims[value][rows:]
-        lines = self.accesses.whole(value.tensor.dims, len(self.parts.space))[rows:]
-        if rows and self.split.is_wanted:
+        outer_rank = self.parts.outer_rank
+        dims = self.accesses.dims[value][outer_rank:]
+        lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))[outer_rank:]
+        if outer_rank and self.split.is_wanted:
             room, apart = self.split.room(value.tensor.dtype, dims)
             array = Array(room.pointer, room.dtype, dims)
             self.targets[value] = self.accesses.of(array, lines)
@@ -288,7 +291,7 @@ class _Nest:
         reads = (*self.elements.reads.values(), *self.copies.values())
         accesses = dict.fromkeys(access for _, access in reads if access)
         accesses |= dict.fromkeys(self.targets.values())
-        outer = axes_of(self.low, self.sizes, range(self.parts.rows), [*accesses])
+        outer = axes_of(self.low, self.sizes, range(self.parts.outer_rank), [*accesses])
         inner = [self._axes_of(section) for section in self.body.sections]
         start: Offsets = {access: access.start for access in accesses}
 
@@ -300,10 +303,10 @@ class _Nest:
                     self._section(self.body.sections[number], inner[number], offsets)
             return ()
 
-        if self.body.ends or not outer:
+        if self.body.memory_reductions or not outer:
             over(self.low, outer, start, each)
             return
-        inside = [written(self.low.sizes, size) for size in self.sizes[self.parts.rows :]]
+        inside = [written(self.low.sizes, size) for size in self.sizes[self.parts.outer_rank :]]
         self.split.write(
             outer,
             start,
@@ -312,8 +315,10 @@ class _Nest:
             lambda axes, offsets: over(self.low, axes, offsets, each),
         )
 
-    def _used(self, section: Section) -> list[Access]:
-        used = self.elements.accesses((*section.nodes, *section.reductions, *section.ends))
+    def _used(self, section: Section) -> list[IndexMap]:
+        used = self.elements.accesses(
+            (*section.nodes, *section.reductions, *section.memory_reductions)
+        )
         for value in (*section.stored, *section.loaded, *self._ends(section)):
             used[self.targets[value]] = None
             access = self.copies[value][1] if value in self.copies else None
@@ -325,10 +330,10 @@ class _Nest:
         return [*used]
 
     def _ends(self, section: Section) -> list[Value]:
-        return [node.results[0] for node in section.ends]
+        return [node.results[0] for node in section.memory_reductions]
 
     def _axes_of(self, section: Section) -> list[Axis]:
-        axes = range(self.parts.rows, len(self.parts.space))
+        axes = range(self.parts.outer_rank, len(self.parts.iteration_space))
         fixed = [self.targets[value] for value in self._ends(section)]
         return axes_of(self.low, self.sizes, axes, self._used(section), fixed)
 
@@ -349,7 +354,7 @@ class _Nest:
         access = self.elements.reads[node, 0][1]
         assert access is not None
         assert access.array is not None
-        dims = self.accesses.dims[node.operands[0]][self.parts.rows :]
+        dims = self.accesses.dims[node.operands[0]][self.parts.outer_rank :]
         count = self.low.sizes.product(dims)
         address = self.low.arrays.address(access.array, offsets[access])
         return sum_of_row(self.low, access.kind, address, count)
@@ -370,7 +375,7 @@ class _Nest:
                 if is_put(value):
                     assert value.node is not None
                     values[value] = elements.number(value.node, 1, at, values)
-            for node in section.ends:
+            for node in section.memory_reductions:
                 target, x = self.targets[node.results[0]], elements.number(node, 0, at, values)
                 old = elements.load(target, at, values)
                 elements.store(target, at[target], self._combined(node, old, x, in_order=True))
@@ -383,7 +388,7 @@ class _Nest:
                 elements.store(self.targets[value], at[self.targets[value]], values[value])
             return following
 
-        if not (totals or section.ends or self.parts.rows):
+        if not (totals or section.memory_reductions or self.parts.outer_rank):
             self.split.write(
                 axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body, settle)
             )
@@ -420,8 +425,8 @@ class _Nest:
         return self.elements.load(access, offsets, {})
 
 
-def _line(axis: int | None) -> Line:
-    return Line() if axis is None else Line("0", axis, 1)
+def _line(axis: int | None) -> AffineIndex:
+    return AffineIndex() if axis is None else AffineIndex("0", axis, 1)
 
 
-EMITTERS: Mapping[Op, Emit] = {nest: emit_nest}
+EMITTERS: Mapping[Op, Emit] = {loop_nest: emit_nest}

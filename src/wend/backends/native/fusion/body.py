@@ -14,8 +14,8 @@ from wend.backends.native.fusion.op_classes import (
     is_lookup,
     reduction_of,
 )
-from wend.backends.native.fusion.subview_alias import PUTS
-from wend.backends.native.target.loop_nest import NestParts
+from wend.backends.native.fusion.subview_alias import SUBVIEW_STORES
+from wend.backends.native.target.loop_nest import LoopNestParts
 from wend.ir.graph import Node, Value
 
 
@@ -26,36 +26,36 @@ class Section:
     Attributes:
         nodes: what is computed of each element, in order.
         reductions: what gives a number to each row, or to all.
-        ends: reductions that are added up in memory.
+        memory_reductions: reductions that are added up in memory.
         stored: values that are put into memory.
         loaded: values that an earlier section has put there.
     """
 
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
-    ends: list[Node] = field(default_factory=list)
+    memory_reductions: list[Node] = field(default_factory=list)
     stored: list[Value] = field(default_factory=list)
     loaded: list[Value] = field(default_factory=list)
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Body:
+class NestBody:
     """A nest's body by sections; what belongs to rows is done before the section of its number.
 
     Attributes:
         parts: the nest.
         reductions: what its nodes reduce.
-        rows: values that belong to rows.
-        ends: values that are there when all loops are over.
+        outer_rank: values that belong to rows.
+        memory_reductions: values that are there when all loops are over.
         sections: in order.
         row_nodes: for each section, and the end, what is done for a row before it.
         kept: values that are no results, but in memory until the row is over.
     """
 
-    parts: NestParts
+    parts: LoopNestParts
     reductions: dict[Node, Reduction] = field(default_factory=dict)
-    rows: set[Value] = field(default_factory=set)
-    ends: set[Value] = field(default_factory=set)
+    outer_rank: set[Value] = field(default_factory=set)
+    memory_reductions: set[Value] = field(default_factory=set)
     sections: list[Section] = field(default_factory=list)
     row_nodes: list[list[Node]] = field(default_factory=list)
     kept: list[Value] = field(default_factory=list)
@@ -89,29 +89,29 @@ class Body:
         reduction = reduction_of(node)
         if reduction is None:
             if self._is_of_rows(node):
-                self.rows.add(result)
+                self.outer_rank.add(result)
             return
         self.reductions[node] = reduction
-        if reduction.rows(len(self.parts.space)) is None:
-            self.ends.add(result)
+        if reduction.outer_rank(len(self.parts.iteration_space)) is None:
+            self.memory_reductions.add(result)
             return
-        self.rows.add(result)
+        self.outer_rank.add(result)
         if not self.is_row_sum(node):
             self._at[result] += 1  # when its section is over
 
     def _end_of(self, node: Node) -> int:
         """How many sections there are, at least, when a node has been done."""
         (result,) = node.results
-        return self._at[result] + (result not in self.rows)
+        return self._at[result] + (result not in self.outer_rank)
 
     def _put(self, node: Node, in_memory: set[Value]) -> None:
         (result,) = node.results
         number = self._at[result]
-        if result in self.ends:
-            self.sections[number].ends.append(node)
+        if result in self.memory_reductions:
+            self.sections[number].memory_reductions.append(node)
         elif node in self.reductions and not self.is_row_sum(node):
             self.sections[number - 1].reductions.append(node)
-        elif result in self.rows:
+        elif result in self.outer_rank:
             self.row_nodes[number].append(node)
         elif result in in_memory:
             self.sections[number].stored.append(result)
@@ -119,20 +119,23 @@ class Body:
     def is_row_sum(self, node: Node) -> bool:
         """Whether it is the sum of rows that lie in memory, which is NumPy's."""
         is_made = node.operands[0].node is not None
-        if is_made or node.op not in SUMS or node.results[0] not in self.rows:
+        if is_made or node.op not in SUMS or node.results[0] not in self.outer_rank:
             return False
         return node.operands[0].tensor.dtype.kind == "f"
 
     def _is_of_rows(self, node: Node) -> bool:
-        rows, space = self.parts.rows, self.parts.space
-        if not rows:
+        outer_rank, iteration_space = self.parts.outer_rank, self.parts.iteration_space
+        if not outer_rank:
             return False
-        shapes = (space[:rows], (*space[:rows], *(1 for _ in space[rows:])))
+        shapes = (
+            iteration_space[:outer_rank],
+            (*iteration_space[:outer_rank], *(1 for _ in iteration_space[outer_rank:])),
+        )
         if node.results[0].tensor.dims not in shapes:
             return False
         sources = {self.source(value) for value in node.operands}
         made = {v for v in sources if v.node is not None and not is_free(v.node)}
-        return bool(made) and made <= self.rows
+        return bool(made) and made <= self.outer_rank
 
     def source(self, value: Value) -> Value:
         """What a value is read from, through what only moves elements."""
@@ -163,7 +166,7 @@ class Body:
         """The number of the last section in, or before which a param is read."""
         numbers = [-1]
         for number, section in enumerate(self.sections):
-            nodes = (*section.nodes, *section.reductions, *section.ends)
+            nodes = (*section.nodes, *section.reductions, *section.memory_reductions)
             if any(param in node.operands for node in nodes):
                 numbers.append(number)
         for number, row_nodes in enumerate(self.row_nodes):
@@ -181,12 +184,12 @@ class Body:
         section = self.sections[number]
         needed: set[Node] = set()
         wanted = [put_value(value) for value in section.stored]
-        for node in (*section.reductions, *section.ends):
+        for node in (*section.reductions, *section.memory_reductions):
             wanted += node.operands
         while wanted:
             value = self.source(wanted.pop())
             maker = value.node
-            if maker is None or is_free(maker) or value in self.rows:
+            if maker is None or is_free(maker) or value in self.outer_rank:
                 continue
             if self._at[value] < number:
                 if value not in in_memory and self._cost_again(value) > MOST_AGAIN:
@@ -206,7 +209,7 @@ class Body:
         """What it costs to compute an element a second time."""
         value = self.source(value)
         node = value.node
-        if node is None or is_free(node) or value in self.rows:
+        if node is None or is_free(node) or value in self.outer_rank:
             return 0
         if value not in self._again:
             parts = sum(map(self._cost_again, dict.fromkeys(node.operands)))
@@ -216,12 +219,12 @@ class Body:
 
 def is_put(value: Value) -> bool:
     """Whether a result is an array of which a part is put in place."""
-    return value.node is not None and value.node.op in PUTS
+    return value.node is not None and value.node.op in SUBVIEW_STORES
 
 
 def put_value(value: Value) -> Value:
     """What is stored for a result: the elements of it, or of the part that is put."""
-    if value.node is None or value.node.op not in PUTS:
+    if value.node is None or value.node.op not in SUBVIEW_STORES:
         return value
     return value.node.operands[1]
 

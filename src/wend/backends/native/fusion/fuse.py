@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.fusion_group import (
-    Group,
+    FusionGroup,
     Source,
     identity,
     through,
@@ -23,20 +23,20 @@ from wend.backends.native.fusion.op_classes import (
     SUMS,
     WRITERS,
     Reduction,
+    is_compute_bound,
     is_constant,
-    is_far,
     is_join,
     is_layout,
-    is_long,
     is_lookup,
     may_fail,
+    may_miss_cache,
     reduction_of,
 )
 from wend.backends.native.fusion.subview_alias import (
-    PUTS,
-    TAKES,
-    are_apart,
-    are_same,
+    SUBVIEW_LOADS,
+    SUBVIEW_STORES,
+    must_alias,
+    no_alias,
 )
 from wend.backends.native.target.small_arrays import is_small
 from wend.backends.native.target.value_layout import is_array, is_scalar
@@ -50,7 +50,7 @@ from wend.ops import contracting, creating, shaping
 _AGAIN = {creating.constant, creating.iota, shaping.broadcast_to}
 
 
-def with_nests(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
+def fuse_loops(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     """Do in one go what is done on arrays of the same sizes.
 
     A graph that does nothing on arrays is returned as it is.
@@ -72,8 +72,8 @@ class _Grouping:
         self._graph, self._computes = graph, computes
         self._nodes: list[Node] = []
         self._now: dict[Value, Value] = {param: param for param in graph.params}
-        self._open: dict[Shape, Group] = {}
-        self._owner: dict[Value, Group] = {}
+        self._open: dict[Shape, FusionGroup] = {}
+        self._owner: dict[Value, FusionGroup] = {}
         self._makers: dict[Value, Node] = {}
         self._uses = LastUses(graph)
         self._done: set[Node] = set()
@@ -119,14 +119,14 @@ class _Grouping:
 
     def _join_lookup(self, node: Node, shape: Shape) -> None:
         group = self._open.get(shape)
-        if group is not None and group.is_long and is_far(node):
-            alone = Group(shape)
+        if group is not None and group.is_compute_bound and may_miss_cache(node):
+            alone = FusionGroup(shape)
             self._enter(alone, node)
             self._close(alone)
         else:
             self._enter(self._group(shape, node), node)
 
-    def _rows_of(self, node: Node, shape: Shape) -> Group | None:
+    def _rows_of(self, node: Node, shape: Shape) -> FusionGroup | None:
         """The group to whose rows a node belongs, if all it wants of groups is of those."""
         sources = [*self._sources(node, shape)]
         groups = dict.fromkeys(self._owner[v] for v, _ in sources if v in self._owner)
@@ -142,44 +142,46 @@ class _Grouping:
     def _join_reduction(self, node: Node, reduction: Reduction) -> bool:
         value = node.operands[0]
         dims = value.tensor.dims
-        rows = reduction.rows(len(dims))
-        if rows is None and len(dims) - 1 in reduction.axes:
+        outer_rank = reduction.outer_rank(len(dims))
+        if outer_rank is None and len(dims) - 1 in reduction.axes:
             return False
-        if rows is not None and value.tensor.dtype.kind == "f" and is_small(value.type):
+        if outer_rank is not None and value.tensor.dtype.kind == "f" and is_small(value.type):
             return False  # in the order that `scalars/` has where it takes arrays apart
         group = self._open.get(dims)
         if group is not None and not group.fits(reduction):
             self._close(group)
         group = self._group(dims, node)
-        if rows is not None and node.op in SUMS and value.tensor.dtype.kind == "f":
+        if outer_rank is not None and node.op in SUMS and value.tensor.dtype.kind == "f":
             # What lies in memory is added as NumPy does; of rows a nest can do that.
             in_memory = value not in group.made
-            if in_memory and (rows == 0 or value in self._makers):
+            if in_memory and (outer_rank == 0 or value in self._makers):
                 return False
         self._enter(group, node, reduction)
         return True
 
-    def _group(self, space: Shape, node: Node) -> Group:
+    def _group(self, iteration_space: Shape, node: Node) -> FusionGroup:
         """The open group of a space, which can take a node's operands."""
-        group = self._open.get(space)
+        group = self._open.get(iteration_space)
         if group is not None:
-            mine = [s for s in self._sources(node, space) if self._owner.get(s[0]) is group]
+            mine = [
+                s for s in self._sources(node, iteration_space) if self._owner.get(s[0]) is group
+            ]
             fits = all(group.takes_as_it_lies(*source) for source in mine)
             if is_lookup(node):
                 # Positions are looked at before anything is read there.
                 fits = fits and all(group.computes_again(v, self._makers) for v, _ in mine)
-            elif is_long(node):
-                fits = fits and not group.waits
+            elif is_compute_bound(node):
+                fits = fits and not group.has_cache_misses
             if group.is_full or not fits:
                 self._close(group)
                 group = None
         if group is None:
-            group = self._open[space] = Group(space)
+            group = self._open[iteration_space] = FusionGroup(iteration_space)
         return group
 
     def _enter(
         self,
-        group: Group,
+        group: FusionGroup,
         node: Node,
         reduction: Reduction | None = None,
         *,
@@ -196,13 +198,15 @@ class _Grouping:
         group.add(node, reduction, is_row=is_row)
         self._owner.update(dict.fromkeys(node.results, group))
 
-    def _sources(self, node: Node, space: Shape) -> Iterator[Source]:
+    def _sources(self, node: Node, iteration_space: Shape) -> Iterator[Source]:
         """What a node that goes over a space reads, and how that lies to it."""
         for k, value in enumerate(node.operands):
-            is_elsewhere = is_lookup(node) and (k == 0 or value.tensor.dims != space)
-            yield from through(value, self._makers, None if is_elsewhere else identity(space))
+            is_elsewhere = is_lookup(node) and (k == 0 or value.tensor.dims != iteration_space)
+            yield from through(
+                value, self._makers, None if is_elsewhere else identity(iteration_space)
+            )
 
-    def _close(self, group: Group) -> None:
+    def _close(self, group: FusionGroup) -> None:
         """Place the nest of a group."""
         self._forget(group)
         members = set(group.members)
@@ -214,15 +218,15 @@ class _Grouping:
             return
         self._put_nest(group, wanted)
 
-    def _forget(self, group: Group) -> None:
+    def _forget(self, group: FusionGroup) -> None:
         """A group is no longer open."""
         for value in group.made:
             self._owner.pop(value, None)
-        for space, other in [*self._open.items()]:
+        for iteration_space, other in [*self._open.items()]:
             if other is group:
-                del self._open[space]
+                del self._open[iteration_space]
 
-    def _put_nest(self, group: Group, wanted: Sequence[Value]) -> None:
+    def _put_nest(self, group: FusionGroup, wanted: Sequence[Value]) -> None:
         made = group.close(self._placed, self._makers, wanted)
         self._nodes.append(made)
         self._now.update(zip(wanted, made.results, strict=True))
@@ -233,7 +237,7 @@ class _Grouping:
             return True
         return any(
             not is_layout(taker) or self._is_wanted(taker.results[0], members)
-            for taker in self._uses.takers(value)
+            for taker in self._uses.users(value)
             if taker not in members
         )
 
@@ -257,7 +261,7 @@ class _Grouping:
                 self._close(group)
         if node.op is shaping.concat and not groups and self._makers.keys().isdisjoint(parts):
             return False
-        made = Group(node.results[0].tensor.dims)
+        made = FusionGroup(node.results[0].tensor.dims)
         for group in groups:
             made.members += group.members
             self._forget(group)
@@ -285,7 +289,7 @@ class _Grouping:
         if node.regions or node.op in WRITERS:
             self._settle(node)
         if self._is_of_parts(node):
-            alone = Group(node.results[0].tensor.dims)
+            alone = FusionGroup(node.results[0].tensor.dims)
             alone.add(node)
             self._put_nest(alone, node.results)
         else:
@@ -303,18 +307,18 @@ class _Grouping:
         """Whether a value is in memory, or a part of what is."""
         while value in self._makers:
             node = self._makers[value]
-            if node.op not in TAKES and node.op is not shaping.reshape:
+            if node.op not in SUBVIEW_LOADS and node.op is not shaping.reshape:
                 return False
             value = node.operands[0]
         return is_array(value.type)
 
     # Parts that are changed
-    def _putting(self, node: Node) -> Group | None:
+    def _putting(self, node: Node) -> FusionGroup | None:
         """The group that can put a part into its array itself, as it computes or moves it.
 
         It may read no other elements of the array that it changes.
         """
-        if node.op not in PUTS:
+        if node.op not in SUBVIEW_STORES:
             return None
         whole, value, *positions = node.operands
         if not all(is_scalar(position.type) for position in positions):
@@ -323,10 +327,14 @@ class _Grouping:
         if group is None:
             if value not in self._makers or not is_layout(self._makers[value]):
                 return None
-            group = Group(value.tensor.dims)
-        elif self._uses.takers(value) != [node] or self._uses.is_result(value):
+            group = FusionGroup(value.tensor.dims)
+        elif self._uses.users(value) != [node] or self._uses.is_result(value):
             return None
-        is_of_rows = group.rows is not None or group.ends or group.space != value.tensor.dims
+        is_of_rows = (
+            group.outer_rank is not None
+            or group.memory_reductions
+            or group.iteration_space != value.tensor.dims
+        )
         if is_of_rows or group.is_full or whole in self._makers:
             return None
         if any(v in group.made for v in (whole, *positions)):
@@ -342,12 +350,12 @@ class _Grouping:
             source = take.operands[0]
         if source is not put.operands[0]:
             return True
-        if take is None or take.op not in TAKES:
+        if take is None or take.op not in SUBVIEW_LOADS:
             return False
         is_same = value is take.results[0] and value.tensor.dims == put.operands[1].tensor.dims
-        return are_apart(take, put) or (is_same and are_same(take, put))
+        return no_alias(take, put) or (is_same and must_alias(take, put))
 
-    def _put_in_place(self, node: Node, group: Group) -> bool:
+    def _put_in_place(self, node: Node, group: FusionGroup) -> bool:
         """Let a group put a part; false where it had to be closed before."""
         whole, value, *positions = node.operands
         for given in (whole, *positions):
@@ -364,7 +372,7 @@ class _Grouping:
             return False
         return True
 
-    def _settle(self, writer: Node, but: Group | None = None) -> None:
+    def _settle(self, writer: Node, but: FusionGroup | None = None) -> None:
         """Let nothing that reads what a node may change be done after it, but for one group."""
         changed = set(writer.operands)
         for group in [*self._open.values()]:
@@ -391,13 +399,13 @@ class _Grouping:
             self._has_use_after(taker.results[0], writer)
             if is_layout(taker)
             else taker not in self._done and taker is not writer
-            for taker in self._uses.takers(value)
+            for taker in self._uses.users(value)
         )
 
     def _put(self, node: Node) -> None:
         operands = [self._placed(value) for value in node.operands]
         copy = copy_node(
-            node, operands, [with_nests(region, self._computes) for region in node.regions]
+            node, operands, [fuse_loops(region, self._computes) for region in node.regions]
         )
         self._nodes.append(copy)
         self._now.update(zip(node.results, copy.results, strict=True))
@@ -409,7 +417,7 @@ class _Grouping:
         if value not in self._now:
             node = self._makers[value]
             if node.op is shaping.transpose:
-                alone = Group(value.tensor.dims)
+                alone = FusionGroup(value.tensor.dims)
                 alone.add(node)
                 self._put_nest(alone, [value])
             else:

@@ -13,12 +13,12 @@ from wend.backends.native.fusion.op_classes import (
     SUMS,
     Reduction,
     cost,
+    is_compute_bound,
     is_constant,
-    is_far,
     is_layout,
-    is_long,
+    may_miss_cache,
 )
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node
@@ -34,43 +34,44 @@ Axes = Sequence[int | None]  # for each axis of a value the one of the space; No
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Group:
+class FusionGroup:
     """Nodes of one space.
 
     Attributes:
-        space: the sizes that are gone over.
-        rows: how many axes the rows have that its reductions give; None: it has no such.
+        iteration_space: the sizes that are gone over.
+        outer_rank: how many axes the rows have that its reductions give; None: it has no such.
         members: its nodes, in order.
         made: what they give.
         row_values: what of that belongs to rows.
         reads: what it reads of arrays outside.
-        ends: what its other reductions give, which add up in memory and are there at the end.
-        across: the axes along which those go.
+        memory_reductions: results of its other reductions, which accumulate in memory and are
+            complete at the end.
+        reduced_axes: the axes along which those go.
     """
 
-    space: Shape
-    rows: int | None = None
+    iteration_space: Shape
+    outer_rank: int | None = None
     members: list[Node] = field(default_factory=list)
     made: set[Value] = field(default_factory=set)
     row_values: set[Value] = field(default_factory=set)
     reads: set[Value] = field(default_factory=set)
-    ends: set[Value] = field(default_factory=set)
-    across: set[int] = field(default_factory=set)
+    memory_reductions: set[Value] = field(default_factory=set)
+    reduced_axes: set[int] = field(default_factory=set)
 
     @property
-    def waits(self) -> bool:
+    def has_cache_misses(self) -> bool:
         """Whether it looks up what may be far away."""
-        return any(map(is_far, self.members))
+        return any(map(may_miss_cache, self.members))
 
     @property
-    def is_long(self) -> bool:
+    def is_compute_bound(self) -> bool:
         """Whether it computes for so long that it should not wait for anything."""
-        return any(map(is_long, self.members))
+        return any(map(is_compute_bound, self.members))
 
     @property
     def is_plain(self) -> bool:
         """Whether it reduces nothing."""
-        return self.rows is None and not self.ends
+        return self.outer_rank is None and not self.memory_reductions
 
     @property
     def is_full(self) -> bool:
@@ -78,39 +79,39 @@ class Group:
 
     def fits(self, reduction: Reduction) -> bool:
         """Whether a reduction can be among its members."""
-        rows = reduction.rows(len(self.space))
-        if rows is None:
+        outer_rank = reduction.outer_rank(len(self.iteration_space))
+        if outer_rank is None:
             # The last axis is the one that goes fast, so it has to stay.
-            inner = len(self.space) - 1 if self.rows is None else self.rows
+            inner = len(self.iteration_space) - 1 if self.outer_rank is None else self.outer_rank
             return max(reduction.axes) < inner
-        if self.rows is not None and rows != self.rows:
+        if self.outer_rank is not None and outer_rank != self.outer_rank:
             return False
-        return all(axis < rows for axis in self.across)
+        return all(axis < outer_rank for axis in self.reduced_axes)
 
     def add(self, node: Node, reduction: Reduction | None = None, *, is_row: bool = False) -> None:
         """Add a node, whose operands are at hand or made here."""
         self.members.append(node)
         self.made.update(node.results)
         if reduction is not None:
-            rows = reduction.rows(len(self.space))
-            if rows is None:
-                self.across.update(reduction.axes)
-                self.ends.update(node.results)
+            outer_rank = reduction.outer_rank(len(self.iteration_space))
+            if outer_rank is None:
+                self.reduced_axes.update(reduction.axes)
+                self.memory_reductions.update(node.results)
             else:
-                self.rows = rows
+                self.outer_rank = outer_rank
                 is_row = True
         if is_row:
             self.row_values.update(node.results)
 
     def takes_as_it_lies(self, value: Value, axes: Axes | None) -> bool:
         """Whether a value that is made here is read where it is made."""
-        rank = len(self.space) if value not in self.row_values else (self.rows or 0)
-        if value in self.row_values and not self.rows:
+        rank = len(self.iteration_space) if value not in self.row_values else (self.outer_rank or 0)
+        if value in self.row_values and not self.outer_rank:
             return False  # there is one, at the end of all
-        if axes is None or value in self.ends:
+        if axes is None or value in self.memory_reductions:
             return False
         dims = value.tensor.dims
-        wanted = [k for k in range(rank) if self.space[k] != 1]
+        wanted = [k for k in range(rank) if self.iteration_space[k] != 1]
         found = [axis for axis, dim in zip(axes, dims, strict=True) if dim != 1]
         return found == wanted
 
@@ -120,10 +121,10 @@ class Group:
 
     def row_shapes(self) -> tuple[Shape, ...]:
         """The sizes of what belongs to rows: their axes, and perhaps one element of the others."""
-        if not self.rows:
+        if not self.outer_rank:
             return ()
-        dims = self.space[: self.rows]
-        return dims, (*dims, *(1 for _ in self.space[self.rows :]))
+        dims = self.iteration_space[: self.outer_rank]
+        return dims, (*dims, *(1 for _ in self.iteration_space[self.outer_rank :]))
 
     def close(
         self, now: Callable[[Value], Value], makers: Mapping[Value, Node], wanted: Iterable[Value]
@@ -144,9 +145,9 @@ class Group:
             tuple(body.nodes),
             tuple(body.at[value] for value in results),
         )
-        attrs = {"space": self.space, "rows": self.rows or 0}
+        attrs = {"iteration_space": self.iteration_space, "outer_rank": self.outer_rank or 0}
         types = [value.type for value in results]
-        made = Node(nest, body.operands, attrs, [graph], types, self.members[0].source)
+        made = Node(loop_nest, body.operands, attrs, [graph], types, self.members[0].source)
         for old, new in zip(results, made.results, strict=True):
             new.name = old.name
         return made
@@ -175,9 +176,11 @@ class Group:
         if first.op in SUMS:
             return first.operands[0].tensor.dtype.kind == "f"
         # A call for each row costs more than a short row.
-        sizes = [dim for dim in self.space[self.rows or 0 :] if isinstance(dim, int)]
-        is_long = self.rows == 0 or math.prod(sizes) >= _LONG_ROW
-        return is_long and first.op in {*EXTREMES, *SEARCHES}
+        sizes = [
+            dim for dim in self.iteration_space[self.outer_rank or 0 :] if isinstance(dim, int)
+        ]
+        is_compute_bound = self.outer_rank == 0 or math.prod(sizes) >= _LONG_ROW
+        return is_compute_bound and first.op in {*EXTREMES, *SEARCHES}
 
 
 class _Body:

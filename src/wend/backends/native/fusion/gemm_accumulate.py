@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.op_classes import WRITERS
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ops import contracting, elementwise
@@ -25,7 +25,7 @@ def sum_of(uses: LastUses, product: Node) -> Value | None:
     So gradients of matrices are summed up.
     """
     (result,) = product.results
-    takers = uses.takers(result)
+    takers = uses.users(result)
     if uses.is_result(result) or len(takers) != 1 or takers[0].op is not elementwise.add:
         return None
     others = [value for value in takers[0].operands if value is not result]
@@ -33,7 +33,7 @@ def sum_of(uses: LastUses, product: Node) -> Value | None:
         return None
     (other,) = others
     is_sum = other.node is None or other.node.op is elementwise.add
-    is_last = uses.takers(other) == takers and not uses.is_result(other)
+    is_last = uses.users(other) == takers and not uses.is_result(other)
     can_wait = not any(_may_change(uses, value) for value in product.operands)
     return other if is_sum and is_last and can_wait else None
 
@@ -43,5 +43,5 @@ def _may_change(uses: LastUses, value: Value) -> bool:
 
     A nest does so only to what nobody else holds.
     """
-    takers = [taker for taker in uses.takers(value) if taker.op is not nest]
+    takers = [taker for taker in uses.users(value) if taker.op is not loop_nest]
     return any(taker.op in WRITERS or taker.regions for taker in takers)

@@ -19,7 +19,7 @@ _STARTS = {reducing.reduce_sum: 0, reducing.reduce_prod: 1}
 _STARTS |= {reducing.reduce_any: 0, reducing.reduce_all: 1}
 
 
-def with_masks(graph: Graph) -> Graph:
+def fuse_masked_reductions(graph: Graph) -> Graph:
     """Let reductions go over all of what a mask picks from, where nobody else wants the picked."""
     uses, b = LastUses(graph), Build(graph.name)
     picked = {node for node in graph.nodes if _is_but_reduced(uses, node)}
@@ -42,7 +42,7 @@ def with_masks(graph: Graph) -> Graph:
             x = found[node.operands[0]]
             other = b.full_like(x, _STARTS[node.op])
             return (b.emit(node.op, b.select(mask, x, other), axes=axes, keepdims=False),)
-        nodes.append(on_operands(node, operands, list(map(with_masks, node.regions))))
+        nodes.append(on_operands(node, operands, list(map(fuse_masked_reductions, node.regions))))
         now.update(zip(node.results, nodes[-1].results, strict=True))
         return nodes[-1].results
 
@@ -54,7 +54,7 @@ def _is_but_reduced(uses: LastUses, node: Node) -> bool:
     """Whether all that is done with the positions in a mask is to reduce what is there."""
     if node.op is not indexing.nonzero or any(map(uses.is_result, node.results)):
         return False
-    takers = [taker for value in node.results for taker in uses.takers(value)]
+    takers = [taker for value in node.results for taker in uses.users(value)]
     return bool(takers) and all(
         _is_size(taker) or _is_reduced(uses, taker, node) for taker in takers
     )
@@ -73,5 +73,5 @@ def _is_reduced(uses: LastUses, node: Node, picking: Node) -> bool:
         return False
     return all(
         _is_size(taker) or (taker.op in _STARTS and not taker.attrs["keepdims"])
-        for taker in uses.takers(picked)
+        for taker in uses.users(picked)
     )

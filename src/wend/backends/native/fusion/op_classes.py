@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wend.backends.native.fusion.subview_alias import TAKES
+from wend.backends.native.fusion.subview_alias import SUBVIEW_LOADS
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.small_arrays import is_small, size
 from wend.backends.native.target.value_layout import is_scalar
@@ -25,7 +25,7 @@ from wend.ops import (
 
 _LAYOUT = {
     *(shaping.broadcast_to, shaping.transpose, shaping.reshape),
-    *(creating.iota, *TAKES),
+    *(creating.iota, *SUBVIEW_LOADS),
 }
 # What is no nest, but reads parts in place: it is the last node of a body that only moves elements
 READS_PARTS = {contracting.dot_general, shaping.shape_of, shaping.dim_of}
@@ -79,20 +79,20 @@ def is_join(node: Node) -> bool:
     return all(map(_fits, node.operands))
 
 
-def is_far(node: Node) -> bool:
+def may_miss_cache(node: Node) -> bool:
     """Whether it looks up in an array that may not be in the cache, so that it has to wait.
 
     A loop that does nothing else waits for many at once, one that computes functions for few.
     """
-    return is_lookup(node) and may_be_far(node.operands[0])
+    return is_lookup(node) and operand_may_miss_cache(node.operands[0])
 
 
-def may_be_far(value: Value) -> bool:
+def operand_may_miss_cache(value: Value) -> bool:
     """Whether an array may not be in the cache when it is read."""
     return not value.tensor.is_static or size(value.type) > _NEAR
 
 
-def is_long(node: Node) -> bool:
+def is_compute_bound(node: Node) -> bool:
     """Whether so much is computed for each element, or with branches, that nothing is to wait."""
     return not is_lookup(node) and reduction_of(node) is None and node.op not in _SHORT
 
@@ -109,7 +109,7 @@ class Reduction:
     axes: tuple[int, ...]
     kept: tuple[int | None, ...]
 
-    def rows(self, rank: int) -> int | None:
+    def outer_rank(self, rank: int) -> int | None:
         """How many axes stay, if those that go are the last."""
         first = rank - len(self.axes)
         return first if self.axes == tuple(range(first, rank)) else None

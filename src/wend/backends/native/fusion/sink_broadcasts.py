@@ -16,7 +16,7 @@ from wend.ops.control import WhileParts, while_
 Computes: TypeAlias = Callable[[Node], bool]
 
 
-def sink(graph: Graph, computes: Computes) -> Graph:
+def sink_broadcasts(graph: Graph, computes: Computes) -> Graph:
     """Broadcast in loops what only nests in them read.
 
     Args:
@@ -30,7 +30,9 @@ def sink(graph: Graph, computes: Computes) -> Graph:
         copy = copy_node(node, operands)
         if node.op is while_:
             copy = _with_spread_inside(copy, computes)
-        copy = copy_node(copy, copy.operands, [sink(region, computes) for region in copy.regions])
+        copy = copy_node(
+            copy, copy.operands, [sink_broadcasts(region, computes) for region in copy.regions]
+        )
         nodes.append(copy)
         return copy.results
 

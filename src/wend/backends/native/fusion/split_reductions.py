@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wend.backends.native.fusion.op_classes import is_lookup, may_be_far, reduction_of
+from wend.backends.native.fusion.op_classes import is_lookup, operand_may_miss_cache, reduction_of
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_node, with_nodes
 from wend.ir.types import Dim
@@ -18,7 +18,7 @@ from wend.ops import shaping
 Computes: TypeAlias = Callable[[Node], bool]
 
 
-def in_two_steps(graph: Graph, computes: Computes) -> Graph:
+def split_reductions(graph: Graph, computes: Computes) -> Graph:
     """Reduce what is computed over its last axes first.
 
     Args:
@@ -36,7 +36,7 @@ def in_two_steps(graph: Graph, computes: Computes) -> Graph:
             node = _over_rest(node, last)
             operands = [*first.results, *operands[1:]]
         copy = copy_node(
-            node, operands, [in_two_steps(region, computes) for region in node.regions]
+            node, operands, [split_reductions(region, computes) for region in node.regions]
         )
         nodes.append(copy)
         return copy.results
@@ -48,7 +48,7 @@ def _last_of(node: Node, computes: Computes) -> tuple[int, ...]:
     """The axes to begin with; none where a node is done as it is."""
     reduction = reduction_of(node)
     maker = node.operands[0].node if node.operands else None
-    if reduction is None or maker is None or not may_be_far(node.operands[0]):
+    if reduction is None or maker is None or not operand_may_miss_cache(node.operands[0]):
         return ()
     if not (is_lookup(maker) or computes(maker)):
         return ()

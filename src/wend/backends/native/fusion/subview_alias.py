@@ -11,8 +11,8 @@ from wend.ir.graph import Node, Value
 from wend.ops import creating, elementwise, indexing, parts, shaping, updating
 
 # What takes a part of its first operand, and what puts or adds its second operand there
-TAKES = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
-PUTS = {updating.set_slice, updating.scatter_set, parts.set_part}
+SUBVIEW_LOADS = {shaping.slice_, shaping.narrow, parts.take_part, indexing.gather}
+SUBVIEW_STORES = {updating.set_slice, updating.scatter_set, parts.set_part}
 
 _SLICES = {shaping.slice_, shaping.add_slice, updating.set_slice}
 _NARROW = {shaping.narrow, shaping.add_narrow}
@@ -22,7 +22,7 @@ _WHOLE: parts.Bounds = (None, None, None)
 
 def positions_of(node: Node) -> Sequence[Value]:
     """The operands that say where a part lies."""
-    return node.operands[1 if node.op in TAKES else 2 :]
+    return node.operands[1 if node.op in SUBVIEW_LOADS else 2 :]
 
 
 def entries_of(node: Node, rank: int) -> Sequence[parts.Entry]:
@@ -39,7 +39,7 @@ def entries_of(node: Node, rank: int) -> Sequence[parts.Entry]:
     return entries
 
 
-def are_same(one: Node, other: Node) -> bool:
+def must_alias(one: Node, other: Node) -> bool:
     """Whether two nodes name the same part."""
     mine, theirs = positions_of(one), positions_of(other)
     rank = len(one.operands[0].tensor.dims)
@@ -48,7 +48,7 @@ def are_same(one: Node, other: Node) -> bool:
     return all(_distance(a, b) == 0 for a, b in zip(mine, theirs, strict=True))
 
 
-def are_apart(one: Node, other: Node) -> bool:
+def no_alias(one: Node, other: Node) -> bool:
     """Whether two parts of arrays of the same sizes are known to have no element in common."""
     dims = one.operands[0].tensor.dims
     pairs = (parts.by_axis(entries_of(n, len(dims)), positions_of(n)) for n in (one, other))

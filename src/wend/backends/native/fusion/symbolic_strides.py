@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.target.sizes import Sizes, known
+from wend.backends.native.target.sizes import SizeArithmetic, known
 
 # A number, and the registers that it is multiplied by, sorted
 Extent: TypeAlias = tuple[int, tuple[str, ...]]
@@ -34,7 +34,7 @@ def strides(dims: tuple[str, ...]) -> list[Extent]:
     return found[::-1]
 
 
-def written(sizes: Sizes, x: Extent) -> str:
+def written(sizes: SizeArithmetic, x: Extent) -> str:
     """The register, or the literal, that holds it."""
     found = str(x[0])
     for factor in x[1]:
@@ -42,7 +42,7 @@ def written(sizes: Sizes, x: Extent) -> str:
     return found
 
 
-def plus(sizes: Sizes, x: Extent, y: Extent) -> Extent:
+def plus(sizes: SizeArithmetic, x: Extent, y: Extent) -> Extent:
     """The sum of two."""
     if NONE in (x, y):
         return y if x == NONE else x

@@ -252,7 +252,7 @@ class Engine:
     ) -> Code | None:
         """The machine code of the module of a digest; where nobody has its text, it may be None."""
         cache = disk_cache()
-        key = f"{self.maker}\n{level}\n{text_digest.hex()}".encode()
+        key = f"{self.build_fingerprint}\n{level}\n{text_digest.hex()}".encode()
         found = cache and cache.find(key)
         if found:
             return Code.read(found)
@@ -267,7 +267,7 @@ class Engine:
         return code
 
     @cached_property
-    def maker(self) -> str:
+    def build_fingerprint(self) -> str:
         """What makes code of a text: where one of these is another, so is the code."""
         version = ".".join(map(str, binding.llvm_version_info))
         passes = digest(Path(optimizing.__file__).read_bytes()).hex()

@@ -15,40 +15,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import Place, root
+from wend.backends.native.analysis.list_classes import ListClass, root
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.program import Program
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
 from wend.ir.packing import Names, pack, unpack
 from wend.ir.types import Symbol, Type
-from wend.passes.pipeline import Pending
+from wend.passes.pipeline import LazyOptimized
 from wend.runtime.disk_cache import disk_cache
 from wend.runtime.graph_cache import MOST_BYTES, Key, key_of
 
 
-class Kept(NamedTuple):
+class CachedProgram(NamedTuple):
     """A program without its text, and what finds the machine code of that."""
 
     program: Program
     digest: bytes
 
 
-def program_key(pending: Pending, threads: int) -> Key | None:
+def program_key(pending: LazyOptimized, threads: int) -> Key | None:
     """The key of the program of a graph, here; None where none is to be kept, or found."""
     passes = tuple([transform.__name__ for transform in pending.passes])
-    return key_of(pending.given, "program", engine().maker, threads, passes)
+    return key_of(pending.given, "program", engine().build_fingerprint, threads, passes)
 
 
-def find_program(key: Key) -> Kept | None:
+def find_program(key: Key) -> CachedProgram | None:
     """The program that an earlier process has written."""
     cache = disk_cache()
     data = cache and cache.find(key.digest)
     if not data:
         return None
-    found: Kept = _Unpickler(io.BytesIO(data), key.names.objects).load()
+    found: CachedProgram = _Unpickler(io.BytesIO(data), key.names.objects).load()
     return found
 
 
@@ -58,7 +58,7 @@ def keep_program(key: Key, program: Program, digest: bytes) -> None:
     if cache is None or sum(x.nbytes for x in program.constants) > MOST_BYTES:
         return
     file = io.BytesIO()
-    _Pickler(file, key.names.objects).dump(Kept(replace(program, text=""), digest))
+    _Pickler(file, key.names.objects).dump(CachedProgram(replace(program, text=""), digest))
     cache.keep(key.digest, file.getvalue())
 
 
@@ -76,7 +76,7 @@ class _Pickler(pickle.Pickler):
         if isinstance(x, Node):
             operands = [value.type for value in x.operands]
             results = [value.type for value in x.results]
-            regions = x.regions if x.op is nest else ()
+            regions = x.regions if x.op is loop_nest else ()
             return _node, (x.op, operands, {**x.attrs}, regions, results, x.source)
         if isinstance(x, Graph):
             names = Names()
@@ -84,10 +84,10 @@ class _Pickler(pickle.Pickler):
             return _graph, (data, [*names.symbols], names.objects)
         if isinstance(x, Op):
             return _op, (x.name,)
-        if isinstance(x, Place):
+        if isinstance(x, ListClass):
             if (place := root(x)) is not x:
                 return _itself, (place,)
-            return Place, (x.element, x.inner, [], [], [], None, x.arena, x.offset)
+            return ListClass, (x.element, x.inner, [], [], [], None, x.arena, x.offset)
         return NotImplemented
 
 
@@ -117,8 +117,8 @@ def _graph(data: bytes, symbols: Sequence[Symbol], objects: Sequence[Any]) -> Gr
 
 
 def _op(name: str) -> Op:
-    return nest if name == nest.name else TABLE[name]
+    return loop_nest if name == loop_nest.name else TABLE[name]
 
 
-def _itself(place: Place) -> Place:
+def _itself(place: ListClass) -> ListClass:
     return place

@@ -6,7 +6,7 @@ too, so nothing has to be looked after before or behind.
 
 from __future__ import annotations
 
-from wend.backends.native.math.ir_dsl import Body, Term
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr
 from wend.backends.native.target import host_cpu
 
 # What a function is compiled for that holds these
@@ -24,34 +24,34 @@ def is_there() -> bool:
     return all(host_cpu.features().get(name) for name in _FEATURES)
 
 
-def scaled(x: Term, k: Term) -> Term:
+def scaled(x: SsaExpr, k: SsaExpr) -> SsaExpr:
     """Return x 2^k for whole k, rounded once."""
     return _call(x.body, "scalef", x, k, _type(x))
 
 
-def exponent(x: Term) -> Term:
+def exponent(x: SsaExpr) -> SsaExpr:
     """Return k where |x| is between 2^k and 2^(k + 1); -inf for 0."""
     return _call(x.body, "getexp", x, _type(x))
 
 
-def fraction(x: Term) -> Term:
+def fraction(x: SsaExpr) -> SsaExpr:
     """Return x 2^-k between 3/4 and 3/2; 1 for 0 and inf, NaN for what is negative."""
     return _call(x.body, "getmant", x, f"i32 {_AROUND_1}", _type(x))
 
 
-def limited_logarithm(found: Term, x: Term) -> Term:
+def limited_logarithm(found: SsaExpr, x: SsaExpr) -> SsaExpr:
     """Return the logarithm of x, `found` where x is positive and finite."""
     b = x.body
     table = f"{b.type('word')} splat ({b.format.element('word')} {_LOGARITHM})"
     return _call(b, "fixupimm", found, x, table, "i32 0")
 
 
-def _type(x: Term) -> str:
+def _type(x: SsaExpr) -> str:
     """What is there where no lane is masked out: nothing is."""
     return f"{x.body.type('real')} zeroinitializer"
 
 
-def _call(b: Body, name: str, *given: Term | str) -> Term:
+def _call(b: FunctionBuilder, name: str, *given: SsaExpr | str) -> SsaExpr:
     """Call an intrinsic: of 512 bits they are told how to round, too."""
     bits = b.lanes * b.format.width
     operands = [x if isinstance(x, str) else b.typed(x) for x in given]

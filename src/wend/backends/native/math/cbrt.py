@@ -8,7 +8,7 @@ series x y^2 accurate to all digits.
 from __future__ import annotations
 
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
 # How many low bits are left out, and what a third of the others is taken from: a number that
 # balances the errors, 0.1026 of 1 - x y^3
@@ -22,7 +22,7 @@ SECOND = {F64: (2.0 / 3.0, 5.0 / 9.0, 40.0 / 81.0), F32: (2.0 / 3.0, 5.0 / 9.0)}
 SUBNORMAL_BITS = {F64: 54, F32: 24}
 
 
-def cbrt(b: Body) -> Term:
+def cbrt(b: FunctionBuilder) -> SsaExpr:
     """Return the cube root for all arguments."""
     size = abs(b.x)
     is_subnormal = size < b.format.smallest_normal

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.exp import whole_exp
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
 # erf x = x + x (c0 + c1 z + ...) with z = x^2, |x| <= 1
 ERF = {
@@ -83,14 +83,14 @@ ERFC = {
 ERFC_HIGHEST = {F64: 28.0, F32: 11.0}  # erfc is 0 from here on
 
 
-def erf(b: Body) -> Term:
+def erf(b: FunctionBuilder) -> SsaExpr:
     """Return erf for all arguments."""
     size = abs(b.x)
     far = -_far_erfc(b, size) + 1.0
     return b.copysign(b.select(size < 1.0, _near_erf(b, size), far), b.x)
 
 
-def erfc(b: Body) -> Term:
+def erfc(b: FunctionBuilder) -> SsaExpr:
     """Return erfc for all arguments."""
     size = abs(b.x)
     far = _far_erfc(b, size)
@@ -98,26 +98,26 @@ def erfc(b: Body) -> Term:
     return b.select(size < 0.5, -_near_erf(b, b.x) + 1.0, far)
 
 
-def _near_erf(b: Body, x: Term) -> Term:
+def _near_erf(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     """Return erf for |x| <= 1."""
     z = x * x
     return b.fma(x, polynomial(b, z, z * z, ERF[b.format]), x)
 
 
-def _far_erfc(b: Body, x: Term) -> Term:
+def _far_erfc(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     """Return erfc of numbers that are not negative."""
     x = b.at_most(x, ERFC_HIGHEST[b.format])
     t = (x - 4.0) / (x + 4.0)
     first, *others = ERFC[b.format]
     rest = t * polynomial(b, t, t * t, others)
-    wave = rest + first
+    sin_or_cos = rest + first
     below = b.fma(x, 2.0, 1.0)
     inverse = b.one / below
-    share = wave * inverse
+    share = sin_or_cos * inverse
     # What these three were rounded by; errors of exp and of the last product are left.
-    wave_low = rest - (wave - first)
+    wave_low = rest - (sin_or_cos - first)
     below_low = b.fma(x, 2.0, -(below - 1.0))
-    lost = b.fma(-share, below, wave) + (wave_low - share * below_low)
+    lost = b.fma(-share, below, sin_or_cos) + (wave_low - share * below_low)
     square = x * x
     square_low = b.fma(x, x, -square)  # exp(-square - low) = exp(-square) (1 - low)
     low = b.fma(-square_low, share, lost * inverse)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.avx512 import scaled
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
 # expm1 r = r + r^2 (c0 + c1 r + ...)
 EXPM1 = {
@@ -76,7 +76,7 @@ TANH_HIGHEST = {F64: 22.0, F32: 10.0}  # tanh 22 is 1 but for 2**-63
 
 def exp_common() -> str:
     """Return exp for |x| <= 708, where 2^k is a normal number; other arguments go to `exp.edge`."""
-    b = Body()
+    b = FunctionBuilder()
     b.go_on_if((abs(b.x) <= 708.0).name, otherwise="edge")
     near = b.fma(b.x, LOG2_E, b.format.magic)
     k = near - b.format.magic
@@ -93,25 +93,25 @@ def exp_common() -> str:
     return b.definition("exp")
 
 
-def exp(b: Body) -> Term:
+def exp(b: FunctionBuilder) -> SsaExpr:
     """Return exp for all arguments."""
     return whole_exp(b, b.x)
 
 
-def whole_exp(b: Body, x: Term, low: Term | None = None) -> Term:
+def whole_exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr | None = None) -> SsaExpr:
     """Return exp(x + low), whatever x is; low is far below 1."""
     lowest, highest = EXP_RANGE[b.format]
     near, k, grown = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
     return _scaled(b, grown, near, k)
 
 
-def exp_near(b: Body, x: Term, low: Term) -> Term:
+def exp_near(b: FunctionBuilder, x: SsaExpr, low: SsaExpr) -> SsaExpr:
     """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
     near, k, grown = _exp(b, x, low)
     return scaled(grown, k) if b.wide else grown * power_of_two(b, near.word())
 
 
-def exp2(b: Body) -> Term:
+def exp2(b: FunctionBuilder) -> SsaExpr:
     """Return 2^x for all arguments: exact where x is an integer."""
     lowest, highest = EXP2_RANGE[b.format]
     x = b.at_least(b.at_most(b.x, highest), lowest)
@@ -121,7 +121,7 @@ def exp2(b: Body) -> Term:
     return _scaled(b, b.fma(r, polynomial(b, r, r * r, EXP2[b.format]), 1.0), near, k)
 
 
-def _exp(b: Body, x: Term, low: Term | None) -> tuple[Term, Term, Term]:
+def _exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr | None) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     """Return k + magic, k, and exp(x + low - k ln 2)."""
     near = b.fma(x, LOG2_E, b.format.magic)
     k = near - b.format.magic
@@ -129,7 +129,7 @@ def _exp(b: Body, x: Term, low: Term | None) -> tuple[Term, Term, Term]:
     return near, k, _expm1(b, r if low is None else r + low) + 1.0
 
 
-def _scaled(b: Body, x: Term, near: Term, k: Term) -> Term:
+def _scaled(b: FunctionBuilder, x: SsaExpr, near: SsaExpr, k: SsaExpr) -> SsaExpr:
     """Return x 2^k for x about 1, given k + magic, too.
 
     Elsewhere than in `avx512.py` two normal powers are multiplied by, so that results overflow and
@@ -143,7 +143,7 @@ def _scaled(b: Body, x: Term, near: Term, k: Term) -> Term:
     return x * (half << digits).real() * ((doubled - half) << digits).real()
 
 
-def _expm1(b: Body, r: Term) -> Term:
+def _expm1(b: FunctionBuilder, r: SsaExpr) -> SsaExpr:
     """Return expm1 r for |r| <= ln(2)/2."""
     if b.is_loop:
         r2 = r * r
@@ -152,7 +152,7 @@ def _expm1(b: Body, r: Term) -> Term:
     return b.fma(r4, rest, near_zero)
 
 
-def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
+def _expm1_parts(b: FunctionBuilder, r: SsaExpr) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     """Return u, r^4 and v such that expm1 r = u + r^4 v."""
     coefficients = EXPM1[b.format]
     r2 = r * r
@@ -160,24 +160,24 @@ def _expm1_parts(b: Body, r: Term) -> tuple[Term, Term, Term]:
     return near_zero, r2 * r2, polynomial(b, r, r2, coefficients[2:])
 
 
-def power_of_two(b: Body, k: Term) -> Term:
+def power_of_two(b: FunctionBuilder, k: SsaExpr) -> SsaExpr:
     """Return 2^k from words whose low bits are k."""
     return ((k << b.format.digits) + (b.format.bias << b.format.digits)).real()
 
 
-def _reduced(b: Body, x: Term) -> tuple[Term, Term]:
+def _reduced(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
     """Return k as words and x - k ln 2."""
     near = b.fma(x, LOG2_E, b.format.magic)
     return near.word(), reduced(b, x, near - b.format.magic)
 
 
-def reduced(b: Body, x: Term, k: Term) -> Term:
+def reduced(b: FunctionBuilder, x: SsaExpr, k: SsaExpr) -> SsaExpr:
     """Return x - k ln 2."""
     high, low = LN2[b.format]
     return b.fma(-k, low, b.fma(-k, high, x))
 
 
-def expm1(b: Body) -> Term:
+def expm1(b: FunctionBuilder) -> SsaExpr:
     """Return expm1 for all arguments."""
     x = b.at_least(b.at_most(b.x, EXP_RANGE[b.format][1]), EXPM1_LOWEST[b.format])
     k, r = _reduced(b, x)
@@ -186,7 +186,7 @@ def expm1(b: Body) -> Term:
     return b.select(abs(b.x) < b.format.epsilon, b.x, grown)
 
 
-def tanh(b: Body) -> Term:
+def tanh(b: FunctionBuilder) -> SsaExpr:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
     k, r = _reduced(b, b.at_most(abs(b.x), TANH_HIGHEST[b.format]) * 2.0)
     power = power_of_two(b, k)
@@ -194,7 +194,7 @@ def tanh(b: Body) -> Term:
     return b.copysign(above / (above + 2.0), b.x)
 
 
-def expit(b: Body) -> Term:
+def expit(b: FunctionBuilder) -> SsaExpr:
     """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
     e = whole_exp(b, -abs(b.x))
     return b.select(b.x < 0.0, e, 1.0) / (e + 1.0)

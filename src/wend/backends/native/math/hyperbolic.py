@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.exp import LOG2_E, power_of_two, reduced
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
 # sinh r = r + r z (c0 + c1 z + ...) with z = r^2
 SINH = {
@@ -37,20 +37,20 @@ HIGHEST = {F64: 710.6, F32: 89.5}  # both are infinite from here on
 NEGLIGIBLE = {F64: 200.0, F32: 60.0}  # 2^-k beside 2^k, from here on
 
 
-def sinh(b: Body) -> Term:
+def sinh(b: FunctionBuilder) -> SsaExpr:
     """Return sinh for all arguments."""
     sine, cosine, grown, small = _parts(b)
     found = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
     return b.select(abs(b.x) < b.format.epsilon, b.x, b.copysign(found, b.x))
 
 
-def cosh(b: Body) -> Term:
+def cosh(b: FunctionBuilder) -> SsaExpr:
     """Return cosh for all arguments."""
     sine, cosine, grown, small = _parts(b)
     return b.fma(cosine, grown + small, sine * (grown - small)) * 2.0
 
 
-def _parts(b: Body) -> tuple[Term, Term, Term, Term]:
+def _parts(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr, SsaExpr, SsaExpr]:
     """Return sinh r, cosh r, 2^k/4 and 2^-k/4 of |x|: 2^k/2 overflows where sinh does not yet."""
     magic = b.format.magic
     x = b.at_most(abs(b.x), HIGHEST[b.format])

@@ -6,7 +6,7 @@ Coefficients as in `exp.py`.
 from __future__ import annotations
 
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
 # asin x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= 1/2
 ASIN = {
@@ -79,13 +79,13 @@ HALF_PI = {
 }
 
 
-def asin(b: Body) -> Term:
+def asin(b: FunctionBuilder) -> SsaExpr:
     """Return arcsin for all arguments."""
     is_far, near = _asin_parts(b)
     return b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x)
 
 
-def acos(b: Body) -> Term:
+def acos(b: FunctionBuilder) -> SsaExpr:
     """Return arccos for all arguments."""
     is_far, near = _asin_parts(b)
     high, low = HALF_PI[b.format]
@@ -94,7 +94,7 @@ def acos(b: Body) -> Term:
     return b.select(is_far, far, _from_half_pi(b, b.copysign(near, b.x)))
 
 
-def _asin_parts(b: Body) -> tuple[Term, Term]:
+def _asin_parts(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr]:
     """Return whether |x| > 1/2, and asin of |x| or there of sqrt((1 - |x|) / 2).
 
     asin x = pi/2 - 2 asin sqrt((1 - x) / 2); beyond 1 the root is NaN.
@@ -106,7 +106,7 @@ def _asin_parts(b: Body) -> tuple[Term, Term]:
     return is_far, b.fma(t * z, polynomial(b, z, z * z, ASIN[b.format]), t)
 
 
-def atan(b: Body) -> Term:
+def atan(b: FunctionBuilder) -> SsaExpr:
     """Return arctan for all arguments."""
     size = abs(b.x)
     is_far = size > 1.0
@@ -114,7 +114,7 @@ def atan(b: Body) -> Term:
     return b.copysign(b.select(is_far, _from_half_pi(b, found), found), b.x)
 
 
-def atan2(b: Body) -> Term:
+def atan2(b: FunctionBuilder) -> SsaExpr:
     """Return arctan2 of x and y, in this order, for all arguments."""
     up, along = abs(b.x), abs(b.y)
     is_steep = up > along
@@ -129,13 +129,13 @@ def atan2(b: Body) -> Term:
     return b.copysign(found, b.x)
 
 
-def _atan(b: Body, x: Term) -> Term:
+def _atan(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     """Return arctan of numbers from 0 to 1."""
     z = x * x
     return b.fma(x * z, polynomial(b, z, z * z, ATAN[b.format]), x)
 
 
-def _from_half_pi(b: Body, x: Term) -> Term:
+def _from_half_pi(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     """Return pi/2 - x."""
     high, low = HALF_PI[b.format]
     return (-x + high) + low

@@ -6,7 +6,7 @@ The first of them is a polynomial where the logarithm would cancel. Coefficients
 from __future__ import annotations
 
 from wend.backends.native.math.format import F32, F64
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 from wend.backends.native.math.log import log_limits, log_of_sum, one_more
 
 # asinh x = x + x z (c0 + c1 z + ...) with z = x^2, |x| <= NEAR
@@ -38,7 +38,7 @@ NEAR = 0.53
 FAR = {F64: 2.0**28, F32: 2.0**14}
 
 
-def asinh(b: Body) -> Term:
+def asinh(b: FunctionBuilder) -> SsaExpr:
     """Return arcsinh for all arguments: log(|x| + sqrt(x^2 + 1)) with the sign of x."""
     size = abs(b.x)
     is_far = size > FAR[b.format]
@@ -51,7 +51,7 @@ def asinh(b: Body) -> Term:
     return b.copysign(b.select(size < NEAR, near, far), b.x)
 
 
-def acosh(b: Body) -> Term:
+def acosh(b: FunctionBuilder) -> SsaExpr:
     """Return arccosh for all arguments: log(1 + t + sqrt(t (t + 2))) where t = x - 1."""
     is_far = b.x > FAR[b.format]
     t = b.x - 1.0
@@ -61,7 +61,7 @@ def acosh(b: Body) -> Term:
     return b.select(b.x < 1.0, float("nan"), found)
 
 
-def atanh(b: Body) -> Term:
+def atanh(b: FunctionBuilder) -> SsaExpr:
     """Return arctanh for all arguments: half of log1p(2 |x| / (1 - |x|)) with the sign of x."""
     size = abs(b.x)
     u, low = one_more(b, (size * 2.0) / (-size + 1.0))

@@ -1,7 +1,7 @@
 """Write LLVM IR for a mathematical function as if it were arithmetic.
 
-A `Body` collects the instructions of one function; a `Term` is an SSA name in it, and every
-operator on a Term appends the instruction that computes it:
+A `FunctionBuilder` collects the instructions of one function; an `SsaExpr` is an SSA name in it,
+and every operator on one appends the instruction that computes it:
 
     b = Body(lanes=1)
     y = b.fma(b.x, 2.0, 1.0) * b.x
@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from wend.backends.native.math.format import F64, Format
 
 Kind = Literal["real", "word", "flag"]
-Operand: TypeAlias = "Term | float | int"
+Operand: TypeAlias = "SsaExpr | float | int"
 
 # Nothing here reads mutable memory, throws or hangs, so LLVM may hoist, merge and drop the calls.
 PURE = "nofree nosync nounwind willreturn memory(none)"
@@ -46,86 +46,86 @@ def literal(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class SsaExpr:
     """An SSA name of `body`: reals, words (as wide as they) or flags (i1), one per lane."""
 
-    body: Body
+    body: FunctionBuilder
     kind: Kind
     name: str
 
-    def __add__(self, other: Operand) -> Term:
+    def __add__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"real": "fadd", "word": "add"}, self, other)
 
-    def __sub__(self, other: Operand) -> Term:
+    def __sub__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"real": "fsub", "word": "sub"}, self, other)
 
-    def __mul__(self, other: Operand) -> Term:
+    def __mul__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"real": "fmul"}, self, other)
 
-    def __truediv__(self, other: Operand) -> Term:
+    def __truediv__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"real": "fdiv"}, self, other)
 
-    def __lshift__(self, other: int) -> Term:
+    def __lshift__(self, other: int) -> SsaExpr:
         return self.body.binary({"word": "shl"}, self, other)
 
-    def __rshift__(self, other: int) -> Term:
+    def __rshift__(self, other: int) -> SsaExpr:
         """Shift right, filling with zeros: vectors of i64 have no other shift before AVX-512."""
         return self.body.binary({"word": "lshr"}, self, other)
 
-    def __and__(self, other: Operand) -> Term:
+    def __and__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"word": "and", "flag": "and"}, self, other)
 
-    def __or__(self, other: Operand) -> Term:
+    def __or__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"word": "or", "flag": "or"}, self, other)
 
-    def __xor__(self, other: Operand) -> Term:
+    def __xor__(self, other: Operand) -> SsaExpr:
         return self.body.binary({"word": "xor", "flag": "xor"}, self, other)
 
-    def __neg__(self) -> Term:
+    def __neg__(self) -> SsaExpr:
         if self.kind == "word":
             b = self.body
             return b.emit("word", f"sub {b.type('word')} {b.operand('word', 0)}, {self.name}")
         return self.body.emit("real", f"fneg {self.body.typed(self)}")
 
-    def __abs__(self) -> Term:
+    def __abs__(self) -> SsaExpr:
         return self.body.intrinsic("fabs", self)
 
-    def __lt__(self, other: Operand) -> Term:
+    def __lt__(self, other: Operand) -> SsaExpr:
         return self._compare("olt", other)
 
-    def __le__(self, other: Operand) -> Term:
+    def __le__(self, other: Operand) -> SsaExpr:
         return self._compare("ole", other)
 
-    def __gt__(self, other: Operand) -> Term:
+    def __gt__(self, other: Operand) -> SsaExpr:
         return self._compare("ogt", other)
 
-    def __ge__(self, other: Operand) -> Term:
+    def __ge__(self, other: Operand) -> SsaExpr:
         return self._compare("oge", other)
 
-    def equals(self, other: Operand) -> Term:
+    def equals(self, other: Operand) -> SsaExpr:
         """Compare lane by lane; NaN equals nothing."""
         return self._compare("oeq", other)
 
-    def word(self) -> Term:
+    def word(self) -> SsaExpr:
         """Return the bits of reals."""
         return self._cast("word")
 
-    def real(self) -> Term:
+    def real(self) -> SsaExpr:
         """Return the reals that have these bits."""
         return self._cast("real")
 
-    def _compare(self, how: str, other: Operand) -> Term:
+    def _compare(self, how: str, other: Operand) -> SsaExpr:
         """Emit an ordered comparison of reals: false where either is NaN."""
         b = self.body
         return b.emit("flag", f"fcmp {how} {b.typed(self)}, {b.operand('real', other)}")
 
-    def _cast(self, to: Kind) -> Term:
+    def _cast(self, to: Kind) -> SsaExpr:
         b = self.body
         return b.emit(to, f"bitcast {b.typed(self)} to {b.type(to)}")
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Body:
+class FunctionBuilder:
     """The instructions of one function of a real argument `x` (and maybe `y`), in order.
 
     Attributes:
@@ -141,48 +141,48 @@ class Body:
     wide: bool = False
     lines: list[str] = field(default_factory=list)
 
-    def with_format(self, format: Format) -> Body:
+    def with_format(self, format: Format) -> FunctionBuilder:
         """The same function, to go on with another format, in vectors of more registers."""
         return replace(self, format=format, wide=False)
 
     @property
-    def x(self) -> Term:
+    def x(self) -> SsaExpr:
         """The argument."""
-        return Term(self, "real", "%x")
+        return SsaExpr(self, "real", "%x")
 
     @property
-    def one(self) -> Term:
+    def one(self) -> SsaExpr:
         """The number 1, to be divided."""
-        return Term(self, "real", self.operand("real", 1.0))
+        return SsaExpr(self, "real", self.operand("real", 1.0))
 
     @property
-    def y(self) -> Term:
+    def y(self) -> SsaExpr:
         """The second argument; `definition` is to be told that there is one."""
-        return Term(self, "real", "%y")
+        return SsaExpr(self, "real", "%y")
 
     def type(self, kind: Kind) -> str:
-        """Return the LLVM type of a Term of this kind."""
+        """Return the LLVM type of a SsaExpr of this kind."""
         element = self.format.element(kind)
         return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
 
     def operand(self, kind: Kind, value: Operand) -> str:
-        """Write a Term or a constant as an operand, without its type."""
-        if isinstance(value, Term):
+        """Write a SsaExpr or a constant as an operand, without its type."""
+        if isinstance(value, SsaExpr):
             return value.name
         text = self.format.literal(value) if kind == "real" else str(int(value))
         return text if self.lanes == 1 else f"splat ({self.format.element(kind)} {text})"
 
-    def typed(self, value: Term | float) -> str:
-        """Write a Term or a real constant as an operand with its type."""
-        kind: Kind = value.kind if isinstance(value, Term) else "real"
+    def typed(self, value: SsaExpr | float) -> str:
+        """Write a SsaExpr or a real constant as an operand with its type."""
+        kind: Kind = value.kind if isinstance(value, SsaExpr) else "real"
         return f"{self.type(kind)} {self.operand(kind, value)}"
 
-    def emit(self, kind: Kind, instruction: str) -> Term:
+    def emit(self, kind: Kind, instruction: str) -> SsaExpr:
         """Append an instruction and return its result."""
-        return Term(self, kind, self.define(instruction))
+        return SsaExpr(self, kind, self.define(instruction))
 
     def define(self, instruction: str) -> str:
-        """Append an instruction whose result is no Term (a pointer, a struct); return its name."""
+        """Append an instruction that gives a pointer or a struct; return the name of its result."""
         name = f"%t{len(self.lines)}"
         self.lines.append(f"  {name} = {instruction}")
         return name
@@ -195,40 +195,40 @@ class Body:
         """
         return self.define(f'call ptr asm "", "=r,0"(ptr @{name})')
 
-    def binary(self, opcodes: dict[str, str], left: Term, right: Operand) -> Term:
+    def binary(self, opcodes: dict[str, str], left: SsaExpr, right: Operand) -> SsaExpr:
         """Append the instruction that the left operand's kind asks for."""
         opcode = opcodes[left.kind]
         right_text = self.operand(left.kind, right)
         return self.emit(left.kind, f"{opcode} {self.typed(left)}, {right_text}")
 
-    def intrinsic(self, name: str, *arguments: Term | float) -> Term:
+    def intrinsic(self, name: str, *arguments: SsaExpr | float) -> SsaExpr:
         """Call an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
         name_of_real = self.format.name
         suffix = name_of_real if self.lanes == 1 else f"v{self.lanes}{name_of_real}"
         operands = ", ".join(self.typed(a) for a in arguments)
         return self.emit("real", f"call {self.type('real')} @llvm.{name}.{suffix}({operands})")
 
-    def fma(self, a: Term | float, b: Term | float, c: Term | float) -> Term:
+    def fma(self, a: SsaExpr | float, b: SsaExpr | float, c: SsaExpr | float) -> SsaExpr:
         """Append a*b + c, rounded once."""
         return self.intrinsic("fma", a, b, c)
 
-    def copysign(self, magnitude: Term | float, sign: Term) -> Term:
+    def copysign(self, magnitude: SsaExpr | float, sign: SsaExpr) -> SsaExpr:
         """Append `magnitude` with the sign of `sign`."""
         return self.intrinsic("copysign", magnitude, sign)
 
-    def select(self, flag: Term, yes: Term | float, no: Term | float) -> Term:
+    def select(self, flag: SsaExpr, yes: SsaExpr | float, no: SsaExpr | float) -> SsaExpr:
         """Append `yes` where the flag holds and `no` elsewhere."""
         return self.emit("real", f"select {self.typed(flag)}, {self.typed(yes)}, {self.typed(no)}")
 
-    def at_most(self, x: Term, bound: float) -> Term:
+    def at_most(self, x: SsaExpr, bound: float) -> SsaExpr:
         """Append min(x, bound), NaN staying NaN."""
         return self.select(x > bound, bound, x)
 
-    def at_least(self, x: Term, bound: float) -> Term:
+    def at_least(self, x: SsaExpr, bound: float) -> SsaExpr:
         """Append max(x, bound), NaN staying NaN."""
         return self.select(x < bound, bound, x)
 
-    def is_ordinary(self, x: Term, at_least: float = 0.0) -> Term:
+    def is_ordinary(self, x: SsaExpr, at_least: float = 0.0) -> SsaExpr:
         """Append whether numbers are finite and above 0, by one comparison of their bits.
 
         Where another bound is given they may be equal to it.
@@ -248,7 +248,7 @@ class Body:
         self.lines.append(f"  br i1 {flag}, label %{go_on}, label %{otherwise}")
         self.label(go_on)
 
-    def ret(self, *results: Term) -> None:
+    def ret(self, *results: SsaExpr) -> None:
         """Return one result, or several as a struct."""
         if len(results) == 1:
             self.lines.append(f"  ret {self.typed(results[0])}")
@@ -274,7 +274,9 @@ class Body:
         return "\n".join([head, *self.lines, "}", ""])
 
 
-def polynomial(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Term:
+def polynomial(
+    b: FunctionBuilder, x: SsaExpr, x2: SsaExpr, coefficients: Sequence[float]
+) -> SsaExpr:
     """Evaluate a polynomial of at least two coefficients, lowest first; `x2` is x*x.
 
     For who waits by Estrin's scheme: few levels of independent fused multiply-adds, where Horner's
@@ -283,7 +285,7 @@ def polynomial(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Ter
     if b.is_loop:
         odd = _horner(b, x2, coefficients[1::2])
         return b.fma(odd, x, _horner(b, x2, coefficients[0::2]))
-    terms: list[Term | float] = list(coefficients)
+    terms: list[SsaExpr | float] = list(coefficients)
     power = x
     while len(terms) > 1:
         pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
@@ -291,12 +293,12 @@ def polynomial(b: Body, x: Term, x2: Term, coefficients: Sequence[float]) -> Ter
         if len(terms) > 1:
             power = x2 if power is x else power * power
     (total,) = terms
-    assert isinstance(total, Term), "a polynomial needs two coefficients"
+    assert isinstance(total, SsaExpr), "a polynomial needs two coefficients"
     return total
 
 
-def _horner(b: Body, x: Term, coefficients: Sequence[float]) -> Term | float:
-    total: Term | float = coefficients[-1]
+def _horner(b: FunctionBuilder, x: SsaExpr, coefficients: Sequence[float]) -> SsaExpr | float:
+    total: SsaExpr | float = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = b.fma(total, x, coefficient)
     return total

@@ -42,16 +42,16 @@ from wend.backends.native.math.ir_dsl import (
     COLD,
     INLINE,
     PURE,
-    Body,
-    Term,
+    FunctionBuilder,
+    SsaExpr,
 )
 from wend.backends.native.math.vector_variants import (
     INLINED_FORMS,
     OF_INLINED,
+    SINCOS,
     SUFFIXES,
     TWO,
     VECTOR_FORMS,
-    WAVES,
     lanes_of,
     of_many,
     of_one,
@@ -60,7 +60,7 @@ from wend.backends.native.math.vector_variants import (
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
 # Those of one body, whatever is given
-_BODIES: dict[str, Callable[[Body], Term]] = {
+_BODIES: dict[str, Callable[[FunctionBuilder], SsaExpr]] = {
     **{name: getattr(exp, name) for name in ("exp", "exp2", "expm1", "tanh", "expit")},
     **{name: getattr(log, name) for name in ("log", "log2", "log10", "log1p")},
     **{name: getattr(hyperbolic, name) for name in ("sinh", "cosh")},
@@ -78,7 +78,7 @@ def _far(symbol: str) -> str:
 
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
-    *(f"{name}.far" for name in WAVES),
+    *(f"{name}.far" for name in SINCOS),
     *(_far(form) for form in INLINED_FORMS if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
     *(
@@ -158,30 +158,30 @@ def _text(name: str) -> str:
 def _writers() -> dict[str, Callable[[], str]]:
     """List who writes each symbol, helpers and tables included."""
     writers: dict[str, Callable[[], str]] = {
-        name: partial(trig.scalar_wave, name) for name in ("sin", "cos", "sincos")
+        name: partial(trig.scalar_sincos, name) for name in ("sin", "cos", "sincos")
     }
     writers |= {
         "sin.table": trig.table,
         "sincos.far": far.scalar,
-        **{f"{name}.far": partial(trig.far_wave, name) for name in WAVES},
+        **{f"{name}.far": partial(trig.large_sincos, name) for name in SINCOS},
         "sincos.far.table": far.table,
         "exp": exp.exp_common,
-        "exp.edge": partial(_define, "exp", Body(), "exp.edge", COLD),
+        "exp.edge": partial(_define, "exp", FunctionBuilder(), "exp.edge", COLD),
         "log.table": log.table,
         "log": log.log_common,
-        "log.edge": partial(_define, "log", Body(), "log.edge", COLD),
+        "log.edge": partial(_define, "log", FunctionBuilder(), "log.edge", COLD),
     }
     for name in ("expm1", "log1p", "tanh"):
-        writers[name] = partial(_define, name, Body(), name)
+        writers[name] = partial(_define, name, FunctionBuilder(), name)
     for n in LANES:
         writers |= {
-            f"sin.v{n}": partial(trig.vector_wave, "sin", n),
-            f"cos.v{n}": partial(trig.vector_wave, "cos", n),
+            f"sin.v{n}": partial(trig.vector_sin_or_cos, "sin", n),
+            f"cos.v{n}": partial(trig.vector_sin_or_cos, "cos", n),
             f"sincos.v{n}": partial(trig.vector_sincos, n),
             f"sincos.far.v{n}": partial(far.vector, n),
         }
         for name in ("exp", "expm1", "log", "log1p", "tanh"):
-            writers[f"{name}.v{n}"] = partial(_define, name, Body(n), f"{name}.v{n}")
+            writers[f"{name}.v{n}"] = partial(_define, name, FunctionBuilder(n), f"{name}.v{n}")
     for suffix, format in SUFFIXES.items():
         writers |= _loops(format, suffix)
     return writers
@@ -190,22 +190,22 @@ def _writers() -> dict[str, Callable[[], str]]:
 def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
     """List who writes the functions for loops, of one format."""
     writers: dict[str, Callable[[], str]] = {}
-    for name in WAVES:
-        writers[name + suffix] = partial(_loop_wave, name, format, name + suffix)
+    for name in SINCOS:
+        writers[name + suffix] = partial(_loop_sincos, name, format, name + suffix)
         for form in VECTOR_FORMS[name + suffix]:
-            writers[form] = partial(_wide_wave, name, format, form)
+            writers[form] = partial(_wide_sincos, name, format, form)
     writers |= _powers(format, suffix)
     for name in _BODIES:
         symbol = name + suffix
         attributes = of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
-        body = Body(1, format, is_loop=True)
+        body = FunctionBuilder(1, format, is_loop=True)
         writers[symbol] = partial(_define, name, body, symbol, attributes)
         for form in VECTOR_FORMS.get(symbol, ()):
             writers[form] = partial(_inlined_form, name, format, form)
     return writers
 
 
-def _define(name: str, b: Body, symbol: str, attributes: str = INLINE) -> str:
+def _define(name: str, b: FunctionBuilder, symbol: str, attributes: str = INLINE) -> str:
     """Write a function of a body that is empty so far, or was written by an earlier call."""
     b = replace(b, lines=[])
     b.ret(_BODIES[name](b))
@@ -214,7 +214,7 @@ def _define(name: str, b: Body, symbol: str, attributes: str = INLINE) -> str:
 
 def _inlined_form(name: str, format: Format, symbol: str) -> str:
     """Write the form of a function that becomes a part of loops, by AVX-512."""
-    body = Body(lanes_of(symbol), format, is_loop=True, wide=True)
+    body = FunctionBuilder(lanes_of(symbol), format, is_loop=True, wide=True)
     return _visible(_define(name, body, symbol, OF_INLINED))
 
 
@@ -223,13 +223,13 @@ def _visible(definition: str) -> str:
     return definition.replace("define internal", "define", 1)
 
 
-def _loop_wave(name: str, format: Format, symbol: str) -> str:
-    return trig.loop_wave(name, format, symbol, of_one(name, symbol))
+def _loop_sincos(name: str, format: Format, symbol: str) -> str:
+    return trig.loop_sincos(name, format, symbol, of_one(name, symbol))
 
 
-def _wide_wave(name: str, format: Format, symbol: str) -> str:
+def _wide_sincos(name: str, format: Format, symbol: str) -> str:
     alone, lanes = symbol.rpartition(".v")[0], lanes_of(symbol)
-    return trig.wide_wave(name, format, lanes, symbol, alone, of_many(format, lanes))
+    return trig.wide_sincos(name, format, lanes, symbol, alone, of_many(format, lanes))
 
 
 def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
@@ -239,13 +239,13 @@ def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
         lanes, far = lanes_of(symbol), _far(symbol)
         cold = f"cold noinline {of_many(format, lanes) if lanes > 1 else PURE}"
         writers[symbol] = partial(_power, format, symbol)
-        writers[far] = partial(pow.far_pow, lanes, format, far, cold)
+        writers[far] = partial(pow.pow_large, lanes, format, far, cold)
     return writers
 
 
 def _power(format: Format, symbol: str) -> str:
     lanes, is_inlined = lanes_of(symbol), symbol in INLINED_FORMS
-    b = Body(lanes, format, is_loop=True, wide=is_inlined)
+    b = FunctionBuilder(lanes, format, is_loop=True, wide=is_inlined)
     pow.pow(b, _far(symbol))
     if is_inlined:
         return _visible(b.definition(symbol, arguments="xy", attributes=OF_INLINED))

@@ -22,8 +22,8 @@ from wend.backends.native.math import avx512
 from wend.backends.native.math.exp import LN2
 from wend.backends.native.math.format import F32, F64, bits_of, double_of
 from wend.backends.native.math.ir_dsl import (
-    Body,
-    Term,
+    FunctionBuilder,
+    SsaExpr,
     literal,
     polynomial,
 )
@@ -82,7 +82,7 @@ def table() -> str:
 
 def log_common() -> str:
     """Return scalar log of positive normal numbers; other arguments go to `log.edge`."""
-    b = Body()
+    b = FunctionBuilder()
     # one unsigned comparison: zero, subnormals, negatives, inf and NaN all lie outside
     above = (b.x.word() - bits_of(SMALLEST_NORMAL)).name
     width = bits_of(float("inf")) - bits_of(SMALLEST_NORMAL)
@@ -103,30 +103,30 @@ def log_common() -> str:
     return b.definition("log")
 
 
-def _entry(b: Body, rows: str, row: Term, offset: int) -> Term:
+def _entry(b: FunctionBuilder, rows: str, row: SsaExpr, offset: int) -> SsaExpr:
     place = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
     place = b.define(f"getelementptr i8, ptr {place}, i64 {offset}")
     return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
 
 
-def log(b: Body) -> Term:
+def log(b: FunctionBuilder) -> SsaExpr:
     """Return log for all arguments."""
     x, shift = made_normal(b, b.x)
     count, f, parts = _split(b, x, shift)
     return log_limits(b, _sum(b, count, f, *parts), b.x)
 
 
-def log2(b: Body) -> Term:
+def log2(b: FunctionBuilder) -> SsaExpr:
     """Return log2 for all arguments: exact for powers of 2."""
     return _log_of_base(2, b)
 
 
-def log10(b: Body) -> Term:
+def log10(b: FunctionBuilder) -> SsaExpr:
     """Return log10 for all arguments: exact for powers of 10."""
     return _log_of_base(10, b)
 
 
-def _log_of_base(base: int, b: Body) -> Term:
+def _log_of_base(base: int, b: FunctionBuilder) -> SsaExpr:
     x, shift = made_normal(b, b.x)
     count, f, (s, z, half_square, rest) = _split(b, x, shift)
     inside = f - (half_square - s * b.fma(z, rest, half_square))
@@ -135,21 +135,21 @@ def _log_of_base(base: int, b: Body) -> Term:
     return log_limits(b, b.fma(count, step, part), b.x)
 
 
-def log1p(b: Body) -> Term:
+def log1p(b: FunctionBuilder) -> SsaExpr:
     """Return log1p for all arguments: log(u + low) where u + low = 1 + x exactly."""
     u, low = one_more(b, b.x)
     inner = log_of_sum(b, u, low)
     return b.select(abs(b.x) < b.format.epsilon, b.x, log_limits(b, inner, u))
 
 
-def one_more(b: Body, x: Term) -> tuple[Term, Term]:
+def one_more(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
     """Return 1 + x rounded, and what it was rounded by."""
     u = x + 1.0
     x_in_u = u - 1.0
     return u, (x - x_in_u) - (u - x_in_u - 1.0)
 
 
-def log_limits(b: Body, inside: Term, x: Term) -> Term:
+def log_limits(b: FunctionBuilder, inside: SsaExpr, x: SsaExpr) -> SsaExpr:
     """Return log x, which is `inside` where x is positive and finite."""
     if b.wide:
         return avx512.limited_logarithm(inside, x)
@@ -157,13 +157,15 @@ def log_limits(b: Body, inside: Term, x: Term) -> Term:
     return b.select(b.is_ordinary(x), inside, at_end)
 
 
-def log_of_sum(b: Body, u: Term, low: Term | None, shift: Term | float = 0.0) -> Term:
+def log_of_sum(
+    b: FunctionBuilder, u: SsaExpr, low: SsaExpr | None, shift: SsaExpr | float = 0.0
+) -> SsaExpr:
     """Return log(u + low) + shift ln 2 for normal u > 0 and low of at most half an ulp of it."""
     count, f, parts = _split(b, u, shift, low)
     return _sum(b, count, f, *parts)
 
 
-def made_normal(b: Body, x: Term) -> tuple[Term, Term | float]:
+def made_normal(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr | float]:
     """Return x times a power of two if it is subnormal, and what to add to the exponent."""
     if b.wide:
         return x, 0.0
@@ -172,12 +174,12 @@ def made_normal(b: Body, x: Term) -> tuple[Term, Term | float]:
     return b.select(subnormal, x * 2.0**bits, x), b.select(subnormal, float(-bits), 0.0)
 
 
-_Parts: TypeAlias = tuple[Term, Term, Term, Term]
+_Parts: TypeAlias = tuple[SsaExpr, SsaExpr, SsaExpr, SsaExpr]
 
 
 def _split(
-    b: Body, x: Term, shift: Term | float, low: Term | None = None
-) -> tuple[Term, Term, _Parts]:
+    b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float, low: SsaExpr | None = None
+) -> tuple[SsaExpr, SsaExpr, _Parts]:
     """Return n, f and the terms of log(1 + f), where (x + low) 2^shift = 2^n (1 + f).
 
     The terms are s, z, f^2 / 2 and P: log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z P)).
@@ -195,7 +197,7 @@ def _split(
     return count, f, (s, z, f * (f * 0.5), polynomial(b, z, z * z, LOG[b.format]))
 
 
-def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
+def fraction(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> tuple[SsaExpr, SsaExpr]:
     """Return n and f where x 2^shift = 2^n (1 + f), LOWEST <= 1 + f < 2 LOWEST."""
     if not b.wide:
         return _by_words(b, x, shift)[:2]
@@ -204,7 +206,9 @@ def fraction(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
     return count if shift == 0.0 else count + shift, near_1 - 1.0
 
 
-def _by_words(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
+def _by_words(
+    b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float
+) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     """Return as `fraction` n and f of normal x > 0, and the word n - shift + bias.
 
     With AVX-512, too, the word is sooner there than an exponent.
@@ -217,7 +221,15 @@ def _by_words(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term, Term]:
     return count if shift == 0.0 else count + shift, f, k
 
 
-def _sum(b: Body, count: Term, f: Term, s: Term, z: Term, half_square: Term, rest: Term) -> Term:
+def _sum(
+    b: FunctionBuilder,
+    count: SsaExpr,
+    f: SsaExpr,
+    s: SsaExpr,
+    z: SsaExpr,
+    half_square: SsaExpr,
+    rest: SsaExpr,
+) -> SsaExpr:
     """Return count ln 2 + log(1 + f)."""
     high, low = LN2[b.format]
     # 2s = f - s f: subtracting from f, which is exact, keeps the rounding of s small

@@ -9,8 +9,8 @@ from __future__ import annotations
 from wend.backends.native.math.ir_dsl import (
     COLD,
     SIGN_BIT,
-    Body,
-    Term,
+    FunctionBuilder,
+    SsaExpr,
 )
 from wend.backends.native.math.trig import pi, pieces, quarter, rotate
 
@@ -35,7 +35,7 @@ def scalar() -> str:
     Only the upper 128 of the 192 bits of the product are kept: no double times 2/pi is closer to
     an integer than 2**-62 (6381956970095103 * 2**797 comes closest), and 2**-126 is 2**-64 of it.
     """
-    b = Body()
+    b = FunctionBuilder()
     b.go_on_if((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
     b.go_on_if((abs(b.x) < float("inf")).name, otherwise="infinite")
     bits = b.x.word()
@@ -75,20 +75,20 @@ def scalar() -> str:
 
 def vector(lanes: int) -> str:
     """Return the path for vectors that have a huge element: one lane at a time."""
-    b, lane = Body(lanes), Body()
-    waves = ["poison", "poison"]
+    b, lane = FunctionBuilder(lanes), FunctionBuilder()
+    sincos_pairs = ["poison", "poison"]
     for i in range(lanes):
         x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
         far = b.define(f"call {lane.pair_type} @wend.sincos.far(double {x})")
         for index in range(2):
             value = b.define(f"extractvalue {lane.pair_type} {far}, {index}")
-            text = f"insertelement {b.type('real')} {waves[index]}, double {value}, i64 {i}"
-            waves[index] = b.define(text)
-    b.ret(*[Term(b, "real", wave) for wave in waves])
+            text = f"insertelement {b.type('real')} {sincos_pairs[index]}, double {value}, i64 {i}"
+            sincos_pairs[index] = b.define(text)
+    b.ret(*[SsaExpr(b, "real", sin_or_cos) for sin_or_cos in sincos_pairs])
     return b.definition(f"sincos.far.v{lanes}", pair=True, attributes=COLD)
 
 
-def _product(b: Body, mantissa: Term, offset: Term) -> str:
+def _product(b: FunctionBuilder, mantissa: SsaExpr, offset: SsaExpr) -> str:
     """Return mantissa times the window at this byte of the table, modulo 2**192, over 2**64."""
     place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
     products = []
@@ -102,6 +102,6 @@ def _product(b: Body, mantissa: Term, offset: Term) -> str:
     return b.define(f"add i128 {b.define(f'add i128 {low}, {products[1]}')}, {high}")
 
 
-def _narrow(b: Body, wide: str) -> Term:
+def _narrow(b: FunctionBuilder, wide: str) -> SsaExpr:
     """Return the low word of an i128."""
     return b.emit("word", f"trunc i128 {wide} to i64")

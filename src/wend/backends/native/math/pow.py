@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from wend.backends.native.math.exp import exp_near, power_of_two, whole_exp
 from wend.backends.native.math.format import F64, Format
-from wend.backends.native.math.ir_dsl import Body, Term, polynomial
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 from wend.backends.native.math.log import fraction, made_normal
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
@@ -58,7 +58,7 @@ SHORT_EXP2 = (
 NEAR, SHORT_NEAR = 600.0, 1000.0
 
 
-def pow(b: Body, far: str) -> None:
+def pow(b: FunctionBuilder, far: str) -> None:
     """Write x to the power of y; where a lane needs the rules, `far` is called."""
     format, lanes = b.format, b.lanes
     if format == F64:
@@ -81,9 +81,9 @@ def pow(b: Body, far: str) -> None:
     b.ret(b.emit("real", called))
 
 
-def far_pow(lanes: int, format: Format, name: str, attributes: str) -> str:
+def pow_large(lanes: int, format: Format, name: str, attributes: str) -> str:
     """Return x to the power of y for all arguments; the same bits where `pow` needs no rules."""
-    b = Body(lanes, format, is_loop=True)
+    b = FunctionBuilder(lanes, format, is_loop=True)
     size = abs(b.x)
     x, shift = made_normal(b, size)
     if format == F64:
@@ -101,37 +101,37 @@ def far_pow(lanes: int, format: Format, name: str, attributes: str) -> str:
     return b.definition(name, arguments="xy", attributes=attributes)
 
 
-def _widened(x: Term) -> Term:
+def _widened(x: SsaExpr) -> SsaExpr:
     """Return numbers as f64."""
     wide = x.body.with_format(F64)
     return wide.emit("real", f"fpext {x.body.typed(x)} to {wide.type('real')}")
 
 
-def _narrowed(b: Body, x: Term) -> Term:
+def _narrowed(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     return b.emit("real", f"fptrunc {x.body.typed(x)} to {b.type('real')}")
 
 
-def _times(y: Term, high: Term, low: Term) -> tuple[Term, Term]:
+def _times(y: SsaExpr, high: SsaExpr, low: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
     """Return y (high + low) as a sum of two numbers."""
     b, product = y.body, y * high
     return product, b.fma(y, low, b.fma(y, high, -product))
 
 
-def _with_limits(log: Term, size: Term) -> Term:
+def _with_limits(log: SsaExpr, size: SsaExpr) -> SsaExpr:
     """Return the logarithm of what may be 0, infinite or NaN, given that of other numbers."""
     b = log.body
     at_end = b.select(size.equals(0.0), -float("inf"), size)
     return b.select(b.is_ordinary(size), log, at_end)
 
 
-def _short_log2(b: Body, x: Term, shift: Term | float) -> Term:
+def _short_log2(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> SsaExpr:
     """Return log2 x + shift in f64, to 2**-33, of normal x > 0 in f32."""
     count, f = fraction(b, x, shift)
     count, f = _widened(count), _widened(f)
     return f.body.fma(f, polynomial(f.body, f, f * f, SHORT_LOG2), count)
 
 
-def _short_exp2(x: Term) -> tuple[Term, Term]:
+def _short_exp2(x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
     """Return k in low bits and 2^r, to the digits of f32, where x = k + r."""
     b = x.body
     near = x + b.format.magic
@@ -139,7 +139,7 @@ def _short_exp2(x: Term) -> tuple[Term, Term]:
     return near.word(), b.fma(r, polynomial(b, r, r * r, SHORT_EXP2), 1.0)
 
 
-def _precise_log(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
+def _precise_log(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> tuple[SsaExpr, SsaExpr]:
     """Return log x + shift ln 2, for normal x > 0, as a sum of two numbers."""
     count, f = fraction(b, x, shift)
     below = f + 2.0
@@ -165,7 +165,7 @@ def _precise_log(b: Body, x: Term, shift: Term | float) -> tuple[Term, Term]:
     return high, rest - (high - rough)
 
 
-def _with_rules(b: Body, size: Term, power: Term) -> Term:
+def _with_rules(b: FunctionBuilder, size: SsaExpr, power: SsaExpr) -> SsaExpr:
     """Return the power of x, given that of |x|."""
     half = b.y * 0.5
     is_whole = b.intrinsic("rint", b.y).equals(b.y)

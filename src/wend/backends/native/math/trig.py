@@ -26,8 +26,8 @@ from wend.backends.native.math.format import F32, F64, Format
 from wend.backends.native.math.ir_dsl import (
     COLD,
     MAGIC,
-    Body,
-    Term,
+    FunctionBuilder,
+    SsaExpr,
     literal,
     polynomial,
 )
@@ -149,9 +149,9 @@ def _grid_sine(n: int) -> float:
     return value if quadrant < 2 else -value
 
 
-def scalar_wave(name: str) -> str:
+def scalar_sincos(name: str) -> str:
     """Return the definition of scalar `sin`, `cos` or `sincos`."""
-    b = Body()
+    b = FunctionBuilder()
     step = pieces(pi() / 32, 2)
     b.go_on_if((abs(b.x) <= TABLE_LIMIT).name, otherwise="far")
     near = b.fma(b.x, float(32 / pi()), MAGIC)
@@ -161,11 +161,11 @@ def scalar_wave(name: str) -> str:
     d = b.fma(-n, step[1], d1)
     starts = {"sin": [0], "cos": [COS_BYTES], "sincos": [0, COS_BYTES]}[name]
     rows = b.address("wend.sin.table")
-    waves = [_polynomial(b, rows, row, start, d1, d) for start in starts]
+    sincos_pairs = [_polynomial(b, rows, row, start, d1, d) for start in starts]
     # A result can be small only where d is; squares are compared to save two absolute values.
     limit = n * THIRD_PIECE
     b.go_on_if((d * d >= limit * limit).name, otherwise="far")
-    b.ret(*waves)
+    b.ret(*sincos_pairs)
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
     picks = {"sin": [0], "cos": [1], "sincos": [0, 1]}[name]
@@ -173,15 +173,17 @@ def scalar_wave(name: str) -> str:
     return b.definition(name, pair=name == "sincos")
 
 
-def _polynomial(b: Body, rows: str, row: Term, start: int, d1: Term, d: Term) -> Term:
+def _polynomial(
+    b: FunctionBuilder, rows: str, row: SsaExpr, start: int, d1: SsaExpr, d: SsaExpr
+) -> SsaExpr:
     """Return the sum of (Sk + Ck d) d^2k with the coefficients of a table row."""
     base = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
 
-    def coefficient(index: int) -> Term:
+    def coefficient(index: int) -> SsaExpr:
         place = b.define(f"getelementptr i8, ptr {base}, i64 {start + 8 * index}")
         return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
 
-    def linear(k: int, at: Term) -> Term:
+    def linear(k: int, at: SsaExpr) -> SsaExpr:
         return b.fma(coefficient(2 * k + 1), at, coefficient(2 * k))
 
     high = b.fma(d1 * d1, linear(3, d1), linear(2, d1))
@@ -192,18 +194,18 @@ def _polynomial(b: Body, rows: str, row: Term, start: int, d1: Term, d: Term) ->
 
 def vector_sincos(lanes: int) -> str:
     """Return the definition of sincos over `<lanes x double>`."""
-    b = Body(lanes)
+    b = FunctionBuilder(lanes)
     near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[F64])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
     b.go_on_if(all_near, otherwise="far")
-    b.ret(*rotate(b, *_reduced_waves(b)))
+    b.ret(*rotate(b, *_reduced_sincos(b)))
     b.label("far")
     far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
     b.lines.append(f"  ret {b.pair_type} {far}")
     return b.definition(f"sincos.v{lanes}", pair=True)
 
 
-def _reduced_waves(b: Body) -> tuple[Term, Term, Term]:
+def _reduced_sincos(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     """Return n modulo 4 in low bits, sin r and cos r of x = n*pi/2 + r within VECTOR_LIMIT."""
     near = b.fma(b.x, float(2 / pi()), b.format.magic)
     n = near - b.format.magic
@@ -214,11 +216,11 @@ def _reduced_waves(b: Body) -> tuple[Term, Term, Term]:
     return near.word(), b.select(b.x.equals(0.0), b.x, sine), cosine
 
 
-def loop_wave(name: str, format: Format, symbol: str, attributes: str) -> str:
-    """Return sin, cos or tan of one number, as `wide_wave` computes it of several."""
-    b = Body(1, format, is_loop=True)
+def loop_sincos(name: str, format: Format, symbol: str, attributes: str) -> str:
+    """Return sin, cos or tan of one number, as `wide_sincos` computes it of several."""
+    b = FunctionBuilder(1, format, is_loop=True)
     b.go_on_if((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
-    b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
+    b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
     if format == F64:
         far = b.define(f"call double @wend.{name}.far(double %x)")
@@ -226,11 +228,11 @@ def loop_wave(name: str, format: Format, symbol: str, attributes: str) -> str:
         wide = b.define("fpext float %x to double")
         far = b.define(f"call double @wend.{name}.far(double {wide})")
         far = b.define(f"fptrunc double {far} to float")
-    b.ret(Term(b, "real", far))
+    b.ret(SsaExpr(b, "real", far))
     return b.definition(symbol, attributes=attributes)
 
 
-def wide_wave(
+def wide_sincos(
     name: str, format: Format, lanes: int, symbol: str, alone: str, attributes: str
 ) -> str:
     """Return sin, cos or tan of several numbers, for loops to call.
@@ -238,45 +240,45 @@ def wide_wave(
     If one of them is huge, `alone`, the function of one number, is called for each: so no result
     depends on its neighbours.
     """
-    b = Body(lanes, format, is_loop=True)
+    b = FunctionBuilder(lanes, format, is_loop=True)
     near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[format])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
     b.go_on_if(all_near, otherwise="far")
-    b.ret(_wave(b, name, *rotate(b, *_reduced_waves(b))))
+    b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
-    waves = "poison"
+    sincos_pairs = "poison"
     for i in range(lanes):
         x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
-        wave = b.define(f"call {format.real} @wend.{alone}({format.real} {x})")
-        text = f"insertelement {b.type('real')} {waves}, {format.real} {wave}, i64 {i}"
-        waves = b.define(text)
-    b.ret(Term(b, "real", waves))
+        sin_or_cos = b.define(f"call {format.real} @wend.{alone}({format.real} {x})")
+        text = f"insertelement {b.type('real')} {sincos_pairs}, {format.real} {sin_or_cos}, i64 {i}"
+        sincos_pairs = b.define(text)
+    b.ret(SsaExpr(b, "real", sincos_pairs))
     return b.definition(symbol, attributes=attributes)
 
 
-def far_wave(name: str) -> str:
+def large_sincos(name: str) -> str:
     """Return sin, cos or tan of huge arguments."""
-    b = Body()
+    b = FunctionBuilder()
     both = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
     sine, cosine = (b.emit("real", f"extractvalue {b.pair_type} {both}, {i}") for i in range(2))
-    b.ret(_wave(b, name, sine, cosine))
+    b.ret(_sincos(b, name, sine, cosine))
     return b.definition(f"{name}.far", attributes=COLD)
 
 
-def _wave(b: Body, name: str, sine: Term, cosine: Term) -> Term:
+def _sincos(b: FunctionBuilder, name: str, sine: SsaExpr, cosine: SsaExpr) -> SsaExpr:
     return {"sin": lambda: sine, "cos": lambda: cosine, "tan": lambda: sine / cosine}[name]()
 
 
-def vector_wave(name: str, lanes: int) -> str:
+def vector_sin_or_cos(name: str, lanes: int) -> str:
     """Return `sin` or `cos` over `<lanes x double>`: one half of sincos."""
-    b = Body(lanes)
+    b = FunctionBuilder(lanes)
     both = b.define(f"call {b.pair_type} @wend.sincos.v{lanes}({b.typed(b.x)})")
     index = ("sin", "cos").index(name)
     b.ret(b.emit("real", f"extractvalue {b.pair_type} {both}, {index}"))
     return b.definition(f"{name}.v{lanes}")
 
 
-def quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
+def quarter(b: FunctionBuilder, r: SsaExpr, low: SsaExpr | None = None) -> tuple[SsaExpr, SsaExpr]:
     """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
     s = r * r
     s2 = s * s
@@ -287,7 +289,9 @@ def quarter(b: Body, r: Term, low: Term | None = None) -> tuple[Term, Term]:
     return sine, cosine
 
 
-def rotate(b: Body, quadrant: Term, sine: Term, cosine: Term) -> tuple[Term, Term]:
+def rotate(
+    b: FunctionBuilder, quadrant: SsaExpr, sine: SsaExpr, cosine: SsaExpr
+) -> tuple[SsaExpr, SsaExpr]:
     """Return sin and cos of n*pi/2 + r, given those of r and n modulo 4 in low bits."""
     parity = (quadrant & 1).name
     odd = b.emit("flag", f"icmp ne {b.type('word')} {parity}, {b.operand('word', 0)}")

@@ -13,9 +13,9 @@ from wend.backends.native.math.ir_dsl import INLINE, PURE
 from wend.backends.native.target import host_cpu
 
 SUFFIXES: Mapping[str, Format] = {".loop": F64, ".loop.f32": F32}
-WAVES = ("sin", "cos", "tan")
+SINCOS = ("sin", "cos", "tan")
 # A rare argument wants a branch, which LLVM makes no vectors of
-WITH_BRANCHES = (*WAVES, "pow")
+WITH_BRANCHES = (*SINCOS, "pow")
 # The others, which have forms where the instructions of `avx512.py` are
 _OTHERS = (
     *("exp", "exp2", "expm1", "tanh", "expit", "log", "log2", "log10", "log1p", "sinh", "cosh"),
@@ -40,7 +40,7 @@ def _is_inlined(name: str) -> bool:
 
     Waves are called: of a huge argument each number is computed alone, which would be a large part.
     """
-    return avx512.is_there() and name not in WAVES
+    return avx512.is_there() and name not in SINCOS
 
 
 _WITH_FORMS = (*WITH_BRANCHES, *(_OTHERS if avx512.is_there() else ()))

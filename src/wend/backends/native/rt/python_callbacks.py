@@ -4,7 +4,7 @@ Native code runs without the interpreter's lock, and takes it for these. What is
 the block, and raised again when native code has returned.
 
     i32 wend.python(ptr words)              run the callable; 0, or 1: an exception is kept
-    i64 wend.pause(ptr words, ptr counter)  how many trips until the next pause, or 0: likewise
+    i64 wend.safepoint(ptr words, ptr counter)  how many trips until the next pause, or 0: likewise
 
 A loop comes to `pause` so often that it reads the clock about every 0.1 ms, whatever a trip takes:
 twice as many trips where that came too soon, fewer where too late. Signals are looked for every
@@ -29,7 +29,7 @@ from typing import Any
 _CALLABLE, NUMBER, _THREAD, _DUE, _ERROR = range(0, 5 * 8, 8)
 BYTES = _ERROR + 3 * 8
 
-NAMES = ("wend.python", "wend.pause")
+NAMES = ("wend.python", "wend.safepoint")
 
 _OFTEN, _TARGET, _SELDOM = 50_000, 100_000, 400_000  # ns between two readings of the clock
 _LOOK, _AT_MOST = 10_000_000, 100_000_000  # ns between two looks for signals
@@ -105,7 +105,7 @@ define internal i64 @wend.now() {{
 }}
 
 ; The counter: when its loop was here last, how many trips it was given then.
-define i64 @wend.pause(ptr %words, ptr %counter) {{
+define i64 @wend.safepoint(ptr %words, ptr %counter) {{
   %now = call i64 @wend.now()
   %trips.at = getelementptr i64, ptr %counter, i64 1
   %last = load i64, ptr %counter
@@ -160,7 +160,7 @@ later:
 # Pasted in front of a module. A pause changes nothing that the module reads.
 INLINE = """
 declare i32 @wend.python(ptr)
-declare i64 @wend.pause(ptr, ptr) cold nounwind
+declare i64 @wend.safepoint(ptr, ptr) cold nounwind
     memory(argmem: readwrite, inaccessiblemem: readwrite)
 """
 

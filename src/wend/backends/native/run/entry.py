@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import (
-    MISS,
-    Bound,
-    Form,
-    Given,
-    Taken,
+    FALLBACK,
+    CallArgument,
+    CallConstant,
+    CallOperand,
+    CallSignature,
 )
 from wend.backends.native.fastcall import descriptor as code
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
 from wend.backends.native.run.marshal import code_of
 from wend.backends.native.run.workspace import Workspace
-from wend.backends.native.run.workspace_pool import Spaces
+from wend.backends.native.run.workspace_pool import WorkspacePool
 from wend.backends.native.target.numpy_capi import HANDLING, Handler
 from wend.backends.native.target.value_layout import SLOT_BYTES, is_scalar, registers
 from wend.base.config import settings
@@ -106,10 +106,12 @@ class Entry:
     """Calls a compiled graph as a form says.
 
     Attributes:
-        call: takes arguments, gives results or `MISS`.
+        call: takes arguments, gives results or `FALLBACK`.
     """
 
-    def __init__(self, form: Form, program: Program, library: Library, spaces: Spaces) -> None:
+    def __init__(
+        self, form: CallSignature, program: Program, library: Library, spaces: WorkspacePool
+    ) -> None:
         with _LOCK:
             method, self._other, handler = _methods()
         params, results = _params(form, program), _results(form, program)
@@ -142,7 +144,7 @@ class Entry:
             "result_count": form.gives,
             "guards": at_guards,
             "guard_count": len(form.guards),
-            "miss": id(MISS),
+            "miss": id(FALLBACK),
             "otherwise": 0,
             "more": id(objects[0]),
             "fail": id(objects[1]),
@@ -181,18 +183,20 @@ class Entry:
         made: Callable[..., Any] = _new_function(ctypes.addressof(self._other), owner, None)
         return made
 
-    def grant(self, count: int) -> int:
+    def allow_calls(self, count: int) -> int:
         """Let it serve so many calls, then none; returns how many are left of those before."""
         left, self._words[0] = self.left, count
         return left
 
-    def expect(self, number: int, value: Any) -> None:
+    def set_guard(self, number: int, value: Any) -> None:
         """Let a guard ask for another value."""
         self._expected[number] = value
         self._guards[3 * number + 2] = id(value)
 
 
-def entry(form: Form, program: Program, library: Library, spaces: Spaces) -> Entry | None:
+def entry(
+    form: CallSignature, program: Program, library: Library, spaces: WorkspacePool
+) -> Entry | None:
     """A function for calls of this form; None where there can be none."""
     wanted = program.results[: form.gives]
     pairs = zip(program.params, form.takes, strict=True)
@@ -206,10 +210,10 @@ def entry(form: Form, program: Program, library: Library, spaces: Spaces) -> Ent
     return Entry(form, program, library, spaces) if is_possible else None
 
 
-def _can_take(type: Type, taken: Taken) -> bool:
+def _can_take(type: Type, taken: CallOperand) -> bool:
     if taken is None or not isinstance(type, TensorType):
         return taken is None and isinstance(type, TokenType)
-    if isinstance(taken, Given) and taken.is_weak:
+    if isinstance(taken, CallArgument) and taken.is_weak:
         return is_scalar(type) and type.dtype in _WEAK
     return is_scalar(type) or is_object(type)
 
@@ -230,22 +234,22 @@ def _symbols(type: Type) -> list[Symbol]:
     return [dim for dim in dims if isinstance(dim, Symbol)]
 
 
-def _params(form: Form, program: Program) -> list[int]:
+def _params(form: CallSignature, program: Program) -> list[int]:
     """What `wend.put` reads."""
     words: list[int] = []
     numbers: dict[Symbol, int] = {}
     offset = 0
     for field, taken in zip(program.params, form.takes, strict=True):
         kind, *looked_at = _taken(field.type, taken, numbers)
-        object = id(taken.array) if isinstance(taken, Bound) else 0
-        index = taken.index if isinstance(taken, Given) else 0
+        object = id(taken.array) if isinstance(taken, CallConstant) else 0
+        index = taken.index if isinstance(taken, CallArgument) else 0
         size = SLOT_BYTES * (5 + len(looked_at))
         words += [kind, size, object, index, offset, *looked_at]
         offset += param_size(field.type)
     return words
 
 
-def _taken(type: Type, taken: Taken, numbers: dict[Symbol, int]) -> list[int]:
+def _taken(type: Type, taken: CallOperand, numbers: dict[Symbol, int]) -> list[int]:
     """The kind of a param, and what is looked at."""
     if taken is None or not isinstance(type, TensorType):
         return [code.NOTHING, 0, 0, 0, 0]
@@ -253,23 +257,23 @@ def _taken(type: Type, taken: Taken, numbers: dict[Symbol, int]) -> list[int]:
     if not is_scalar(type):
         axes = [word for dim in type.dims for word in _axis(dim, taken, numbers)]
         return [code.ARRAY, 0, id(dtype), dtype.itemsize, len(type.dims), *axes]
-    if isinstance(taken, Given) and taken.is_weak:
+    if isinstance(taken, CallArgument) and taken.is_weak:
         return [_WEAK[dtype], id(True), id(False), 0, 0]
     return [code.SCALAR, id(dtype.type), id(dtype), dtype.itemsize, 0]
 
 
-def _axis(dim: Dim, taken: Taken, numbers: dict[Symbol, int]) -> tuple[int, int]:
+def _axis(dim: Dim, taken: CallOperand, numbers: dict[Symbol, int]) -> tuple[int, int]:
     """What a size has to be; one that is not known has a number, and is the same everywhere."""
     if not isinstance(dim, Symbol):
         return dim, 0
     if dim in numbers:
         return code.SAME, numbers[dim]
     numbers[dim] = len(numbers)
-    is_plural = isinstance(taken, Given) and not taken.is_special
+    is_plural = isinstance(taken, CallArgument) and not taken.is_special
     return code.PLURAL if is_plural else code.ANY, numbers[dim]
 
 
-def _results(form: Form, program: Program) -> list[int]:
+def _results(form: CallSignature, program: Program) -> list[int]:
     """What `wend.get` reads."""
     words: list[int] = []
     offset = program.layout.results

@@ -10,32 +10,32 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import (
-    MISS,
-    Direct,
-    Form,
-    Given,
+    FALLBACK,
+    CallArgument,
+    CallSignature,
+    FastCall,
 )
 from wend.backends.native.jit.llvm import Library
 from wend.backends.native.program import ENTRY, Field, Program, is_object
 from wend.backends.native.run.entry import array_giver, entry
 from wend.backends.native.run.host import HostNode
 from wend.backends.native.run.list_buffers import (
-    Giver,
     Lease,
-    Lender,
+    ListExporter,
+    ListImporter,
     is_lent,
     sources,
 )
 from wend.backends.native.run.marshal import Carrier
 from wend.backends.native.run.workspace import Workspace
-from wend.backends.native.run.workspace_pool import Spaces
+from wend.backends.native.run.workspace_pool import WorkspacePool
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
     is_list,
     is_scalar,
     registers,
 )
-from wend.backends.protocol import Fused
+from wend.backends.protocol import FusedLoop
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, TokenType
 
@@ -59,10 +59,12 @@ class NativeExecutable:
         self._params = params
         self._given = [k for k, field in enumerate(program.params) if is_list(field.type)]
         self._lends = any(map(is_lent, program.results))
-        results = [Lender(field) if is_lent(field) else Carrier(field) for field in program.results]
+        results = [
+            ListExporter(field) if is_lent(field) else Carrier(field) for field in program.results
+        ]
         self._results = struct.Struct("".join(carrier.format for carrier in results))
         self._readers: list[Callable[..., Any]] = [carrier.read for carrier in results]
-        self._spaces = Spaces(name, program, [HostNode(call) for call in program.host_calls])
+        self._spaces = WorkspacePool(name, program, [HostNode(call) for call in program.host_calls])
         self._calls = 0
         self._call: Callable[..., Any] = _misses
 
@@ -71,10 +73,10 @@ class NativeExecutable:
         return self._program.slow_nodes
 
     @property
-    def fused(self) -> tuple[Fused, ...]:
-        return self._program.fused
+    def fused_loops(self) -> tuple[FusedLoop, ...]:
+        return self._program.fused_loops
 
-    def kept_memory(self) -> Mapping[str, int]:
+    def held_memory(self) -> Mapping[str, int]:
         """The bytes of idle workspaces."""
         spaces = self._spaces.all()
         return {
@@ -84,7 +86,7 @@ class NativeExecutable:
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         found = self._call(*arguments)
-        return self._run(arguments) if found is MISS else [*found]
+        return self._run(arguments) if found is FALLBACK else [*found]
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
         self._calls += 1
@@ -122,8 +124,8 @@ class NativeExecutable:
 
     def _direct_call(self) -> Callable[..., Any]:
         types = [field.type for field in self._program.params]
-        takes = [None if isinstance(t, TokenType) else Given(k) for k, t in enumerate(types)]
-        made = self.direct(Form(tuple(takes), len(types), len(self._readers)))
+        takes = [None if isinstance(t, TokenType) else CallArgument(k) for k, t in enumerate(types)]
+        made = self.fast_call(CallSignature(tuple(takes), len(types), len(self._readers)))
         return _misses if made is None else made.call
 
     def _fast_readers(self) -> list[Callable[..., Any]]:
@@ -136,13 +138,13 @@ class NativeExecutable:
             offset += SLOT_BYTES * len(registers(field.type))
         return readers
 
-    def direct(self, form: Form) -> Direct | None:
+    def fast_call(self, form: CallSignature) -> FastCall | None:
         """What calls it without Python between, if anything can."""
         return entry(form, self._program, self._library, self._spaces)
 
 
 def _misses(*arguments: Any) -> Any:
-    return MISS
+    return FALLBACK
 
 
 def _in_order(x: Any, dtype: Any) -> np.ndarray:
@@ -157,7 +159,7 @@ class _Argument:
     """Gives values of one param: an array as the object that it is, others as their slots."""
 
     def __init__(self, field: Field) -> None:
-        carrier = Giver(field.type) if is_list(field.type) else Carrier(field)
+        carrier = ListImporter(field.type) if is_list(field.type) else Carrier(field)
         self.is_object = is_object(field.type)
         self.is_plain = isinstance(field.type, TensorType) and is_scalar(field.type)
         self.dtype = field.type.dtype if isinstance(field.type, TensorType) else None

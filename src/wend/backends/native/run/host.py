@@ -13,7 +13,7 @@ import numpy as np
 from wend.backends.native.program import HostCall, Layout
 from wend.backends.native.run.marshal import Carrier
 from wend.backends.native.run.workspace import Workspace
-from wend.backends.native.target.loop_nest import nest, run_body
+from wend.backends.native.target.loop_nest import loop_nest, run_body
 from wend.ir.graph import Node
 from wend.ir.op import Effect
 
@@ -48,7 +48,7 @@ class HostNode:
 
 def _kernel(node: Node) -> Callable[..., Any]:
     """What runs a node on arrays."""
-    if node.op is nest:
+    if node.op is loop_nest:
         return partial(run_body, node)
     assert node.op.kernel is not None
     return partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel

@@ -54,7 +54,7 @@ class Lease:
             self.space.give_back(self._idle)
 
 
-class Records:
+class ListBuffer:
     """Where a list lies in the memory of a run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Records:
 
     __slots__ = ("_lease", "_lender", "_length", "base", "where")
 
-    def __init__(self, lease: Lease, lender: Lender, base: int, length: int) -> None:
+    def __init__(self, lease: Lease, lender: ListExporter, base: int, length: int) -> None:
         self._lease, self._lender = lease, lender
         self.base, self._length = base, length
         self.where = lender.where(lease.space)
@@ -81,7 +81,7 @@ class Records:
         return read_list(self._lender.place, self.base, self._length, self._lease.space)
 
 
-class Lender:
+class ListExporter:
     """Hands out a result that is a list: a `Carrier` that only reads.
 
     Attributes:
@@ -106,7 +106,7 @@ class Lender:
             return ZERO
         if not length:
             return Sequence.of([])
-        return Sequence.at(Records(memory.lease, self, base, length))
+        return Sequence.at(ListBuffer(memory.lease, self, base, length))
 
     def where(self, memory: Memory) -> tuple[int, ...]:
         found: list[int] = []
@@ -116,7 +116,7 @@ class Lender:
         return tuple(found)
 
 
-class Giver:
+class ListImporter:
     """Gives a list to native code: where it lies, or a copy of its items in the pool."""
 
     def __init__(self, type: Type) -> None:
@@ -135,7 +135,7 @@ class Giver:
         if x is ZERO:
             return self._absent
         source = x.source
-        if isinstance(source, Records) and source.layout == self._layout:
+        if isinstance(source, ListBuffer) and source.layout == self._layout:
             found = (source.base, len(source), *source.where)
         else:
             items = x.items()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import Place, root
+from wend.backends.native.analysis.list_classes import ListClass, root
 from wend.backends.native.program import Field
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.value_layout import (
@@ -102,7 +102,7 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype, memoryview(buffer))
 
 
-def _reader(type: Type, place: Place | None) -> Callable[[Iterator[Any], Memory], Any]:
+def _reader(type: Type, place: ListClass | None) -> Callable[[Iterator[Any], Memory], Any]:
     match type:
         case TensorType(dtype=dtype) if is_scalar(type):
             return lambda slots, memory, scalar=dtype.type: scalar(next(slots))  # type: ignore[misc]
@@ -149,7 +149,9 @@ def _read_boxed(address: int, dtype: np.dtype) -> Any:
     return array if shape else array[()]
 
 
-def _column(memory: Memory, place: Place, dtype: np.dtype, base: int, length: int) -> np.ndarray:
+def _column(
+    memory: Memory, place: ListClass, dtype: np.dtype, base: int, length: int
+) -> np.ndarray:
     """The numbers at one place of each of the records of an arena from `base` on."""
     if not length:
         return np.empty(0, dtype)
@@ -159,7 +161,7 @@ def _column(memory: Memory, place: Place, dtype: np.dtype, base: int, length: in
     return np.ndarray(length, dtype, memoryview(buffer), strides=step)
 
 
-def read_list(place: Place, base: int, length: int, memory: Memory) -> list[Any]:
+def read_list(place: ListClass, base: int, length: int, memory: Memory) -> list[Any]:
     """The items of a list, arrays copied."""
     if isinstance(place.element, TensorType) and is_scalar(place.element):
         return list(_column(memory, place, place.element.dtype, base, length))
@@ -175,7 +177,7 @@ def read_list(place: Place, base: int, length: int, memory: Memory) -> list[Any]
     return items
 
 
-def writer(type: Type, place: Place | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
+def writer(type: Type, place: ListClass | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
     """What makes slots of values of a type; lists go to a place."""
     match type:
         case TensorType() if is_scalar(type):
@@ -228,7 +230,7 @@ def _write_boxed(x: Any, dtype: np.dtype, memory: Memory) -> int:
     return address
 
 
-def _list_writer(place: Place) -> Callable[[Any, Memory], tuple[Any, ...]]:
+def _list_writer(place: ListClass) -> Callable[[Any, Memory], tuple[Any, ...]]:
     arena, offset = place.arena, place.offset * SLOT_BYTES
     if isinstance(place.element, TensorType) and is_scalar(place.element):
         dtype = place.element.dtype

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.fastcall import MISS, Direct, Form
+from wend.backends.fastcall import FALLBACK, CallSignature, FastCall
 from wend.backends.native.rt import redzones
 from wend.backends.native.run import workspace
 from wend.backends.protocol import Executable
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.errors import WendError, explain, listed
 
 
@@ -18,7 +18,7 @@ class OverrunError(WendError, MemoryError):
     """Compiled code wrote where nothing of its own is, which is a fault of wend."""
 
 
-class Checked(Around):
+class MemoryChecked(ExecutableWrapper):
     """An executable whose memory is looked at after each call."""
 
     def __init__(self, name: str, execute: Executable) -> None:
@@ -31,39 +31,39 @@ class Checked(Around):
         finally:
             check(self._name)
 
-    def direct(self, form: Form) -> Direct | None:
+    def fast_call(self, form: CallSignature) -> FastCall | None:
         """What calls it without a line of Python between, but for the look at its memory."""
-        found = self._execute.direct(form)
-        return None if found is None else _CheckedDirect(self._name, found)
+        found = self._execute.fast_call(form)
+        return None if found is None else _CheckedFastCall(self._name, found)
 
 
 @dataclass(frozen=True, slots=True)
-class _CheckedDirect:
+class _CheckedFastCall:
     name: str
-    direct: Direct
+    fast_call: FastCall
 
     @property
     def left(self) -> int:
-        return self.direct.left
+        return self.fast_call.left
 
     def call(self, *args: Any) -> Any:
         try:
-            return self.direct.call(*args)
+            return self.fast_call.call(*args)
         finally:
             check(self.name)
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         def call_checked(*args: Any, **kwargs: Any) -> Any:
-            found = MISS if kwargs else self.call(*args)
-            return otherwise(*args, **kwargs) if found is MISS else found
+            found = FALLBACK if kwargs else self.call(*args)
+            return otherwise(*args, **kwargs) if found is FALLBACK else found
 
         return call_checked
 
-    def grant(self, count: int) -> int:
-        return self.direct.grant(count)
+    def allow_calls(self, count: int) -> int:
+        return self.fast_call.allow_calls(count)
 
-    def expect(self, number: int, value: Any) -> None:
-        self.direct.expect(number, value)
+    def set_guard(self, number: int, value: Any) -> None:
+        self.fast_call.set_guard(number, value)
 
 
 def check(name: str) -> None:

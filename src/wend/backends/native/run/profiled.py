@@ -8,13 +8,13 @@ from functools import cache
 from time import perf_counter, sleep
 from typing import Any
 
-from wend.backends.native.codegen.instrument import READ, Measures
+from wend.backends.native.codegen.instrument import READ, Instrumentation
 from wend.backends.native.fusion.op_classes import is_constant
 from wend.backends.native.fusion.report import computing
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import Executable
-from wend.backends.wrapper import Around
+from wend.backends.wrapper import ExecutableWrapper
 from wend.base.profile import Event, Part, note
 from wend.ir.graph import Node
 from wend.ops.control import while_
@@ -22,7 +22,7 @@ from wend.ops.control import while_
 _MOST_NAMES = 6
 
 
-class Measured(Around):
+class ProfiledExecutable(ExecutableWrapper):
     """Runs a program that measures itself, and notes what it measured.
 
     Args:
@@ -33,7 +33,7 @@ class Measured(Around):
     """
 
     def __init__(
-        self, name: str, execute: Executable, measures: Measures, slow: Sequence[Node]
+        self, name: str, execute: Executable, measures: Instrumentation, slow: Sequence[Node]
     ) -> None:
         super().__init__(execute)
         self._name, self._nodes, self._table = name, measures.nodes, measures.table
@@ -64,7 +64,7 @@ class Measured(Around):
 
 def _what(node: Node) -> str:
     """The operation, or those that one loop does together."""
-    if node.op is not nest:
+    if node.op is not loop_nest:
         return node.op.name
     working = computing(node) or [x for x in node.regions[0].nodes if not is_constant(x)]
     names = list(dict.fromkeys(inner.op.name for inner in working))

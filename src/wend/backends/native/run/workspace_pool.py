@@ -11,11 +11,11 @@ from wend.backends.native.program import Program
 from wend.backends.native.rt import python_callbacks
 from wend.backends.native.run.host import HostNode, host_runner
 from wend.backends.native.run.workspace import Workspace
-from wend.backends.native.target.loop_nest import nest
+from wend.backends.native.target.loop_nest import loop_nest
 from wend.base.source import at
 
 
-class Spaces:
+class WorkspacePool:
     """Workspaces that wait for a call, and those that calls have.
 
     Compiled code (`entry_code.py`) has a stack of its own, which it is given workspaces for as it
@@ -88,12 +88,12 @@ class Spaces:
 
     def error(self, status: int, space: Workspace) -> BaseException:
         """What to raise for the status of a call."""
-        reason, node = self.program.exits[status - 1]
+        reason, node = self.program.traps[status - 1]
         if self.program.uses_python:
             try:
                 python_callbacks.raise_kept(space.block, self.program.layout.python)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
-                if node is not None and node.op is not nest:  # of those it is said already
+                if node is not None and node.op is not loop_nest:  # of those it is said already
                     error.add_note(f"in {node.op.name}{at(node.source)}")
                 return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name

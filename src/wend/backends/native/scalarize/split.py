@@ -31,7 +31,7 @@ MOST_OPERATIONS = 2000
 _SIZES = (MOST, 9, 4, 2)
 
 
-def in_registers(graph: Graph) -> Graph:
+def scalarize_small_arrays(graph: Graph) -> Graph:
     """Do what is done on small arrays on their elements."""
     apart = split_arrays(graph)
     return graph if apart is graph else run_passes(apart, (algebra, hoist, cse, dce))

@@ -1,8 +1,9 @@
 """The node that is a loop nest: operations on arrays that are done in one go over their elements.
 
 Its body is an ordinary graph. Every array in it has the sizes of the nest's *space*, or is read by
-way of operations that only move elements; those of *rows* have the first `rows` axes of the space,
-and come of reductions over the others. Values of the body that are no results are never in memory.
+way of operations that only move elements; those of *rows* have the first `outer_rank` axes of the
+space, and come of reductions over the others. Values of the body that are no results are never in
+memory.
 """
 
 from __future__ import annotations
@@ -18,30 +19,34 @@ from wend.ir.types import Shape, Type
 from wend.ops.control import infer_call
 
 
-def _infer(*types: Type, space: Shape, rows: int, regions: Sequence[Graph]) -> tuple[Type, ...]:
+def _infer(
+    *types: Type, iteration_space: Shape, outer_rank: int, regions: Sequence[Graph]
+) -> tuple[Type, ...]:
     return infer_call(*types, regions=regions)
 
 
-nest = Op("nest", _infer, None, ByRegions(), regions=("body",))
+loop_nest = Op("loop_nest", _infer, None, ByRegions(), regions=("body",))
 
 
 @dataclass(frozen=True, slots=True)
-class NestParts:
-    """A `nest` node by its parts.
+class LoopNestParts:
+    """A `loop_nest` node by its parts.
 
     Attributes:
         body: what is computed of the operands.
-        space: the sizes that are gone over.
-        rows: how many of its axes the loops over the others are in; 0 where all are alike.
+        iteration_space: the sizes that are gone over.
+        outer_rank: how many of its axes the loops over the others are in; 0 where all are alike.
     """
 
     body: Graph
-    space: Shape
-    rows: int
+    iteration_space: Shape
+    outer_rank: int
 
     @staticmethod
-    def of(node: Node) -> NestParts:
-        return NestParts(node.regions[0], node.attrs["space"], node.attrs["rows"])
+    def of(node: Node) -> LoopNestParts:
+        return LoopNestParts(
+            node.regions[0], node.attrs["iteration_space"], node.attrs["outer_rank"]
+        )
 
 
 def run_body(node: Node, *operands: Any) -> tuple[Any, ...]:
@@ -49,7 +54,7 @@ def run_body(node: Node, *operands: Any) -> tuple[Any, ...]:
 
     So it is found what is wrong where native code has found something to be wrong.
     """
-    body = NestParts.of(node).body
+    body = LoopNestParts.of(node).body
     values = dict(zip(body.params, operands, strict=True))
     for inner in body.nodes:
         assert inner.op.kernel is not None

@@ -10,7 +10,7 @@ _AT_ONCE = (2, 4)
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Notes:
+class LoopMetadata:
     """Numbers notes as they are needed."""
 
     _loops: list[str] = field(default_factory=list)
@@ -21,7 +21,7 @@ class Notes:
         self._has_accesses = True
         return f", !llvm.access.group !{_ACCESSES}"
 
-    def any_order(self, at_once: int = 1) -> str:
+    def parallel_accesses(self, at_once: int = 1) -> str:
         """Behind the branch that ends a trip of a loop all of whose accesses are such.
 
         `at_once`: how many vectors there are to be at once.

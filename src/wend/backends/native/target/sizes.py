@@ -11,7 +11,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Sizes:
+class SizeArithmetic:
     """Writes arithmetic of sizes and positions: i64, literals where they are known."""
 
     w: Writer

@@ -25,7 +25,7 @@ from wend.ir.types import (
     without_maybe,
 )
 
-Slots: TypeAlias = tuple[str, ...]  # per slot the SSA name or the literal that holds it
+Registers: TypeAlias = tuple[str, ...]  # per slot the SSA name or the literal that holds it
 
 SLOT_BYTES = 8
 # The header of an arena: in stack slots while the function runs, else in the caller's memory
@@ -116,7 +116,7 @@ def element_layout(type: Type) -> str:
     return type.__class__.__name__
 
 
-def nothing(type: Type) -> Slots:
+def nothing(type: Type) -> Registers:
     """Slots to stand for a value that is absent."""
     return tuple(NOTHING.get(register, "0") for register in registers(type))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from tests.helpers.random_lists import F64, I64, ROW, checksum, list_programs
 
-from wend.backends.native.analysis.list_classes import Places
+from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.backend import BACKEND
 from wend.backends.numpy.backend import BACKEND as NUMPY
@@ -64,7 +64,7 @@ def changed(b: Build, list: Value, count: int) -> Node:
 
 
 def ownership(graph: Graph) -> Ownership:
-    found = Ownership(Places(graph))
+    found = Ownership(ListClasses(graph))
     found.find(graph, set())
     return found
 
@@ -73,14 +73,14 @@ def test_a_tape_is_recognised() -> None:
     b = Build("tape")
     tape = filled(b, 5).results[1]
     graph = b.finish([checksum(b, tape)])
-    assert Places(graph).of(tape).tape is not None
+    assert ListClasses(graph).of(tape).tape is not None
 
 
 def test_two_loops_from_one_empty_list_have_tapes_of_their_own() -> None:
     b = Build("tapes")
     empty = b.list_new(F64)
     first, second = (filled(b, 5, empty).results[1] for _ in range(2))
-    places = Places(b.finish([checksum(b, first), checksum(b, second)]))
+    places = ListClasses(b.finish([checksum(b, first), checksum(b, second)]))
     assert places.of(first).arena is not places.of(second).arena
 
 
@@ -96,7 +96,7 @@ def test_tapes_of_a_loop_share_records() -> None:
     graph = gradient(
         lambda x: wend.while_loop(lambda c: c[0] < 2.0, step, (x, x))[1], 1.0, argnums=0
     )
-    places = Places(graph)
+    places = ListClasses(graph)
     pushed = [node for node in graph.walk() if node.op is lists.list_push]
     assert len(pushed) > 1
     regions = {id(places.of(node.results[0]).arena) for node in pushed}
@@ -108,7 +108,7 @@ def test_an_empty_list_has_no_arena_of_its_own() -> None:
     b = Build("tapes")
     first, second = (filled(b, 5, b.list_new(F64)).results[1] for _ in range(2))
     graph = b.finish([checksum(b, first), checksum(b, second)])
-    assert len(Places(graph).arenas) == 2
+    assert len(ListClasses(graph).arenas) == 2
 
 
 def test_tapes_of_an_inner_loop_are_one_place_in_a_record() -> None:
@@ -127,7 +127,7 @@ def test_tapes_of_an_inner_loop_are_one_place_in_a_record() -> None:
         return wend.while_loop(lambda c: c[1] < 3.0, outer, (x, x))[1]
 
     graph = gradient(program, 1.0, argnums=0)
-    places = Places(graph)
+    places = ListClasses(graph)
     rows = [
         places.of(node.results[0])
         for node in graph.walk()
@@ -174,7 +174,7 @@ def test_an_argument_that_nobody_uses_has_a_place() -> None:
     b.param(ROW)
     used = b.param(ROW)
     graph = b.finish([b.list_get(used, b.integer(1))])
-    assert sorted(Places(graph).of(param).arena.number for param in graph.params) == [0, 1]
+    assert sorted(ListClasses(graph).of(param).arena.number for param in graph.params) == [0, 1]
     execute = BACKEND.compile(graph)
     for _ in range(3):
         assert execute([Sequence.of([1.0, 2.0]), Sequence.of([3.0, 4.0])]) == [4.0]

@@ -14,7 +14,7 @@ from tests.helpers.graphs import gradient, loops
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND
-from wend.backends.native.emit.control.precompute import find_ahead
+from wend.backends.native.emit.control.precompute import find_lookahead
 from wend.ops.control import WhileParts
 
 TRIPS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 50)
@@ -91,4 +91,4 @@ def test_what_pays_nothing_is_left_alone() -> None:
         return wend.while_loop(lambda x: x < 9.0, lambda x: x * x + 0.1, x)
 
     for loop in loops(gradient(fun, 1.1)):
-        assert find_ahead(WhileParts.of(loop)) is None
+        assert find_lookahead(WhileParts.of(loop)) is None

@@ -76,10 +76,10 @@ def test_a_position_that_is_not_there(bad: int, where: int) -> None:
     same(carried, X, np.ones((50, 30)), at)
     with pytest.raises(IndexError, match="out of bounds") as caught:
         wend.function(carried, backend="native")(X, np.ones((50, 30)), at)
-    assert any("gather at" in note and "test_gather.py" in note for note in notes(caught))
+    assert any("gather at" in note and "test_gather.py" in note for note in metadata(caught))
 
 
-def notes(caught: Any) -> list[str]:
+def metadata(caught: Any) -> list[str]:
     return getattr(caught.value, "__notes__", [])
 
 

@@ -13,7 +13,7 @@ from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array import elementwise
 from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.target.kinds import Kind
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -43,7 +43,7 @@ def _store(low: Lowering, array: Array, k: str, pair: Pair) -> None:
 def _to_real(write: Callable[[Lowering, Kind, Pair], str]) -> Emit:
     """The emitter of an operation that makes a real of each complex number."""
 
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         array = low.array(node, 0)
         kind = _parts(array.dtype)
 
@@ -59,7 +59,7 @@ def _to_real(write: Callable[[Lowering, Kind, Pair], str]) -> Emit:
     return emit
 
 
-def emit_conj(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_conj(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The imaginary part turned."""
     array = low.array(node, 0)
     made, kind = low.new_result(node, array.dims), _parts(array.dtype)
@@ -72,7 +72,7 @@ def emit_conj(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def emit_complex(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_complex(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Numbers made of their parts."""
     if is_scalar(node.operands[0].type):
         made = low.new_result(node, ())
@@ -80,7 +80,7 @@ def emit_complex(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         return [low.give(node, made)]
     real, imag = low.array(node, 0), low.array(node, 1)
     for mine, theirs in zip(real.dims, imag.dims, strict=True):
-        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     made = low.new_result(node, real.dims)
     low.w.loop(
         low.arrays.count(made),
@@ -92,12 +92,12 @@ def emit_complex(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
 def _arithmetic(write: Callable[..., Pair], of_reals: Emit) -> Emit:
     """The emitter of an operation that reals have, too."""
 
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         if node.operands[0].tensor.dtype.kind != "c":
             return of_reals(low, node, operands)
         arrays = [low.array(node, k) for k in range(len(operands))]
         for mine, theirs in zip(arrays[0].dims, arrays[-1].dims, strict=True):
-            low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
         made, type = low.new_result(node, arrays[0].dims), _parts(arrays[0].dtype).text
 
         def do(opcode: str, x: str, y: str) -> str:

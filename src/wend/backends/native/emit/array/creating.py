@@ -16,13 +16,13 @@ from wend.backends.native.target.kinds import (
     scalar_literal,
 )
 from wend.backends.native.target.numpy_capi import aligned
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import creating
 
 
-def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_constant(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """A literal, to the last bit; of an array, where it lies."""
     value, (result,) = node.attrs["value"], node.results
     if is_scalar(result.type):
@@ -31,7 +31,7 @@ def emit_constant(low: Lowering, node: Node, operands: Sequence[Slots]) -> Seque
     return [(low.constant(aligned(value)).pointer,)]
 
 
-def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_iota(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """0, 1, 2, …"""
     dtype, length = node.attrs["dtype"], node.attrs["length"]
     if dtype not in REGISTERS or dtype.kind == "b":
@@ -51,7 +51,7 @@ def emit_iota(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The integers themselves."""
     value = node.operands[0].tensor
     if value.dtype.kind != "i":
@@ -59,7 +59,7 @@ def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Slots]) -> An
 
     def check(number: str) -> None:
         wide = write_cast(low.w, Kind(value.dtype), WORD, number)
-        low.exits.unless(low.w.define(f"icmp sge i64 {wide}, 0"), FAILED)
+        low.traps.check(low.w.define(f"icmp sge i64 {wide}, 0"), FAILED)
 
     if is_scalar(value):
         check(operands[0][0])
@@ -69,7 +69,7 @@ def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Slots]) -> An
     return emit_same(low, node, operands)
 
 
-def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Numbers put side by side."""
     if node.results[0].tensor.dtype not in REGISTERS:
         return NotImplemented

@@ -10,7 +10,7 @@ from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.in_place import writable
 from wend.backends.native.emit.scalar.element import Element, kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 
@@ -18,7 +18,7 @@ from wend.ir.op import Op
 def emitter(element: Element) -> Emit:
     """The emitter of an operation whose elements are computed so."""
 
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         if not element.takes(node):
             return NotImplemented
         kind = kind_of(node)
@@ -29,13 +29,13 @@ def emitter(element: Element) -> Emit:
     return emit
 
 
-def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str]) -> Slots:
+def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str]) -> Registers:
     if any(value in low.products for value in node.operands):
         return _add_product(low, node)
     arrays = [low.array(node, k) for k in range(len(node.operands))]
     for other in arrays[1:]:
         for mine, theirs in zip(arrays[0].dims, other.dims, strict=True):
-            low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     made = low.new_result(node, arrays[0].dims)
 
     def each(index: str) -> None:
@@ -45,13 +45,13 @@ def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str
     return low.give(node, made)
 
 
-def _add_product(low: Lowering, node: Node) -> Slots:
+def _add_product(low: Lowering, node: Node) -> Registers:
     """The sum of an array, which is changed, and a product that is not in memory."""
     (k,) = (k for k, value in enumerate(node.operands) if value in low.products)
     product = low.array(node, k)
     target = writable(low, node, 1 - k)
     for mine, theirs in zip(product.dims, target.dims, strict=True):
-        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     low.products[node.operands[k]](target)
     return low.give(node, target)
 

@@ -10,7 +10,7 @@ from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array.reducing import expect_some
 from wend.backends.native.rt import row_argminmax
 from wend.backends.native.target.kinds import REGISTERS, Kind
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import reducing
@@ -19,7 +19,7 @@ from wend.ops import reducing
 def _extreme_position(how: str) -> Emit:
     """Where the first extreme element is; the first NaN, if there is one."""
 
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented

@@ -61,5 +61,5 @@ def repeated(low: Lowering, size: str, stride: str, wanted: str) -> str:
         return "0"
     is_one = low.sizes.equal(size, "1")
     fits = low.w.define(f"or i1 {is_one}, {low.sizes.equal(size, wanted)}")
-    low.exits.unless(fits, BAD_SHAPE)
+    low.traps.check(fits, BAD_SHAPE)
     return low.w.define(f"select i1 {is_one}, i64 0, i64 {stride}")

@@ -12,7 +12,7 @@ from wend.backends.native.emit.array.in_place import add_into, writable
 from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD, Kind
 from wend.backends.native.target.sizes import known
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import indexing, updating
@@ -23,7 +23,7 @@ def checked(low: Lowering, position: str, size: str) -> str:
     if known(position) and known(size) and 0 <= int(position) < int(size):
         return position
     place = from_front(low, position, size)
-    low.exits.unless(low.w.define(f"icmp ult i64 {place}, {size}"), BAD_INDEX)
+    low.traps.check(low.w.define(f"icmp ult i64 {place}, {size}"), BAD_INDEX)
     return place
 
 
@@ -59,7 +59,7 @@ def at_positions(
     given = [low.array(node, k) for k in indices]
     for other in given[1:]:
         for mine, theirs in zip(given[0].dims, other.dims, strict=True):
-            low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
 
     def each(number: str) -> None:
         body(number, start([low.arrays.load(array, number) for array in given]))
@@ -73,7 +73,7 @@ def _index_dims(low: Lowering, node: Node, indices: range) -> tuple[str, ...]:
     return low.array(node, indices[0]).dims
 
 
-def emit_gather(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_gather(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Copies of elements or rows."""
     if len(operands) == 1 or is_scalar(node.operands[0].type):
         return NotImplemented
@@ -100,7 +100,7 @@ def emit_gather(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Elements or rows added where they belong, in order; in place at the last use."""
     into, x = node.operands[0].tensor, node.operands[1].tensor
     if len(operands) == 2 or is_scalar(into) or into.dtype not in REGISTERS:
@@ -111,7 +111,7 @@ def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> An
     wanted, row = (*_index_dims(low, node, indices), *rest), low.sizes.product(rest)
     if not is_scalar(x):
         for mine, size in zip(low.array(node, 1).dims, wanted, strict=True):
-            low.exits.unless(low.sizes.equal(mine, size), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, size), BAD_SHAPE)
     target = writable(low, node, 0)
 
     def add(number: str, at: str) -> None:
@@ -133,14 +133,14 @@ def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> An
     return [low.give(node, target)]
 
 
-def emit_scatter_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_scatter_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Elements or rows put where they belong, in order; in place at the last use."""
     x, indices, array = node.operands[1].tensor, range(2, len(operands)), low.array(node, 0)
     rest = array.dims[len(indices) :]
     wanted, row = (*_index_dims(low, node, indices), *rest), low.sizes.product(rest)
     if not is_scalar(x):
         for mine, size in zip(low.array(node, 1).dims, wanted, strict=True):
-            low.exits.unless(low.sizes.equal(mine, size), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, size), BAD_SHAPE)
     target = writable(low, node, 0)
 
     def put(number: str, at: str) -> None:

@@ -12,7 +12,7 @@ from wend.backends.native.emit.array.in_place import add_into, writable
 from wend.backends.native.emit.array.indexing import checked
 from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -22,7 +22,7 @@ from wend.ops import indexing, searching
 Body = Callable[[str, str], None]
 
 
-def emit_take_along(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_take_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Copies of elements."""
     if not _fits(node, 1):
         return NotImplemented
@@ -33,7 +33,7 @@ def emit_take_along(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any
     return [low.give(node, made)]
 
 
-def emit_add_along(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_add_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Elements added where they belong, in order; in place at the last use."""
     if node.operands[0].tensor.dtype not in REGISTERS:
         return NotImplemented
@@ -44,7 +44,7 @@ def emit_add_along(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     )
 
 
-def emit_set_along(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_set_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Elements put where they belong, in order; in place at the last use."""
     return _change(low, node, low.arrays.copy_element)
 
@@ -55,7 +55,7 @@ def _change(low: Lowering, node: Node, put: Callable[[Array, str, Array, str], N
     source, positions = low.array(node, 1), low.array(node, 2)
     _check_others(low, node, low.array(node, 0), positions)
     for mine, theirs in zip(source.dims, positions.dims, strict=True):
-        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     target = writable(low, node, 0)
     _each(low, node, target, positions, lambda k, at: put(target, at, source, k))
     return [low.give(node, target)]
@@ -77,7 +77,7 @@ def _fits(node: Node, index: int) -> bool:
 def _check_others(low: Lowering, node: Node, array: Array, positions: Array) -> None:
     for k, (mine, theirs) in enumerate(zip(array.dims, positions.dims, strict=True)):
         if k != node.attrs["axis"]:
-            low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
 
 
 def _each(low: Lowering, node: Node, array: Array, positions: Array, body: Body) -> None:
@@ -95,7 +95,7 @@ def _each(low: Lowering, node: Node, array: Array, positions: Array, body: Body)
     low.arrays.nest(positions.dims, each)
 
 
-def emit_nonzero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_nonzero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Where a mask holds, a vector for each axis: counted first, then written without branches."""
     if is_scalar(node.operands[0].type):
         return NotImplemented

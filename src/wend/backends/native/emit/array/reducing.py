@@ -14,7 +14,7 @@ from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.rt import row_argminmax
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.sizes import known
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.backends.native.target.writer import Writer
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -67,7 +67,7 @@ def expect_some(low: Lowering, sizes: Sequence[str]) -> None:
         equal = low.sizes.equal(size, "0")
         if equal != "false":
             some = "false" if equal == "true" else low.w.define(f"xor i1 {equal}, true")
-            low.exits.unless(some, BAD_SHAPE)
+            low.traps.check(some, BAD_SHAPE)
 
 
 def sum_of_row(low: Lowering, kind: Kind, address: str, count: str) -> str:
@@ -120,7 +120,7 @@ _SOUGHT = {reducing.reduce_any: (1, "ne"), reducing.reduce_all: (0, "eq")}
 _EXTREMES = {reducing.reduce_max: "max", reducing.reduce_min: "min"}
 
 
-def emit_reduction(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_reduction(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """One loop where what is reduced lies side by side, else one over all elements in order."""
     axes, value = node.attrs["axes"], node.operands[0].tensor
     if value.dtype not in REGISTERS:
@@ -198,7 +198,7 @@ def _has_byte(low: Lowering, address: str, count: str, byte: int, how: str) -> s
     return low.w.define(f"icmp {how} ptr {found}, null")
 
 
-def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The sum over what was broadcast."""
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
@@ -226,7 +226,7 @@ Step = Callable[[Lowering, Node, Kind, Sequence[str], str, str], str]
 def _running(step: Step, neutral: float) -> Emit:
     """Each element from the one before it along an axis, the first from `neutral`."""
 
-    def emit(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+    def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented
@@ -234,7 +234,7 @@ def _running(step: Step, neutral: float) -> Emit:
         source, kind = arrays[0], arrays[0].kind
         for other in arrays:
             for mine, theirs in zip(source.dims, other.dims, strict=True):
-                low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+                low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
         size, own = source.dims[axis], low.sizes.strides(source.dims)
         made = low.new_result(node, source.dims)
         is_reverse = node.attrs.get("reverse", False)

@@ -11,40 +11,40 @@ from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE, FAILED
 from wend.backends.native.emit.array.in_place import repeated
 from wend.backends.native.target.sizes import known
-from wend.backends.native.target.value_layout import Slots, is_scalar, references
+from wend.backends.native.target.value_layout import Registers, is_scalar, references
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, Symbol, TensorType
 from wend.ops import elementwise, shaping
 
 
-def emit_same(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_same(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The operand itself, its sizes under other names."""
     value, (result,) = node.operands[0], node.results
-    slots = low.fit(node, operands[0], value.type, result.type)
+    slots = low.coerce(node, operands[0], value.type, result.type)
     if isinstance(value.type, (TensorType, MaybeType)):
         share(low, node, slots)
     return [slots]
 
 
-def emit_keep_shape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_keep_shape(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The operand itself, if its sizes are those of a vector."""
     given = low.array(node, 1)
     for k, size in enumerate(low.array(node, 0).dims):
         wanted = low.arrays.load(given, str(k))
         is_any = low.w.define(f"icmp slt i64 {wanted}, 0")
         same = low.w.define(f"icmp eq i64 {wanted}, {size}")
-        low.exits.unless(low.w.define(f"or i1 {is_any}, {same}"), FAILED)
+        low.traps.check(low.w.define(f"or i1 {is_any}, {same}"), FAILED)
     return emit_same(low, node, operands)
 
 
-def share(low: Lowering, node: Node, slots: Slots) -> None:
+def share(low: Lowering, node: Node, slots: Registers) -> None:
     """The result is the memory of the first operand."""
     for k in references(node.results[0].type):
         low.memory.share(node.results[0], node.operands[0], slots[k])
 
 
-def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_reshape(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The same elements under other sizes, if these make as many."""
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
@@ -56,7 +56,7 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     count = "1" if is_scalar(value) else low.arrays.count(low.array(node, 0))
     dims = _filled(low, dims, count)
     expect_sizes(low, dims)
-    low.exits.unless(sizes.equal(sizes.product(dims), count), BAD_SHAPE)
+    low.traps.check(sizes.equal(sizes.product(dims), count), BAD_SHAPE)
     if is_scalar(value):
         made = low.new_result(node, dims)
         low.arrays.store(made, "0", operands[0][0])
@@ -84,7 +84,7 @@ def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
         return tuple(dims)
     for flag, other in combinations(flags.values(), 2):
         both = sizes.both(flag, other)
-        low.exits.unless(low.w.define(f"xor i1 {both}, true"), BAD_SHAPE)
+        low.traps.check(low.w.define(f"xor i1 {both}, true"), BAD_SHAPE)
     # At least 1, for no number is divided by 0: the product shows then that it does not fit.
     left = sizes.div(count, sizes.most(rest, "1"))
     return tuple(
@@ -98,7 +98,7 @@ def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
 
 
 def target_dims(
-    low: Lowering, node: Node, operands: Sequence[Slots], result: TensorType
+    low: Lowering, node: Node, operands: Sequence[Registers], result: TensorType
 ) -> tuple[str, ...] | None:
     """The sizes of a result: known, or given by an operand; `?` for what is left.
 
@@ -106,7 +106,7 @@ def target_dims(
     """
     if len(operands) > 1:
         given = low.array(node, 1)
-        low.exits.unless(low.sizes.equal(given.dims[0], str(len(result.dims))), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(given.dims[0], str(len(result.dims))), BAD_SHAPE)
         found = (
             low.arrays.load(given, str(k)) if isinstance(dim, Symbol) else str(dim)
             for k, dim in enumerate(result.dims)
@@ -124,10 +124,10 @@ def expect_sizes(low: Lowering, dims: Sequence[str]) -> None:
     """Leave the function where a size that only the run knows is negative."""
     for size in dims:
         if not known(size):
-            low.exits.unless(low.w.define(f"icmp sge i64 {size}, 0"), BAD_SHAPE)
+            low.traps.check(low.w.define(f"icmp sge i64 {size}, 0"), BAD_SHAPE)
 
 
-def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The elements again and again."""
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
@@ -151,7 +151,7 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     return [low.give(node, made)]
 
 
-def emit_transpose(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_transpose(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The axes in another order."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
@@ -167,18 +167,18 @@ def emit_transpose(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """A size, as a number."""
     return [(low.array(node, 0).dims[node.attrs["axis"]],)]
 
 
-def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The sizes, as an array."""
     value = node.operands[0].tensor
     return [write_shape(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
 
 
-def write_shape(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
+def write_shape(low: Lowering, node: Node, dims: Sequence[str]) -> Registers:
     """Sizes, as the array that a node gives."""
     made = low.new_result(node, [str(len(dims))])
     for k, size in enumerate(dims):
@@ -186,7 +186,7 @@ def write_shape(low: Lowering, node: Node, dims: Sequence[str]) -> Slots:
     return low.give(node, made)
 
 
-def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The sizes that two arrays have in common: an axis of size 1 takes the other's."""
     mine, theirs = low.array(node, 0), low.array(node, 1)
     if not (known(mine.dims[0]) and known(theirs.dims[0])):
@@ -200,7 +200,7 @@ def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Slots]) 
         )
         is_one = sizes.equal(a, "1")
         fits = low.w.define(f"or i1 {is_one}, {sizes.equal(b, '1')}")
-        low.exits.unless(low.w.define(f"or i1 {fits}, {sizes.equal(a, b)}"), BAD_SHAPE)
+        low.traps.check(low.w.define(f"or i1 {fits}, {sizes.equal(a, b)}"), BAD_SHAPE)
         found.append(low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}"))
     made = low.new_result(node, [str(len(found))])
     for k, size in enumerate(found):

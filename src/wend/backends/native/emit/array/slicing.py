@@ -14,7 +14,7 @@ from wend.backends.native.emit.array.in_place import add_into, repeated, writabl
 from wend.backends.native.emit.array.subviews import Cut, cuts_of, sliced
 from wend.backends.native.target.kinds import REGISTERS, scalar_literal
 from wend.backends.native.target.sizes import known
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import parts, shaping, updating
@@ -28,7 +28,7 @@ def part(low: Lowering, array: Array, slices: Sequence[Sequence[int | None]]) ->
     return _lies(low, array, [sliced(low, size, bounds) for size, bounds in pairs])
 
 
-def _named(low: Lowering, node: Node, positions: Sequence[Slots]) -> Part:
+def _named(low: Lowering, node: Node, positions: Sequence[Registers]) -> Part:
     """The part of its first operand that a node names."""
     array = low.array(node, 0)
     cuts, _ = cuts_of(low, node, array.dims, positions)
@@ -45,14 +45,14 @@ def _lies(low: Lowering, array: Array, cuts: Sequence[Cut]) -> Part:
     return Steps(start, tuple(strides)), tuple(dims)
 
 
-def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[Slots]:
+def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[Registers]:
     steps, dims = found
     made = low.new_result(node, dims)
     low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, steps)
     return [low.give(node, made)]
 
 
-def emit_part(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_part(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """A copy of a part."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
@@ -86,28 +86,28 @@ def _put(low: Lowering, node: Node, found: Part, *, adds: bool) -> Any:
     return [low.give(node, target)]
 
 
-def emit_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """In place at the last use."""
     if is_scalar(node.operands[0].type):
         return [operands[1]]
     return _put(low, node, _named(low, node, operands[2:]), adds=False)
 
 
-def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """In place at the last use."""
     if node.operands[0].tensor.dtype not in REGISTERS or is_scalar(node.operands[0].type):
         return NotImplemented
     return _put(low, node, _named(low, node, operands[2:]), adds=True)
 
 
-def emit_concat(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_concat(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """One after the other along an axis."""
     arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
     dims = list(arrays[0].dims)
     for array in arrays[1:]:
         for k, size in enumerate(array.dims):
             if k != axis:
-                low.exits.unless(low.sizes.equal(dims[k], size), BAD_SHAPE)
+                low.traps.check(low.sizes.equal(dims[k], size), BAD_SHAPE)
         dims[axis] = low.sizes.add(dims[axis], array.dims[axis])
     made = low.new_result(node, dims)
     strides, start = tuple(low.sizes.strides(dims)), "0"
@@ -118,7 +118,7 @@ def emit_concat(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def emit_split(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_split(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Copies of parts along an axis."""
     array, axis, start, results = low.array(node, 0), node.attrs["axis"], 0, []
     if not known(array.dims[axis]):
@@ -134,7 +134,7 @@ def emit_split(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return results
 
 
-def emit_pad(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_pad(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The array in the middle of one number."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]

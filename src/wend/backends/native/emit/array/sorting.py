@@ -10,7 +10,7 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.rt import binary_search, isin, sorts
 from wend.backends.native.target.kinds import REGISTERS, Kind, stored
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.backends.native.target.writer import Writer
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node
@@ -18,7 +18,7 @@ from wend.ir.op import Op
 from wend.ops import searching
 
 
-def emit_order(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_order(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The rows along an axis in order, or their positions."""
     dtype, axis = node.operands[0].tensor.dtype, node.attrs["axis"]
     if dtype not in sorts.DTYPES or is_scalar(node.operands[0].type):
@@ -48,7 +48,7 @@ def _room(low: Lowering, bytes: int, size: str) -> str:
     return low.arrays.take(low.sizes.bounded((size, str(bytes)))) if bytes else "null"
 
 
-def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Where each value belongs, by halves."""
     sorted, values = node.operands[0].tensor, node.operands[1]
     if sorted.dtype not in sorts.DTYPES or is_scalar(sorted):
@@ -82,7 +82,7 @@ def emit_searchsorted(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     return [low.give(node, made)]
 
 
-def emit_isin(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_isin(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Whether each value is among some."""
     value, among = node.operands[0].tensor, low.array(node, 1)
     if value.dtype not in isin.DTYPES:

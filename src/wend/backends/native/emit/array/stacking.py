@@ -9,14 +9,14 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.target.kinds import REGISTERS
-from wend.backends.native.target.value_layout import Slots, is_scalar
+from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import Symbol, TensorType
 from wend.ops import lists
 
 
-def emit_stack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_stack(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The elements one after the other; they have to be of one shape."""
     list, place = operands[0], low.places.used(node, 0)
     element, result = place.element, node.results[0].tensor
@@ -40,7 +40,7 @@ def emit_stack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
         record = low.w.define(f"add i64 {list[0]}, {k}")
         row = low.arrays.of(element, low.arenas.load(place, record))
         for mine, wanted in zip(row.dims, dims, strict=True):
-            low.exits.unless(low.sizes.equal(mine, wanted), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(mine, wanted), BAD_SHAPE)
         at = low.w.define(f"mul i64 {k}, {size}")
         target = low.w.define(f"getelementptr i8, ptr {made.pointer}, i64 {at}")
         low.arrays.move(target, row.pointer, size)
@@ -49,7 +49,9 @@ def emit_stack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [low.give(node, made)]
 
 
-def _element_dims(low: Lowering, node: Node, list: Slots, element: TensorType) -> tuple[str, ...]:
+def _element_dims(
+    low: Lowering, node: Node, list: Registers, element: TensorType
+) -> tuple[str, ...]:
     """The sizes of the first element; of an empty list those that are given."""
     if element.is_static:
         return tuple(map(str, element.dims))
@@ -71,7 +73,7 @@ def _element_dims(low: Lowering, node: Node, list: Slots, element: TensorType) -
     )
 
 
-def emit_unstack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_unstack(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """A copy of each row."""
     value, place = node.operands[0].tensor, low.places.of(node.results[0])
     element = place.element
@@ -89,7 +91,7 @@ def emit_unstack(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
             return
         address = low.arrays.address(array, low.sizes.mul(k, row))
         item = low.arrays.copied(Array(address, array.dtype, dims))
-        low.arenas.store(place, record, low.fitting.tensor(item, element))
+        low.arenas.store(place, record, low.conversions.tensor(item, element))
 
     low.w.loop(length, each)
     return [made]

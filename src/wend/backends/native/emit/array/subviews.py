@@ -11,7 +11,7 @@ from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.fusion.subview_alias import entries_of, positions_of
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.sizes import known
-from wend.backends.native.target.value_layout import Slots
+from wend.backends.native.target.value_layout import Registers
 from wend.ir.graph import Node
 from wend.ops import parts
 
@@ -32,7 +32,7 @@ class Cut:
 
 
 def cuts_of(
-    low: Lowering, node: Node, dims: Sequence[str], positions: Sequence[Slots]
+    low: Lowering, node: Node, dims: Sequence[str], positions: Sequence[Registers]
 ) -> tuple[list[Cut], list[str]]:
     """What a node takes of each axis of its first operand, and the sizes of that part.
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.kinds import FLOAT32
-from wend.backends.native.target.value_layout import Slots
+from wend.backends.native.target.value_layout import Registers
 from wend.ir.dtypes import FLOAT64
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
@@ -26,10 +26,10 @@ _MOVES = {shaping.transpose, shaping.reshape}
 
 
 def align(
-    low: Lowering, parts: WhileParts, given: Sequence[Slots]
-) -> tuple[list[Slots], list[str]]:
+    low: Lowering, parts: WhileParts, given: Sequence[Registers]
+) -> tuple[list[Registers], list[str]]:
     """The slots of a loop's invariants, and what is to be released after the loop."""
-    found: list[Slots] = list(given)
+    found: list[Registers] = list(given)
     made: list[str] = []
     for k, value in enumerate(parts.invariants):
         if value not in low.memory.foreign or not _is_matrix(value):
@@ -81,7 +81,7 @@ def _inner(node: Node, index: int) -> list[tuple[Graph, Value]]:
     return [(callee, callee.params[index]) for callee in node.regions] if node.op is call else []
 
 
-def _aligned(low: Lowering, value: Value, slots: Slots) -> tuple[Slots, str]:
+def _aligned(low: Lowering, value: Value, slots: Registers) -> tuple[Registers, str]:
     """A matrix, or a copy of it; and the copy, or null."""
     w, arrays = low.w, low.arrays
     array = arrays.of(value.tensor, slots)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import Arena, Place
+from wend.backends.native.analysis.list_classes import Arena, ListClass
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX
 from wend.backends.native.emit.control.align_operands import align
-from wend.backends.native.emit.control.precompute import emit_ahead, find_ahead
+from wend.backends.native.emit.control.precompute import emit_lookahead, find_lookahead
 from wend.backends.native.emit.control.reserve_tape import reserve
-from wend.backends.native.target.value_layout import Slots, is_scalar, registers
+from wend.backends.native.target.value_layout import Registers, is_scalar, registers
 from wend.ir.graph import Graph, Node
 from wend.ir.op import Op
 from wend.ir.types import ListType, without_maybe
@@ -23,7 +23,7 @@ from wend.ops.control import IfParts, WhileParts, call, if_, while_
 _FIRST_PAUSE = 16
 
 
-def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_while(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """A block for `before` and one for `after`; the carry is phis at the head of the former."""
     w, parts = low.w, WhileParts.of(node)
     count = len(parts.carry)
@@ -35,8 +35,8 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     ]
     for region_params in (parts.before_invariants, parts.after_invariants):
         for param, value in zip(region_params, parts.invariants, strict=True):
-            low.memory.lend(param, value)
-    starts = low.fit_all(node, starts, parts.carry, parts.before_carry)
+            low.memory.borrow(param, value)
+    starts = low.coerce_all(node, starts, parts.carry, parts.before_carry)
     types = [param.type for param in parts.before_carry]
     rest, moved = align(low, parts, operands[count:])
     reserve(low, parts, _tape_arenas(low, node, parts), starts)
@@ -46,7 +46,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     w.start(head)
 
     leaders = _leaders(low, node, parts)
-    carry: list[Slots] = []
+    carry: list[Registers] = []
     closers = []
     for k, start in enumerate(starts):
         if leaders[k] != k:
@@ -56,29 +56,29 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
         carry.append(tuple(name for name, _ in phis))
         closers.append((k, [close for _, close in phis]))
 
-    plan = find_ahead(parts)
+    plan = find_lookahead(parts)
     left, close_left = w.open_phi("i64", "0", outside) if plan else ("0", None)
     rest_left = "0"
 
-    given = low.fit_all(node, rest, parts.invariants, parts.before_invariants)
+    given = low.coerce_all(node, rest, parts.invariants, parts.before_invariants)
     held = [True] * count + [False] * len(rest)
     (goes_on,), *forwarded = _region(low, parts.before, [*carry, *given], held)
-    low.exits.node = node
+    low.traps.node = node
     w.branch(goes_on, body, done)
     w.start(body)
-    handed = low.fit_all(node, forwarded, parts.forwarded, parts.after_forwarded)
-    given = low.fit_all(node, rest, parts.invariants, parts.after_invariants)
+    handed = low.coerce_all(node, forwarded, parts.forwarded, parts.after_forwarded)
+    given = low.coerce_all(node, rest, parts.invariants, parts.after_invariants)
     held = [True] * len(handed) + [False] * len(rest)
     if plan:
         low.values.update(zip(parts.after.params, [*handed, *given], strict=True))
-        rest_left = emit_ahead(low, plan, left)
+        rest_left = emit_lookahead(low, plan, left)
     found = _region(low, parts.after, [*handed, *given], held)
-    low.exits.node = node
-    following = low.fit_all(node, found, parts.next_carry, parts.before_carry)
+    low.traps.node = node
+    following = low.coerce_all(node, found, parts.next_carry, parts.before_carry)
     if low.measures:
         low.measures.count_trip()
     is_scalars = all(map(is_scalar, types))
-    low.pauses.count_trip(low.pauses.new_counter(_FIRST_PAUSE if is_scalars else 1))
+    low.safepoints.count_trip(low.safepoints.new_counter(_FIRST_PAUSE if is_scalars else 1))
     for k, fill_in in closers:
         for close, slot in zip(fill_in, following[k], strict=True):
             close(slot)
@@ -89,7 +89,7 @@ def emit_while(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence
     _settle_tapes(low, node, parts, forwarded)
     for pointer in moved:
         low.arrays.release(pointer)
-    return low.fit_all(node, forwarded, parts.forwarded, node.results)
+    return low.coerce_all(node, forwarded, parts.forwarded, node.results)
 
 
 def _leaders(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
@@ -102,7 +102,7 @@ def _leaders(low: Lowering, node: Node, parts: WhileParts) -> list[int]:
     return leaders
 
 
-def _tape(low: Lowering, node: Node, parts: WhileParts, carry: int) -> Place | None:
+def _tape(low: Lowering, node: Node, parts: WhileParts, carry: int) -> ListClass | None:
     if not isinstance(without_maybe(parts.before_carry[carry].type), ListType):
         return None
     place = low.places.of(parts.before_carry[carry])
@@ -114,7 +114,9 @@ def _tape_arenas(low: Lowering, node: Node, parts: WhileParts) -> list[Arena]:
     return list(dict.fromkeys(place.arena for place in places if place is not None))
 
 
-def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Sequence[Slots]) -> None:
+def _settle_tapes(
+    low: Lowering, node: Node, parts: WhileParts, forwarded: Sequence[Registers]
+) -> None:
     """Tell the arenas of the loop's tapes how far they are filled."""
     settled: set[Arena] = set()
     for value, slots in zip(parts.forwarded, forwarded, strict=True):
@@ -127,8 +129,8 @@ def _settle_tapes(low: Lowering, node: Node, parts: WhileParts, forwarded: Seque
 
 
 def _region(
-    low: Lowering, region: Graph, given: Sequence[Slots], held: Sequence[bool]
-) -> list[Slots]:
+    low: Lowering, region: Graph, given: Sequence[Registers], held: Sequence[bool]
+) -> list[Registers]:
     """A region of a loop; lists that do not outlive one run of it give their records back."""
     local = _local_arenas(low, region)
     fills = [low.arenas.fill(arena) for arena in local]
@@ -151,13 +153,13 @@ def _local_arenas(low: Lowering, region: Graph) -> list[Arena]:
     return [arena for arena in made if arena not in seen]
 
 
-def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_if(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """A block for each branch; the results are phis where they meet."""
     w, parts = low.w, IfParts.of(node)
     selector = operands[0][0]
     tables = _tables(parts)
     if tables is not None:
-        low.exits.unless(w.define(f"icmp ult i64 {selector}, {len(parts.branches)}"), BAD_INDEX)
+        low.traps.check(w.define(f"icmp ult i64 {selector}, {len(parts.branches)}"), BAD_INDEX)
         return [(low.arrays.load(low.constant(table), selector),) for table in tables]
     labels = [w.new_label("branch") for _ in parts.branches]
     done = w.new_label("joined")
@@ -168,7 +170,7 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
             w.branch(selector, labels[1], labels[0])
     else:
         cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels))
-        w.do(f"switch i64 {selector}, label %{low.exits.label(BAD_INDEX)} [ {cases} ]")
+        w.do(f"switch i64 {selector}, label %{low.traps.label(BAD_INDEX)} [ {cases} ]")
     moves = [low.may_move(value) for value in parts.operands]
     for value, is_moved in zip(parts.operands, moves, strict=True):
         if is_moved:
@@ -176,12 +178,12 @@ def emit_if(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Sl
     sources = []
     for label, branch in zip(labels, parts.branches, strict=True):
         w.start(label)
-        inputs = low.fit_all(node, operands[1:], parts.operands, branch.params)
+        inputs = low.coerce_all(node, operands[1:], parts.operands, branch.params)
         for param, value in zip(branch.params, parts.operands, strict=True):
-            low.memory.lend(param, value)
+            low.memory.borrow(param, value)
         found = low.graph(branch, inputs, moves)
-        low.exits.node = node
-        slots = low.fit_all(node, found, branch.results, node.results)
+        low.traps.node = node
+        slots = low.coerce_all(node, found, branch.results, node.results)
         sources.append((slots, w.block))
         w.jump(done)
     w.start(done)
@@ -206,17 +208,17 @@ def _tables(parts: IfParts) -> list[np.ndarray] | None:
     return [np.array([value.node.attrs["value"] for value in values]) for values in results]
 
 
-def emit_call(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_call(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """The callee's nodes in place of the call."""
     (callee,) = node.regions
     moves = [low.may_move(value) for value in node.operands]
     for param, value, is_moved in zip(callee.params, node.operands, moves, strict=True):
-        low.memory.lend(param, value)
+        low.memory.borrow(param, value)
         if is_moved:
             low.memory.move(value)
-    inputs = low.fit_all(node, operands, node.operands, callee.params)
+    inputs = low.coerce_all(node, operands, node.operands, callee.params)
     found = low.graph(callee, inputs, moves)
-    return low.fit_all(node, found, callee.results, node.results)
+    return low.coerce_all(node, found, callee.results, node.results)
 
 
 EMITTERS: Mapping[Op, Emit] = {while_: emit_while, if_: emit_if, call: emit_call}

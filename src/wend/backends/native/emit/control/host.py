@@ -8,7 +8,7 @@ from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import HOST
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
-    Slots,
+    Registers,
     refuse,
     registers,
 )
@@ -16,7 +16,7 @@ from wend.ir.graph import Node
 from wend.ir.types import ListType, Type, without_maybe
 
 
-def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """The call of the kernel of a node that has no code."""
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
@@ -24,12 +24,12 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     return run_on_host(low, node, operands)
 
 
-def run_on_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def run_on_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Operands into the frame, the call, results out of it."""
     give_kernel(low, node, operands, gives=True)
     with_lists = any(map(_has_list, (*node.operands, *node.results)))
     status = run_kernel(low, with_lists=with_lists)
-    low.exits.unless(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
+    low.traps.check(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     if any(map(_has_list, node.results)):
         low.arenas.reload("%arenas")
     results = []
@@ -41,7 +41,7 @@ def run_on_host(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequenc
 
 
 def give_kernel(
-    low: Lowering, node: Node, operands: Sequence[Slots], *, gives: bool = False
+    low: Lowering, node: Node, operands: Sequence[Registers], *, gives: bool = False
 ) -> None:
     """Say which kernel Python is to run, and on what.
 
@@ -76,7 +76,7 @@ def _has_list(value: object) -> bool:
     return isinstance(without_maybe(type), ListType)
 
 
-def store(low: Lowering, block: str, offset: int, type: Type, slots: Slots) -> int:
+def store(low: Lowering, block: str, offset: int, type: Type, slots: Registers) -> int:
     """Put slots into a block of memory; return where the next go."""
     for register, slot in zip(registers(type), slots, strict=True):
         place = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
@@ -88,7 +88,7 @@ def store(low: Lowering, block: str, offset: int, type: Type, slots: Slots) -> i
     return offset
 
 
-def load(low: Lowering, block: str, offset: int, type: Type) -> tuple[Slots, int]:
+def load(low: Lowering, block: str, offset: int, type: Type) -> tuple[Registers, int]:
     """Get slots from a block of memory; also where the next are."""
     slots = []
     for register in registers(type):

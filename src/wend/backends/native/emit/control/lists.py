@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wend.backends.native.analysis.list_classes import Place, root
+from wend.backends.native.analysis.list_classes import ListClass, root
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX, BAD_LENGTH, BAD_SHAPE
 from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD, Kind
 from wend.backends.native.target.value_layout import (
-    Slots,
+    Registers,
     is_scalar,
     references,
     registers,
@@ -25,12 +25,12 @@ from wend.ir.types import ListType, MaybeType, TensorType, Type
 from wend.ops import lists
 
 
-def emit_new(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_new(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Nothing: an empty list is made where it is used."""
     return [("poison", "poison")]
 
 
-def emit_push(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_push(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Append in place, if nothing lies behind the list; else to a copy."""
     list, place = operands[0], low.places.used(node, 0)
     element = _given(low, node, 1, place)
@@ -51,11 +51,11 @@ def emit_push(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[
     return [(list[0], low.w.define(f"add i64 {list[1]}, 1"))]
 
 
-def emit_pop(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_pop(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """A shorter list, and its former last element."""
     (list,) = operands
     w, arenas, place = low.w, low.arenas, low.places.used(node, 0)
-    low.exits.unless(w.define(f"icmp ne i64 {list[1]}, 0"), BAD_INDEX)
+    low.traps.check(w.define(f"icmp ne i64 {list[1]}, 0"), BAD_INDEX)
     length = w.define(f"sub i64 {list[1]}, 1")
     end = arenas.end(list)
     record = w.define(f"sub i64 {end}, 1")
@@ -68,18 +68,18 @@ def emit_pop(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[S
         arenas.set_fill(place.arena, w.define(f"select i1 {is_last}, i64 {record}, i64 {fill}"))
         for k in references(place.element):
             low.arrays.release(w.define(f"select i1 {is_last}, ptr {last[k]}, ptr null"))
-    return [(list[0], length), low.fit(node, last, place.element, node.results[1].type)]
+    return [(list[0], length), low.coerce(node, last, place.element, node.results[1].type)]
 
 
-def emit_get(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_get(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Read by position."""
     list, place = operands[0], low.places.used(node, 0)
     element = low.arenas.load(place, _record(low, list, _position(low, node, operands)))
     _retain(low, place, element)
-    return [low.fit(node, element, place.element, node.results[0].type)]
+    return [low.coerce(node, element, place.element, node.results[0].type)]
 
 
-def emit_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Replace by position, in a copy unless the list is no longer read."""
     place = low.places.used(node, 0)
     element = _given(low, node, 2, place)
@@ -91,13 +91,13 @@ def emit_set(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[S
     return [list]
 
 
-def emit_add_at(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_add_at(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Add by position, in a copy unless the list is no longer read."""
     place = low.places.used(node, 0)
     if not has_sums(place.element):
         return NotImplemented
     list = _writable(low, node, place, operands[0])
-    element = low.fit(node, low.pooled(node, 2), node.operands[2].type, place.element)
+    element = low.coerce(node, low.pooled(node, 2), node.operands[2].type, place.element)
     record = _record(low, list, _position(low, node, operands))
     places = (place.inner, low.places.maybe_used(node, 2), place.inner)
     old = low.arenas.load(place, record)
@@ -107,18 +107,18 @@ def emit_add_at(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [list]
 
 
-def emit_len(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_len(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """The length."""
     return [(operands[0][1],)]
 
 
-def emit_zeros(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_zeros(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """A list like another, of zeros."""
     like, result = low.places.used(node, 0), low.places.of(node.results[0])
     return [zeros(low, like, operands[0], result)]
 
 
-def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Two lists of one length, added element by element."""
     if not has_sums(node.results[0].type):
         return NotImplemented
@@ -127,42 +127,42 @@ def emit_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
     return [add_values(low, node.results[0].type, x, y, places)]
 
 
-def _given(low: Lowering, node: Node, index: int, place: Place) -> Slots:
+def _given(low: Lowering, node: Node, index: int, place: ListClass) -> Registers:
     """An operand as an element to be kept, with a reference of its own."""
     element = low.owned(node, index)
-    return low.fit(node, element, node.operands[index].type, place.element)
+    return low.coerce(node, element, node.operands[index].type, place.element)
 
 
-def _retain(low: Lowering, place: Place, element: Slots) -> None:
+def _retain(low: Lowering, place: ListClass, element: Registers) -> None:
     for k in references(place.element):
         low.arrays.retain(element[k])
 
 
-def _release(low: Lowering, place: Place, element: Slots) -> None:
+def _release(low: Lowering, place: ListClass, element: Registers) -> None:
     for k in references(place.element):
         low.arrays.release(element[k])
 
 
-def _position(low: Lowering, node: Node, operands: Sequence[Slots]) -> str:
+def _position(low: Lowering, node: Node, operands: Sequence[Registers]) -> str:
     """The position that an operation is given, as i64."""
     return write_cast(low.w, Kind(node.operands[1].tensor.dtype), WORD, operands[1][0])
 
 
-def _writable(low: Lowering, node: Node, place: Place, list: Slots) -> Slots:
+def _writable(low: Lowering, node: Node, place: ListClass, list: Registers) -> Registers:
     return list if node in low.ownership.in_place else low.arenas.copy(place, list)
 
 
-def _record(low: Lowering, list: Slots, index: str) -> str:
+def _record(low: Lowering, list: Registers, index: str) -> str:
     """The number of the record at a position, which may count from the end."""
     w = low.w
     is_negative = w.define(f"icmp slt i64 {index}, 0")
     from_end = w.define(f"add i64 {index}, {list[1]}")
     place = w.define(f"select i1 {is_negative}, i64 {from_end}, i64 {index}")
-    low.exits.unless(w.define(f"icmp ult i64 {place}, {list[1]}"), BAD_INDEX)
+    low.traps.check(w.define(f"icmp ult i64 {place}, {list[1]}"), BAD_INDEX)
     return w.define(f"add i64 {list[0]}, {place}")
 
 
-def zeros(low: Lowering, like: Place, list: Slots, result: Place) -> Slots:
+def zeros(low: Lowering, like: ListClass, list: Registers, result: ListClass) -> Registers:
     """A list as long as another, and as deep, of zeros."""
     made = low.arenas.allocate(result, list[1])
     low.arenas.clear(result, made)
@@ -178,24 +178,26 @@ def zeros(low: Lowering, like: Place, list: Slots, result: Place) -> Slots:
     return made
 
 
-def _zero(low: Lowering, like: Place, element: Slots, result: Place) -> Slots:
+def _zero(low: Lowering, like: ListClass, element: Registers, result: ListClass) -> Registers:
     """An element of zeros."""
     type = result.element
     if isinstance(type, ListType):
         assert like.inner is not None and result.inner is not None
         return zeros(low, root(like.inner), element, root(result.inner))
     assert isinstance(type, TensorType)
-    element = low.fitting.fit(element, like.element, type)
+    element = low.conversions.coerce(element, like.element, type)
     array = low.arrays.of(type, element)
     made = low.arrays.new(array.dtype, array.dims)
     low.arrays.clear(made)
     return low.arrays.slots(type, made)
 
 
-Three: TypeAlias = tuple[Place | None, Place | None, Place | None]  # of x, of y, of their sum
+Three: TypeAlias = tuple[
+    ListClass | None, ListClass | None, ListClass | None
+]  # of x, of y, of their sum
 
 
-def add_values(low: Lowering, type: Type, x: Slots, y: Slots, places: Three) -> Slots:
+def add_values(low: Lowering, type: Type, x: Registers, y: Registers, places: Three) -> Registers:
     """The sum of two values of a type; an absent one is the identity."""
     match type:
         case MaybeType(of=inner):
@@ -224,7 +226,7 @@ def _parts(array: Array) -> Array:
     return Array(array.pointer, np.dtype(f"f{array.dtype.itemsize // 2}"), (*array.dims, "2"))
 
 
-def _add_tensors(low: Lowering, type: TensorType, x: Slots, y: Slots) -> Slots:
+def _add_tensors(low: Lowering, type: TensorType, x: Registers, y: Registers) -> Registers:
     def add(kind: Kind, a: str, b: str) -> str:
         opcode = "fadd" if kind.is_real else "or" if kind.is_bool else "add"
         return low.w.define(f"{opcode} {kind.text} {a}, {b}")
@@ -233,7 +235,7 @@ def _add_tensors(low: Lowering, type: TensorType, x: Slots, y: Slots) -> Slots:
         return (add(Kind(type.dtype), x[0], y[0]),)
     one, other = low.arrays.of(type, x), low.arrays.of(type, y)
     for mine, theirs in zip(one.dims, other.dims, strict=True):
-        low.exits.unless(low.sizes.equal(mine, theirs), BAD_SHAPE)
+        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
     made = low.arrays.new(type.dtype, one.dims)
     total, a, b = map(_parts, (made, one, other))
 
@@ -245,15 +247,15 @@ def _add_tensors(low: Lowering, type: TensorType, x: Slots, y: Slots) -> Slots:
     return low.arrays.slots(type, made)
 
 
-def _add_lists(low: Lowering, x: Slots, y: Slots, places: Three) -> Slots:
+def _add_lists(low: Lowering, x: Registers, y: Registers, places: Three) -> Registers:
     a, b, out = (root(place) for place in places if place is not None)
-    low.exits.unless(low.w.define(f"icmp eq i64 {x[1]}, {y[1]}"), BAD_LENGTH)
+    low.traps.check(low.w.define(f"icmp eq i64 {x[1]}, {y[1]}"), BAD_LENGTH)
     made = low.arenas.allocate(out, x[1])
 
     def fill(index: str) -> None:
         at = [low.w.define(f"add i64 {list[0]}, {index}") for list in (x, y, made)]
-        first = low.fitting.fit(low.arenas.load(a, at[0]), a.element, out.element)
-        second = low.fitting.fit(low.arenas.load(b, at[1]), b.element, out.element)
+        first = low.conversions.coerce(low.arenas.load(a, at[0]), a.element, out.element)
+        second = low.conversions.coerce(low.arenas.load(b, at[1]), b.element, out.element)
         inner = (a.inner, b.inner, out.inner)
         low.arenas.store(out, at[2], add_values(low, out.element, first, second, inner))
 
@@ -261,7 +263,7 @@ def _add_lists(low: Lowering, x: Slots, y: Slots, places: Three) -> Slots:
     return made
 
 
-def _add_maybes(low: Lowering, inner: Type, x: Slots, y: Slots, places: Three) -> Slots:
+def _add_maybes(low: Lowering, inner: Type, x: Registers, y: Registers, places: Three) -> Registers:
     """Add in a block of its own: there is work to do only where both are there."""
     w = low.w
     types, owned = registers(inner), references(inner)

@@ -8,7 +8,7 @@ from typing import Any
 from wend.backends.native.codegen.lowering import Emit, Lowering, is_maybe
 from wend.backends.native.emit.control.lists import add_values, has_sums
 from wend.backends.native.target.value_layout import (
-    Slots,
+    Registers,
     nothing,
     references,
     registers,
@@ -19,19 +19,21 @@ from wend.ir.types import MaybeType, without_maybe
 from wend.ops import maybe
 
 
-def emit_zero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_zero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Nothing."""
     return [nothing(node.results[0].type)]
 
 
-def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """The flag."""
     if not is_maybe(node.operands[0]):
         return [("false",)]
     return [(low.w.define(f"xor i1 {operands[0][0]}, true"),)]
 
 
-def emit_any_nonzero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_any_nonzero(
+    low: Lowering, node: Node, operands: Sequence[Registers]
+) -> Sequence[Registers]:
     """The flags, or-ed."""
     pairs = zip(node.operands, operands, strict=True)
     first, *rest = (slots[0] if is_maybe(value) else "true" for value, slots in pairs)
@@ -40,14 +42,14 @@ def emit_any_nonzero(low: Lowering, node: Node, operands: Sequence[Slots]) -> Se
     return [(first,)]
 
 
-def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> Any:
+def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """The sum of what is there."""
     result = node.results[0].type
     if not has_sums(result):
         return NotImplemented
     both = MaybeType(without_maybe(result))
     x, y = (
-        low.fit(node, low.pooled(node, k), value.type, both)
+        low.coerce(node, low.pooled(node, k), value.type, both)
         for k, value in enumerate(node.operands)
     )
     places = (
@@ -59,14 +61,16 @@ def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Slots]) -> A
     return [total if isinstance(result, MaybeType) else total[1:]]
 
 
-def emit_instantiate(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_instantiate(
+    low: Lowering, node: Node, operands: Sequence[Registers]
+) -> Sequence[Registers]:
     """The value, or the zeros given; those of an absent value may be absent, and are not read."""
     result = node.results[0].type
     (flag, *value), zeros = low.pooled(node, 0), low.pooled(node, 1)
     type = node.operands[1].type
     if is_maybe(node.operands[1]):
         zeros, type = zeros[1:], without_maybe(type)
-    zeros = low.fit(node, zeros, type, result)
+    zeros = low.coerce(node, zeros, type, result)
     chosen = tuple(
         low.w.define(f"select i1 {flag}, {register} {a}, {register} {b}")
         for register, a, b in zip(registers(result), value, zeros, strict=True)
@@ -76,7 +80,7 @@ def emit_instantiate(low: Lowering, node: Node, operands: Sequence[Slots]) -> Se
     return [chosen]
 
 
-def emit_present(low: Lowering, node: Node, operands: Sequence[Slots]) -> Sequence[Slots]:
+def emit_present(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """The value, which is known to be there."""
     slots = operands[0][1:]
     for k in references(node.results[0].type):

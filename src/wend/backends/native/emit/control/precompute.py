@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.elements import ELEMENTS
-from wend.backends.native.emit.scalar.functions import both_waves
+from wend.backends.native.emit.scalar.functions import sincos_pair
 from wend.backends.native.target.kinds import Kind
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.graph import Graph, Node, Value
@@ -23,10 +23,10 @@ from wend.ops.control import WhileParts
 
 LANES = 8  # more at once are no faster: the trips run while the next vector is computed
 _VECTOR = Kind(FLOAT64, LANES)
-_WAVES = (elementwise.sin, elementwise.cos)
+_SINCOS = (elementwise.sin, elementwise.cos)
 # What pays: the others take part where they stand between these.
 _COSTLY = {
-    *(*_WAVES, elementwise.exp, elementwise.expm1),
+    *(*_SINCOS, elementwise.exp, elementwise.expm1),
     *(elementwise.log, elementwise.log1p, elementwise.tanh),
 }
 _CHEAP = {
@@ -38,7 +38,7 @@ _F64, _I64 = TensorType(FLOAT64, ()), TensorType(INT64, ())
 
 
 @dataclass(slots=True)
-class Ahead:
+class LookaheadPlan:
     """What the body of a loop can compute ahead.
 
     Attributes:
@@ -64,12 +64,12 @@ class Ahead:
         return [value for node in self.nodes for value in node.results if value in taken]
 
 
-def find_ahead(w: WhileParts) -> Ahead | None:
+def find_lookahead(w: WhileParts) -> LookaheadPlan | None:
     """Find what a loop can compute ahead, if it is worth it."""
     count = _falling_count(w)
     if count is None:
         return None
-    plan = Ahead(w.after, count, {count: 0})
+    plan = LookaheadPlan(w.after, count, {count: 0})
     known = {value for value in w.after_invariants if value.type == _F64}
     read: set[Value] = set()
     for node in w.after.nodes:
@@ -109,7 +109,7 @@ def _is_less_one(node: Node, count: Value) -> bool:
     return one is not None and one.op is creating.constant and one.attrs["value"] == 1
 
 
-def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
+def emit_lookahead(low: Lowering, plan: LookaheadPlan, left: str) -> str:
     """Write the start of a trip.
 
     Args:
@@ -121,7 +121,7 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
         How many are left for the next trip.
     """
     w, gives = low.w, plan.gives
-    low.find_waves(plan.body)
+    low.find_sincos_pairs(plan.body)
     for node in plan.first:
         low.write_early(node)
     buffers = [w.allocate(_VECTOR.text) for _ in gives]
@@ -161,13 +161,13 @@ def emit_ahead(low: Lowering, plan: Ahead, left: str) -> str:
     return w.phi("i64", ("0", done), (rest, take))
 
 
-def _fill(low: Lowering, plan: Ahead, buffers: Sequence[str]) -> None:
+def _fill(low: Lowering, plan: LookaheadPlan, buffers: Sequence[str]) -> None:
     """Compute a vector of each value; the trip that comes first takes the last of its numbers."""
     w, values = low.w, dict[Value, str]()
     for node in plan.first:
         if node.op is lists.list_get:
             values[node.results[0]] = _records(low, plan, node)
-    waves: dict[Value, tuple[str, str]] = {}
+    sincos_pairs: dict[Value, tuple[str, str]] = {}
 
     def vector(value: Value) -> str:
         if value not in values:
@@ -183,17 +183,17 @@ def _fill(low: Lowering, plan: Ahead, buffers: Sequence[str]) -> None:
     for node in plan.nodes:
         given = [vector(operand) for operand in node.operands]
         (result,) = node.results
-        if node.op in _WAVES:
-            if node.operands[0] not in waves:
-                waves[node.operands[0]] = both_waves(low, _VECTOR, given[0])
-            values[result] = waves[node.operands[0]][_WAVES.index(node.op)]
+        if node.op in _SINCOS:
+            if node.operands[0] not in sincos_pairs:
+                sincos_pairs[node.operands[0]] = sincos_pair(low, _VECTOR, given[0])
+            values[result] = sincos_pairs[node.operands[0]][_SINCOS.index(node.op)]
         else:
             values[result] = ELEMENTS[node.op].write(low, node, _VECTOR, *given)
     for value, buffer in zip(plan.gives, buffers, strict=True):
         w.do(f"store {_VECTOR.text} {values[value]}, ptr {buffer}")
 
 
-def _records(low: Lowering, plan: Ahead, node: Node) -> str:
+def _records(low: Lowering, plan: LookaheadPlan, node: Node) -> str:
     """What a `list_get` reads in this trip and those after it, in the order of the list."""
     list = low.values[node.operands[0]]
     offset = plan.positions[node.operands[1]] - (LANES - 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wend.backends.native.analysis.list_classes import Arena
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.target.value_layout import Slots
+from wend.backends.native.target.value_layout import Registers
 from wend.ir.dtypes import INT64
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
@@ -19,7 +19,7 @@ _COUNTER = TensorType(INT64, ())
 
 
 def reserve(
-    low: Lowering, parts: WhileParts, arenas: Sequence[Arena], starts: Sequence[Slots]
+    low: Lowering, parts: WhileParts, arenas: Sequence[Arena], starts: Sequence[Registers]
 ) -> None:
     """Make room in arenas for a record a trip, and one for the last test.
 

@@ -13,18 +13,18 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.loops.index_maps import Accesses, Line, Lines
+from wend.backends.native.emit.loops.index_maps import AffineIndex, AffineIndices, IndexMaps
 from wend.backends.native.fusion.body import is_copy
 from wend.backends.native.target.kinds import scalar_literal
-from wend.backends.native.target.loop_nest import NestParts
+from wend.backends.native.target.loop_nest import LoopNestParts
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import shaping
 
-Into: TypeAlias = dict[Value, tuple[Array, Lines]]  # where results are written
+Into: TypeAlias = dict[Value, tuple[Array, AffineIndices]]  # where results are written
 
 
 def join(
-    low: Lowering, parts: NestParts, at: Accesses, write: Callable[[NestParts, Into], None]
+    low: Lowering, parts: LoopNestParts, at: IndexMaps, write: Callable[[LoopNestParts, Into], None]
 ) -> Array:
     """Write the loops of a nest that puts arrays together.
 
@@ -41,8 +41,8 @@ def join(
     if node.op is shaping.pad:
         _fill_borders(low, node, made, at.dims[node.operands[0]])
     for values in _passes(low, node, made, at):
-        space = next(iter(values)).tensor.dims
-        write(NestParts(_body(parts.body, list(values)), space, 0), values)
+        iteration_space = next(iter(values)).tensor.dims
+        write(LoopNestParts(_body(parts.body, list(values)), iteration_space, 0), values)
     return made
 
 
@@ -56,14 +56,14 @@ def _body(body: Graph, results: Sequence[Value]) -> Graph:
     return Graph(body.name, body.params, tuple(nodes[::-1]), tuple(results))
 
 
-def _passes(low: Lowering, node: Node, made: Array, at: Accesses) -> list[Into]:
+def _passes(low: Lowering, node: Node, made: Array, at: IndexMaps) -> list[Into]:
     """The values that are parts, and where they are written; together what is computed alike."""
     found: list[Into] = []
     for operand, starts in _parts(low, node, at):
         value = _computed(operand)
         axes = iter(k for k, dim in enumerate(value.tensor.dims) if dim != 1)
         lines = [
-            Line(start) if dim == 1 else Line(start, next(axes), 1)
+            AffineIndex(start) if dim == 1 else AffineIndex(start, next(axes), 1)
             for start, dim in zip(starts, operand.tensor.dims, strict=True)
         ]
         alike = (into for into in found if all(_are_alike(value, other) for other in into))
@@ -81,7 +81,7 @@ def _are_alike(value: Value, other: Value) -> bool:
     return value.tensor.dims == other.tensor.dims
 
 
-def _parts(low: Lowering, node: Node, at: Accesses) -> Iterator[tuple[Value, Sequence[str]]]:
+def _parts(low: Lowering, node: Node, at: IndexMaps) -> Iterator[tuple[Value, Sequence[str]]]:
     """Operands, and where each starts in the result."""
     if node.op is shaping.pad:
         yield node.operands[0], [str(before) for before, _ in node.attrs["widths"]]

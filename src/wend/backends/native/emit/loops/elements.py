@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.array.indexing import from_front
-from wend.backends.native.emit.loops.index_maps import Access, Lookup
+from wend.backends.native.emit.loops.index_maps import Gather, IndexMap
 from wend.backends.native.emit.loops.loops import Axis, Offsets, Settle
 from wend.backends.native.emit.scalar.casting import write_cast
 from wend.backends.native.emit.scalar.element import kind_of
@@ -24,7 +24,7 @@ from wend.backends.native.target.kinds import (
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
 
-Read: TypeAlias = tuple[Value, Access | None]  # without a place: a number, made here or a row's
+Read: TypeAlias = tuple[Value, IndexMap | None]  # without a place: a number, made here or a row's
 Values: TypeAlias = MutableMapping[Value, str]
 
 
@@ -42,7 +42,7 @@ class Elements:
     reads: dict[tuple[Node, int], Read] = field(default_factory=dict)
     row: dict[Value, str] = field(default_factory=dict)
 
-    def accesses(self, nodes: Iterable[Node]) -> dict[Access, None]:
+    def accesses(self, nodes: Iterable[Node]) -> dict[IndexMap, None]:
         """The places that nodes read at."""
         reads = (self.reads[node, k][1] for node in nodes for k in range(len(node.operands)))
         return dict.fromkeys(access for access in reads if access is not None)
@@ -68,7 +68,7 @@ class Elements:
             return self.low.values[value][0]
         return values[value] if value in values else self.row[value]
 
-    def load(self, access: Access, offsets: Offsets, values: Values) -> str:
+    def load(self, access: IndexMap, offsets: Offsets, values: Values) -> str:
         kind, sizes, offset = access.kind, self.low.sizes, offsets[access]
         for lookup, step in access.lookups:
             place = self.position(lookup, offsets, values)
@@ -77,22 +77,22 @@ class Elements:
             return write_cast(self.low.w, WORD, kind, offset)
         address = self.low.arrays.address(access.array, offset)
         type = stored(REGISTERS[kind.dtype])
-        found = self.low.w.define(f"load {type}, ptr {address}{self.low.notes.access()}")
+        found = self.low.w.define(f"load {type}, ptr {address}{self.low.metadata.access()}")
         return self.low.w.define(f"icmp ne i8 {found}, 0") if kind.is_bool else found
 
-    def position(self, lookup: Lookup, offsets: Offsets, values: Values) -> str:
+    def position(self, lookup: Gather, offsets: Offsets, values: Values) -> str:
         """What a lookup says, counted from the front."""
         if lookup in offsets:
             return offsets[lookup]
         return from_front(self.low, self.said(lookup, offsets, values), lookup.size)
 
-    def said(self, lookup: Lookup, offsets: Offsets, values: Values) -> str:
+    def said(self, lookup: Gather, offsets: Offsets, values: Values) -> str:
         """What a lookup says."""
         kind = Kind(lookup.node.operands[lookup.number].tensor.dtype)
         found = self.number(lookup.node, lookup.number, offsets, values)
         return write_cast(self.low.w, kind, WORD, found)
 
-    def settled(self, accesses: Sequence[Access]) -> Settle:
+    def settled(self, accesses: Sequence[IndexMap]) -> Settle:
         """What looks up before a loop what accesses in it have in common."""
         lookups = dict.fromkeys(lookup for access in accesses for lookup, _ in access.lookups)
 
@@ -102,10 +102,10 @@ class Elements:
 
         return settle
 
-    def store(self, access: Access, offset: str, value: str) -> None:
+    def store(self, access: IndexMap, offset: str, value: str) -> None:
         assert access.array is not None
         address = self.low.arrays.address(access.array, offset)
         if access.kind.is_bool:
             value = self.low.w.define(f"zext i1 {value} to i8")
         type = stored(REGISTERS[access.kind.dtype])
-        self.low.w.do(f"store {type} {value}, ptr {address}{self.low.notes.access()}")
+        self.low.w.do(f"store {type} {value}, ptr {address}{self.low.metadata.access()}")

@@ -13,10 +13,10 @@ from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import BAD_INDEX, BAD_SHAPE
 from wend.backends.native.emit.loops.elements import Elements
 from wend.backends.native.emit.loops.index_maps import (
-    Access,
-    Accesses,
-    Line,
-    Lookup,
+    AffineIndex,
+    Gather,
+    IndexMap,
+    IndexMaps,
 )
 from wend.backends.native.emit.loops.loops import (
     Axis,
@@ -25,7 +25,7 @@ from wend.backends.native.emit.loops.loops import (
     axes_of,
     fold,
 )
-from wend.backends.native.fusion.body import Body
+from wend.backends.native.fusion.body import NestBody
 from wend.backends.native.fusion.symbolic_strides import NONE, Extent, written
 from wend.backends.native.target.kinds import Kind
 from wend.ir.dtypes import BOOL
@@ -36,7 +36,7 @@ _FLAG = Kind(BOOL)
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Lookups:
+class Gathers:
     """Writes what nodes of a nest look up.
 
     Attributes:
@@ -47,16 +47,16 @@ class Lookups:
     """
 
     low: Lowering
-    body: Body
-    at: Accesses
+    body: NestBody
+    at: IndexMaps
     elements: Elements
-    _seen: set[tuple[Access | Value, str]] = field(default_factory=set)
+    _seen: set[tuple[IndexMap | Value, str]] = field(default_factory=set)
 
     def read(self, node: Node) -> None:
         """Note where a node reads its operands."""
         x, *indices = node.operands
         sizes, rank = self.at.dims[x], len(node.results[0].tensor.dims)
-        lines: list[Line] = [*self.at.whole(node.results[0].tensor.dims, rank)]
+        lines: list[AffineIndex] = [*self.at.whole(node.results[0].tensor.dims, rank)]
         if node.op is indexing.gather:
             own = [self._line(node, k, sizes[k - 1]) for k in range(1, len(indices) + 1)]
             lines = [*own, *lines[len(indices[0].tensor.dims) :]]
@@ -64,11 +64,11 @@ class Lookups:
             axis = node.attrs["axis"]
             for k, (mine, theirs) in enumerate(zip(sizes, self.at.dims[indices[0]], strict=True)):
                 if k != axis:
-                    self.low.exits.unless(self.low.sizes.equal(mine, theirs), BAD_SHAPE)
+                    self.low.traps.check(self.low.sizes.equal(mine, theirs), BAD_SHAPE)
             lines[axis] = self._line(node, 1, sizes[axis])
         self.elements.reads[node, 0] = self.at.read_through(x, lines)
 
-    def _line(self, node: Node, k: int, size: str) -> Line:
+    def _line(self, node: Node, k: int, size: str) -> AffineIndex:
         """The positions along an axis that an operand says."""
         index = node.operands[k]
         lines = self.at.whole(index.tensor.dims, len(index.tensor.dims))
@@ -77,9 +77,9 @@ class Lookups:
         source, own = self.at.source(index, lines)
         if source.node is not None and source.node.op is creating.iota:
             return own[0]
-        return Line("0", Lookup(node, k, size, found[1]), 1)
+        return AffineIndex("0", Gather(node, k, size, found[1]), 1)
 
-    def expect(self, node: Node, space: Sequence[Extent]) -> None:
+    def expect(self, node: Node, iteration_space: Sequence[Extent]) -> None:
         """Leave the function where a position of a node is not there."""
         sizes = self.at.dims[node.operands[0]]
         first = node.attrs.get("axis", 0)
@@ -87,15 +87,15 @@ class Lookups:
             value, access = self.elements.reads[node, k]
             if (access or value, size) not in self._seen:
                 self._seen.add((access or value, size))
-                self._expect(Lookup(node, k, size, access), space)
+                self._expect(Gather(node, k, size, access), iteration_space)
 
-    def _expect(self, lookup: Lookup, space: Sequence[Extent]) -> None:
+    def _expect(self, lookup: Gather, iteration_space: Sequence[Extent]) -> None:
         low, index = self.low, lookup.node.operands[lookup.number]
         value, access = self.elements.reads[lookup.node, lookup.number]
         nodes = [] if access else self.body.made_for(value)
         used = [access] if access else [*self.elements.accesses(nodes)]
-        rank = len(space) if nodes else len(index.tensor.dims)
-        axes = self._axes(space[:rank], used)
+        rank = len(iteration_space) if nodes else len(index.tensor.dims)
+        axes = self._axes(iteration_space[:rank], used)
 
         def body(offsets: Offsets, so_far: Sequence[str]) -> Sequence[str]:
             values: dict[Value, str] = {}
@@ -109,15 +109,21 @@ class Lookups:
 
         start: Offsets = {access: access.start for access in used}
         (is_out,) = fold(low, axes, start, [Total(_FLAG, "false", is_sum=False)], body)
-        low.exits.unless(low.w.define(f"xor i1 {is_out}, true"), BAD_INDEX)
+        low.traps.check(low.w.define(f"xor i1 {is_out}, true"), BAD_INDEX)
 
-    def _axes(self, space: Sequence[Extent], used: Sequence[Access]) -> list[Axis]:
+    def _axes(self, iteration_space: Sequence[Extent], used: Sequence[IndexMap]) -> list[Axis]:
         """Loops over all that there is to read; of what is but repeated over one, if there is."""
-        moves = [k for k in range(len(space)) if any(access.steps[k] != NONE for access in used)]
+        moves = [
+            k
+            for k in range(len(iteration_space))
+            if any(access.steps[k] != NONE for access in used)
+        ]
         sizes = self.low.sizes
         once = [
-            sizes.least(written(sizes, size), "1") for k, size in enumerate(space) if k not in moves
+            sizes.least(written(sizes, size), "1")
+            for k, size in enumerate(iteration_space)
+            if k not in moves
         ]
         guard = Axis(sizes.product(once), {})
-        found = axes_of(self.low, space, moves, used)
+        found = axes_of(self.low, iteration_space, moves, used)
         return found if guard.count == "1" else [guard, *found]

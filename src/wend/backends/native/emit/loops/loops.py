@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.loops.index_maps import Access, Lookup, merged
+from wend.backends.native.emit.loops.index_maps import Gather, IndexMap, merged
 from wend.backends.native.fusion.symbolic_strides import (
     NONE,
     ONE,
@@ -27,7 +27,7 @@ _LONG, _LONG_OF_FUNCTIONS = 128, 4096
 TILE = 64
 
 # Where elements lie, and the positions that have been looked up
-Offsets: TypeAlias = Mapping[Access | Lookup, str]
+Offsets: TypeAlias = Mapping[IndexMap | Gather, str]
 Inside: TypeAlias = Callable[[Offsets, Sequence[str]], Sequence[str]]
 # Looks up before a loop what stays the same in it
 Settle: TypeAlias = Callable[["Axis", Offsets], Offsets]
@@ -53,15 +53,15 @@ class Axis:
     """An axis of some loop: how many steps there are, and how far each access goes with one."""
 
     count: str
-    steps: Mapping[Access, str]
+    steps: Mapping[IndexMap, str]
 
 
 def axes_of(
     low: Lowering,
     sizes: Sequence[Extent],
     axes: Sequence[int],
-    accesses: Sequence[Access],
-    fixed: Sequence[Access] = (),
+    accesses: Sequence[IndexMap],
+    fixed: Sequence[IndexMap] = (),
 ) -> list[Axis]:
     """Axes of the space as loops: as few as possible, the one that is fastest to go along last.
 
@@ -103,12 +103,12 @@ def _ease(
     """
     size, steps = axis
     is_possible = all(steps[k] != NONE for k in must)
-    is_long = bool(size[1]) or size[0] >= 4
+    is_compute_bound = bool(size[1]) or size[0] >= 4
     easy = [
         step in (NONE, ONE) and all(steps[j] == NONE for j in others)
         for step, others in zip(steps, said, strict=True)
     ]
-    return is_possible, is_long, sum(easy), k
+    return is_possible, is_compute_bound, sum(easy), k
 
 
 def over(low: Lowering, axes: Sequence[Axis], offsets: Offsets, body: Inside) -> None:
@@ -137,8 +137,8 @@ def fold(
     The body is given those so far, and returns the next. Along the last axis there is no order.
     """
     fast = axes[-1].count if axes else "1"
-    is_long = len(axes) > 1 or not known(fast) or int(fast) > BLOCK
-    blocks = is_long and any(total.is_sum for total in totals)
+    is_compute_bound = len(axes) > 1 or not known(fast) or int(fast) > BLOCK
+    blocks = is_compute_bound and any(total.is_sum for total in totals)
     writer = _Fold(low, totals, body, blocks, settle)
     return writer.finish(writer.along(axes, offsets, writer.starts()))
 
@@ -236,14 +236,14 @@ class _Fold:
         def each(number: str, so_far: tuple[str, ...]) -> Sequence[str]:
             return self.body(further(self.low, axis, offsets, number), so_far)
 
-        calls, notes = self.low.calls, self.low.notes
+        calls, metadata = self.low.calls, self.low.metadata
         so_far = calls.in_loops
 
         def note() -> str:
             size = int(count) if known(count) else None
             if calls.in_loops > so_far and (size is None or size >= _LONG_OF_FUNCTIONS):
-                return notes.any_order(4)
-            return notes.any_order(2 if types and (size is None or size >= _LONG) else 1)
+                return metadata.parallel_accesses(4)
+            return metadata.parallel_accesses(2 if types and (size is None or size >= _LONG) else 1)
 
         return self.low.w.fold(count, types, starts, each, note)
 
@@ -296,12 +296,12 @@ class _Fold:
 
 def _cross(slow: Axis, fast: Axis) -> bool:
     """Whether one array lies side by side along one axis, and another along the other."""
-    is_long = all(not known(x.count) or int(x.count) > 2 * TILE for x in (slow, fast))
+    is_compute_bound = all(not known(x.count) or int(x.count) > 2 * TILE for x in (slow, fast))
     along_fast = any(step == "1" for step in fast.steps.values())
     along_slow = any(
         step == "1" and fast.steps.get(access, "1") != "1" for access, step in slow.steps.items()
     )
-    return is_long and along_fast and along_slow
+    return is_compute_bound and along_fast and along_slow
 
 
 def further(low: Lowering, axis: Axis, offsets: Offsets, number: str) -> Offsets:

@@ -17,7 +17,7 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.loops.index_maps import Access
+from wend.backends.native.emit.loops.index_maps import IndexMap
 from wend.backends.native.emit.loops.loops import Axis, Offsets, further
 from wend.backends.native.fusion.symbolic_strides import Extent
 from wend.backends.native.rt.parallel import WORTH
@@ -27,18 +27,18 @@ _APART = 64  # elements: so that threads do not write to one line of the cache
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Split:
+class ParallelOutline:
     """Splits the loops of one nest.
 
     Attributes:
         low: what writes.
         work: what an element costs.
-        space: the sizes that are gone over.
+        iteration_space: the sizes that are gone over.
     """
 
     low: Lowering
     work: int
-    space: Sequence[Extent]
+    iteration_space: Sequence[Extent]
 
     @property
     def is_wanted(self) -> bool:
@@ -49,9 +49,9 @@ class Split:
         """
         if self.low.threads <= 1:
             return False
-        if any(registers for _, registers in self.space):
+        if any(registers for _, registers in self.iteration_space):
             return not self.low.trips
-        return self.work * int(np.prod([float(size) for size, _ in self.space])) >= WORTH
+        return self.work * int(np.prod([float(size) for size, _ in self.iteration_space])) >= WORTH
 
     def room(self, dtype: np.dtype, dims: Sequence[str]) -> tuple[Array, str]:
         """Memory for each thread, and how many elements lie between those of two."""
@@ -65,7 +65,7 @@ class Split:
         axes: Sequence[Axis],
         offsets: Offsets,
         inside: Sequence[str],
-        apart: Mapping[Access, str],
+        apart: Mapping[IndexMap, str],
         write: Callable[[Sequence[Axis], Offsets], object],
     ) -> None:
         """Write loops, of which the first may be split.

@@ -20,7 +20,7 @@ from wend.ops import shaping, special
 # Arrays of a few numbers are computed as numbers are: `scalars/` may take those apart, and they are
 # to give the same bits then.
 FEW = 4
-FEW_WAVES = 8  # LLVM makes no vectors of loops that it unrolls: each element would cost a call
+FEW_SINCOS = 8  # LLVM makes no vectors of loops that it unrolls: each element would cost a call
 
 
 def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Element:
@@ -69,18 +69,18 @@ def _function(name: str, alone: Element, most: int = FEW) -> Element:
     return Element(write, "f")
 
 
-def wave(name: str) -> Element:
+def sin_or_cos(name: str) -> Element:
     """Sine or cosine; where a region wants both of one number they are computed together."""
     index = ("sin", "cos").index(name)
-    each = _function(name, _alone(name), FEW_WAVES)
+    each = _function(name, _alone(name), FEW_SINCOS)
 
     def write(low: Lowering, node: Node, kind: Kind, x: str) -> str:
         (operand,) = node.operands
-        if operand not in low.waves or not is_scalar(operand.type) or kind.dtype != FLOAT64:
+        if operand not in low.sincos_pairs or not is_scalar(operand.type) or kind.dtype != FLOAT64:
             return each.write(low, node, kind, x)
-        pair = low.waves[operand]
+        pair = low.sincos_pairs[operand]
         if pair is None:
-            pair = low.waves[operand] = both_waves(low, kind, x)
+            pair = low.sincos_pairs[operand] = sincos_pair(low, kind, x)
         return pair[index]
 
     return Element(write, "f")
@@ -93,7 +93,7 @@ def _are_few(node: Node, most: int) -> bool:
     return shape is not None and len(known) == len(shape) and math.prod(known) <= most
 
 
-def both_waves(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
+def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
     """Sine and cosine of f64, of any lanes."""
     name = "sincos" if kind.lanes == 1 else f"sincos.v{kind.lanes}"
     low.calls.math.add(name)
@@ -177,8 +177,8 @@ _FROM_SCIPY = (
 )
 
 FUNCTIONS: Mapping[Op, Element] = {
-    ops.sin: wave("sin"),
-    ops.cos: wave("cos"),
+    ops.sin: sin_or_cos("sin"),
+    ops.cos: sin_or_cos("cos"),
     ops.pow: Element(_power, "f"),
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
