@@ -22,7 +22,7 @@ from wend.ir.types import MaybeType, TensorType, tensor
 from wend.ops.build import Build
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.dce import dce
-from wend.passes.lower_linear_blocks import lower, without_blocks
+from wend.passes.lower_linear_blocks import guard_linear_blocks, lower_linear_blocks
 from wend.passes.specialize_zeros import specialize_zeros
 
 F64 = tensor("f8")
@@ -84,7 +84,7 @@ def test_a_cotangent_that_may_arrive_is_guarded():
     pair = linear_blocks(product_and_sum(), [0, 1], [0, 1], unknown=[0])
     known = sound(specialize_zeros(pair.backward))
     assert blocks(known) == ["mul"]  # a·b·a; the add hands on, the temporary is there
-    lowered = sound(lower(known))
+    lowered = sound(guard_linear_blocks(known))
     assert [n for n in names(lowered) if n in ("linear_block", "any_nonzero", "if")] == [
         "any_nonzero",
         "if",
@@ -102,7 +102,7 @@ def test_numbers_of_guarded_and_spliced_blocks(unknown, seeds):
     for form in (vjp, linear_blocks):
         pair = form(product_and_sum(), [0, 1], [0, 1], unknown)
         kept = compiled(pair.forward)([x, y])[2:]
-        found = compiled(without_blocks(pair.backward))([*kept, *seeds])
+        found = compiled(lower_linear_blocks(pair.backward))([*kept, *seeds])
         numbers = [0.0 if ct is ZERO else ct for ct in found]
         np.testing.assert_allclose(numbers, expected, rtol=1e-14)
 
@@ -328,7 +328,7 @@ def test_guards_change_no_number(first, second):
     _, run = concrete.forward(*args)
     pair = linear_blocks(graph, [0, 1, 2], [0, 1], [0, 1])
     sound(pair.backward)
-    sound(without_blocks(pair.backward))
+    sound(lower_linear_blocks(pair.backward))
     for one, two in itertools.product((1.0, None), repeat=2):
         found = concrete.backward(run, (one, two))
         _, pull = wend.vjp(fun, *args)

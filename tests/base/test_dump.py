@@ -81,9 +81,9 @@ def test_nothing_is_kept_of_graphs_that_are_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [False, True])
 def test_who_watches_sees_what_files_would_hold(tmp_path: Path, folder: bool) -> None:
     square = wend.function(square_plus)
-    with wend.config(dump=str(tmp_path) if folder else ""), dump.watching() as watch:
+    with wend.config(dump=str(tmp_path) if folder else ""), dump.capture_stages() as watch:
         concrete = square.get_concrete_function(2.0)
-        concrete.executable("native")
+        concrete.compiled.executable("native")
         wend.function(lambda x: x + 1.0)(1.0)
     stages = watch.stages(concrete.graph)
     assert [stage.step for stage in stages][-3:] == ["module", "optimized", "assembly"]
@@ -97,7 +97,7 @@ def test_who_watches_sees_what_files_would_hold(tmp_path: Path, folder: bool) ->
 
 
 def test_nothing_is_seen_after_watching() -> None:
-    with dump.watching() as watch:
+    with dump.capture_stages() as watch:
         pass
     concrete = wend.function(square_plus).get_concrete_function(2.0)
     assert watch.stages(concrete.graph) == []

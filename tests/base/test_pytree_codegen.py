@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wend.base import trees
-from wend.base.pytree_codegen import builder, taker
+from wend.base.pytree_codegen import compile_flatten, compile_unflatten
 
 keys = st.one_of(st.text(max_size=3), st.integers(), st.tuples(st.integers()))
 structures = st.recursive(
@@ -32,7 +32,7 @@ def numbered(tree: Any) -> Any:
 @given(structures)
 def test_leaves_are_those_of_trees_and_give_the_tree_again(tree: Any) -> None:
     leaves, _ = trees.flatten(numbered(tree))
-    take, build = taker(numbered(tree)), builder(numbered(tree))
+    take, build = compile_flatten(numbered(tree)), compile_unflatten(numbered(tree))
     assert take is not None
     assert build is not None
     assert take(numbered(tree)) == tuple(leaves)
@@ -41,7 +41,7 @@ def test_leaves_are_those_of_trees_and_give_the_tree_again(tree: Any) -> None:
 
 @given(structures, structures)
 def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other: Any) -> None:
-    take = taker(numbered(tree))
+    take = compile_flatten(numbered(tree))
     assert take is not None
     found = take(other)
     same = trees.flatten(tree)[1] == trees.flatten(other)[1]
@@ -56,12 +56,12 @@ Pair = namedtuple("Pair", "a b")
 
 @pytest.mark.parametrize("tree", [Pair(0, 1), [Pair(0, 1)], OrderedDict(a=0), "text"])
 def test_other_containers_are_left_to_others(tree: Any) -> None:
-    assert taker(tree) is None
-    assert builder(tree) is None
+    assert compile_flatten(tree) is None
+    assert compile_unflatten(tree) is None
 
 
 def test_subclasses_are_other_structures() -> None:
-    take = taker(({"a": 0}, 1))
+    take = compile_flatten(({"a": 0}, 1))
     assert take is not None
     assert take(({"a": 5}, 6)) == (5, 6)
     for other in (

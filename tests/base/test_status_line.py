@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wend.base.status_line import Status, _Shy, reporting
+from wend.base.status_line import Status, _ErasingStream, reporting
 
 
 class _Terminal(io.StringIO):
@@ -112,7 +112,7 @@ def test_what_was_redirected_meanwhile_stays_so(monkeypatch: pytest.MonkeyPatch)
     assert sys.stdout is other
     sys.stdout = shy  # as who redirected it puts back
     status.show("owner", [("half", "")], 0.0)
-    assert isinstance(sys.stdout, _Shy)
+    assert isinstance(sys.stdout, _ErasingStream)
     assert sys.stdout.stream is stream
     status.drop("owner")
     assert sys.stdout is stream

@@ -131,7 +131,7 @@ def test_deep_nests_are_compiled_or_refused(tmp_path: Path) -> None:
         """
         def nest(depth):
             def body(x):
-                inner = loop_nest(depth - 1) if depth else (lambda x: wnp.sin(x))
+                inner = nest(depth - 1) if depth else (lambda x: wnp.sin(x))
                 return wend.fori_loop(0, 1, lambda k, x: inner(x), x)
             return body
 

@@ -12,7 +12,7 @@ SOURCES = Path(wend.__file__).parent
 
 # Everything that modules fill as they run, and why it does not grow without end.
 KNOWN = {
-    "backends/native/run/entry.py:_methods": "one",
+    "backends/native/run/entry.py:_method_defs": "one",
     "base/source.py:_is_users": "the last files",
     "base/dump.py:_dumps": "weak: goes with the graph",
     "backends/native/jit/llvm.py:_dropped": "emptied when the next library is compiled",
@@ -32,12 +32,12 @@ KNOWN = {
     "backends/native/jit/llvm.py:c_function": "one for each function of the C library in use",
     "backends/native/math/library.py:_text": "one",
     "backends/native/math/trig.py:pi": "one for each precision",
-    "capture/convert.py:_converted": "weak: goes with the code",
+    "capture/convert.py:_captured_code": "weak: goes with the code",
     "capture/libraries.py:_packages": "one for each installed package",
-    "capture/guards/free_names.py:_known": "weak: goes with the code",
-    "capture/heap/user_operators.py:_known": "weak: goes with the class",
-    "capture/state/one_shot_iterators.py:_made": "weak: goes with the recording",
-    "capture/stage/uncaptured.py:LEFT_ALONE": "weak: goes with the code",
+    "capture/guards/free_names.py:_free_paths_cache": "weak: goes with the code",
+    "capture/heap/user_operators.py:_has_operators_cache": "weak: goes with the class",
+    "capture/state/one_shot_iterators.py:_created": "weak: goes with the recording",
+    "capture/stage/uncaptured.py:NOT_CAPTURED": "weak: goes with the code",
     "capture/source.py:_indexes": "the last files",
     "function/host/progress.py:_tests": "the last tests of loops that Python runs",
     "function/retraces.py:_made": "the last pieces of code",
@@ -46,7 +46,7 @@ KNOWN = {
     "runtime/build_fingerprint.py:build_fingerprint": "one text",
     "trace/arrays/frozen.py:_holds": "arrays that a recording holds; each is released",
     "trace/aliasing/referrers.py:OUTERMOST": "filled when wend is imported",
-    "trace/graph_runner.py:_runners": "weak: goes with the graph",
+    "backends/compiled_graph.py:_compiled": "weak: goes with the graph",
 }
 CONTAINERS = {"dict", "set", "list", "deque", "defaultdict", "OrderedDict", "Counter"}
 WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}

@@ -17,7 +17,7 @@ from wend.ir.rewrite import copy_node
 from wend.ops.build import Build
 from wend.passes.canonicalize_loops import canonicalize_loops
 from wend.passes.cse import cse
-from wend.passes.dce import dce, with_results
+from wend.passes.dce import dce, select_results
 from wend.passes.fold import fold
 from wend.passes.inline import inline_calls
 from wend.trace.recording.arguments import leaf_type
@@ -133,10 +133,10 @@ def test_with_results():
     b = Build("pair")
     x, y, z = (b.param(traced(lambda v: v, 1.0).params[0].type) for _ in range(3))
     graph = b.finish([b.sin(x), b.mul(b.cos(y), x), z])
-    one, used = with_results(graph, [1])
+    one, used = select_results(graph, [1])
     assert used == [0, 1]
     assert names(one) == ["cos", "mul"]
-    none, used = with_results(graph, [])
+    none, used = select_results(graph, [])
     assert (len(none.params), used) == (0, [])
 
 

@@ -202,7 +202,7 @@ def test_bodies_of_bodies_are_shared():
 
 def test_a_derivation_transposes_a_callee_once(monkeypatch):
     """Not only are bodies shared in the end: they are made once."""
-    monkeypatch.setattr("wend.autodiff.vjp.share_callees", lambda graph: graph)
+    monkeypatch.setattr("wend.autodiff.vjp.dedup_callees", lambda graph: graph)
     counts = [
         bodies(vjp(repeated(looping, n).get_concrete_function(one).graph, [0], [0]).forward)
         for n in (4, 7)

@@ -19,13 +19,13 @@ from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
-from wend.passes.lower_linear_blocks import lower
+from wend.passes.lower_linear_blocks import guard_linear_blocks
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.specialize_zeros import specialize_zeros
 
 PASSES: dict[str, Callable[[Graph], Graph]] = {
     "algebra": algebra,
-    "lower_linear_blocks": lower,
+    "lower_linear_blocks": guard_linear_blocks,
     "merge_ifs": merge_ifs,
     "cse": cse,
     "dce": dce,

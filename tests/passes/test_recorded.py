@@ -211,9 +211,9 @@ ROWS = [
     ("inline", inline_calls, calls, (1.0,)),
     ("inline", inline_calls, call_of_unknown_size, (SIZE,)),
     ("inline", inline_calls, call_with_effects, (1.0,)),
-    ("loops", canonicalize_loops, unchanged_carry, (1.0, 2.0)),
-    ("loops", canonicalize_loops, unchanged_in_an_inner_loop, (1.0, 2.0)),
-    ("loops", canonicalize_loops, swapped_carries, (1.0, 2.0)),
+    ("canonicalize_loops", canonicalize_loops, unchanged_carry, (1.0, 2.0)),
+    ("canonicalize_loops", canonicalize_loops, unchanged_in_an_inner_loop, (1.0, 2.0)),
+    ("canonicalize_loops", canonicalize_loops, swapped_carries, (1.0, 2.0)),
 ]
 
 

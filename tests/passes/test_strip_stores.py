@@ -11,7 +11,7 @@ from wend.passes.cse import cse
 from wend.passes.dce import dce
 from wend.passes.fold import fold
 from wend.passes.pipeline import OPTIMIZE, run_passes
-from wend.passes.strip_stores import strip_stores, with_places
+from wend.passes.strip_stores import retarget_stores, strip_stores
 
 V, W = wend.Variable(1.0), wend.Variable(2.0)
 
@@ -49,12 +49,12 @@ def test_without_stores_values_are_the_same():
 
 def test_with_places_stores_are_to_others():
     other, whole = wend.Variable(0.0), graph()
-    moved = with_places(whole, {V.place: other.place})
+    moved = retarget_stores(whole, {V.place: other.place})
     verify(moved)
     V.assign(7.0)
     found = BACKEND.compile(run_passes(moved, OPTIMIZE))(GIVEN)
     assert (V.value, other.value) == (7.0, found[1])
-    assert with_places(whole, {other.place: V.place}) is whole
+    assert retarget_stores(whole, {other.place: V.place}) is whole
 
 
 def test_no_pass_loses_merges_or_moves_a_store():

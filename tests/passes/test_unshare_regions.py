@@ -8,7 +8,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.ir.graph import Graph, Value
-from wend.ir.rewrite import on_operands
+from wend.ir.rewrite import with_operands
 from wend.passes.merge_ifs import merge_ifs
 from wend.passes.pipeline import CANONICALIZE, OPTIMIZE, run_passes
 from wend.passes.unshare_regions import unshare_regions
@@ -34,13 +34,13 @@ def values(graph: Graph) -> list[Value]:
     return found
 
 
-def graph_of(fun, *args) -> Graph:
+def rebuild_graph(fun, *args) -> Graph:
     return wend.function(fun).get_concrete_function(*args).graph
 
 
 @pytest.mark.parametrize("fun", [twice, wend.grad(twice), wend.grad(wend.grad(twice))])
 def test_what_is_run_has_one_place_for_each_value(fun) -> None:
-    optimized = run_passes(graph_of(fun, 2.0), OPTIMIZE)
+    optimized = run_passes(rebuild_graph(fun, 2.0), OPTIMIZE)
     found = values(optimized)
     assert len({*found}) == len(found)
     assert unshare_regions(optimized) is optimized
@@ -48,7 +48,7 @@ def test_what_is_run_has_one_place_for_each_value(fun) -> None:
 
 @pytest.mark.parametrize("fun", [looping, wend.grad(looping), lambda x: wnp.sin(x) * x])
 def test_passes_that_find_nothing_to_do_give_the_graph_itself(fun) -> None:
-    graph = graph_of(fun, 2.0)
+    graph = rebuild_graph(fun, 2.0)
     for transform in CANONICALIZE:
         assert transform(graph) is graph
     optimized = run_passes(run_passes(graph, OPTIMIZE), OPTIMIZE)
@@ -58,12 +58,12 @@ def test_passes_that_find_nothing_to_do_give_the_graph_itself(fun) -> None:
 
 
 def test_a_node_is_copied_where_anything_is_another() -> None:
-    graph = graph_of(looping, 2.0)
+    graph = rebuild_graph(looping, 2.0)
     loop = graph.nodes[-1]
-    assert on_operands(loop, list(loop.operands), list(loop.regions)) is loop
-    assert on_operands(loop, list(loop.operands), [loop.regions[0], loop.regions[0]]) is not loop
+    assert with_operands(loop, list(loop.operands), list(loop.regions)) is loop
+    assert with_operands(loop, list(loop.operands), [loop.regions[0], loop.regions[0]]) is not loop
     other = [Value(operand.type) for operand in loop.operands]
-    assert on_operands(loop, other).operands == tuple(other)
+    assert with_operands(loop, other).operands == tuple(other)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

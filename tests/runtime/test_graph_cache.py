@@ -258,7 +258,7 @@ def test_code_that_is_gone_is_compiled_again(tmp_path: Path) -> None:
 
 def test_another_wend_finds_nothing(tmp_path: Path) -> None:
     text = PRELUDE + "import wend.runtime.graph_cache as cache\n"
-    text += "cache.maker = lambda: sys.argv[3].encode()\n" + LINE + END
+    text += "cache.build_fingerprint = lambda: sys.argv[3].encode()\n" + LINE + END
     file, folder = tmp_path / "program.py", tmp_path / "cache"
     file.write_text(text)
     assert run(file, folder, "1.0", "1.0", "one").made

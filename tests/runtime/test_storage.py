@@ -8,7 +8,7 @@ import pytest
 import wend
 from wend.base.errors import VariableError
 from wend.ir import parse, to_text
-from wend.runtime.storage import PassedStorage, passing
+from wend.runtime.storage import PassedStorage, bind_variables
 
 
 def test_it_does_not_keep_its_variable():
@@ -28,12 +28,12 @@ def test_settling_copies_what_others_may_change():
         (v.value, [v.value, mine], False),
     ]:
         v.place.put(array)
-        v.place.settle(given)
+        v.place.copy_shared(given)
         assert np.shares_memory(v.value, array) is not is_copied
         assert not v.value.flags.writeable
     v = wend.Variable(1.0)
     v.place.put(np.array(2.0))
-    v.place.settle([mine])
+    v.place.copy_shared([mine])
     assert type(v.value) is np.float64
 
 
@@ -41,9 +41,9 @@ def test_who_is_passed():
     v, w, stands = wend.Variable(1.0), wend.Variable(2.0), wend.Variable(0.0)
     place = PassedStorage(stands, RuntimeError)
     assert place.owner is stands
-    with passing({place: v}):
+    with bind_variables({place: v}):
         place.put(5.0)
-        with passing({place: w}):
+        with bind_variables({place: w}):
             place.put(6.0)
         assert place.owner is v
     assert (v.value, w.value, stands.value) == (5.0, 6.0, 0.0)

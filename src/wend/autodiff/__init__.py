@@ -1,1 +1,1 @@
-"""Floor 4: derivatives, Graph to Graph. `vjp.py` is the page to read first."""
+"""Automatic differentiation: forward and reverse mode, graph to graph."""

@@ -1,4 +1,4 @@
-"""Which values depend on the params that a derivative is taken with respect to."""
+"""Activity analysis: the values that depend differentiably on the params of a derivative."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wend.ops.custom import RULED, CustomJvpParts, CustomVjpParts, custom_jvp, h
 
 
 def active_values(graph: Graph, params: Iterable[Value]) -> set[Value]:
-    """Every value of the graph's own nodes that a differentiable path leads to from `params`."""
+    """Return the values of a graph's own nodes that depend differentiably on `params`."""
     active = {param for param in params if is_differentiable(param.type)}
     for node in graph.nodes:
         flags = [operand in active for operand in node.operands]
@@ -29,8 +29,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
         case NoGradient():
             return [False] * count
         case Partials(rules=rules):
-            moves = any(f and r is not None for f, r in zip(flags, rules, strict=True))
-            return [moves] * count
+            is_result_active = any(f and r is not None for f, r in zip(flags, rules, strict=True))
+            return [is_result_active] * count
         case Linear(operands=linear):
             return [any(f for i, f in enumerate(flags) if linear is None or i in linear)] * count
         case Explicit():
@@ -44,8 +44,8 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
     if node.op in RULED:
         return _ruled_activity(node, flags)
     branches = IfParts.of(node).branches if node.op is if_ else (CallParts.of(node).callee,)
-    given = flags[1:] if node.op is if_ else flags
-    per_branch = [branch_activity(branch, given) for branch in branches]
+    operand_flags = flags[1:] if node.op is if_ else flags
+    per_branch = [branch_activity(branch, operand_flags) for branch in branches]
     return [
         any(
             branch.results[i] in active for branch, active in zip(branches, per_branch, strict=True)
@@ -55,12 +55,16 @@ def _result_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
 
 
 def _ruled_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
-    """Outs are active by what the rule names, and by what it must refuse; the rest as it is."""
+    """Return the activity of the results of a call with a derivative rule.
+
+    The outs are active if an operand is active that the rule differentiates or must refuse. Further
+    results follow from their own computation.
+    """
     if not has_rule(node):
         return [any(flags)] * len(node.results)
     parts = (CustomJvpParts if node.op is custom_jvp else CustomVjpParts).of(node)
-    named = {*parts.wrt, *range(len(flags) - parts.captured, len(flags))}
-    outs = [any(flags[i] for i in named)] * parts.outs
+    wrt = {*parts.wrt, *range(len(flags) - parts.captured, len(flags))}
+    outs = [any(flags[i] for i in wrt)] * parts.outs
     if isinstance(parts, CustomJvpParts):
         return outs
     others = parts.forward.results[parts.outs : len(node.results)]
@@ -71,20 +75,20 @@ def _ruled_activity(node: Node, flags: Sequence[bool]) -> list[bool]:
 
 
 def branch_activity(branch: Graph, flags: Sequence[bool]) -> set[Value]:
-    """The active values of a region whose operands are active as flagged."""
+    """Return the active values of a region whose operands are active as flagged."""
     return active_values(branch, _chosen(branch.params, flags))
 
 
 @dataclass(frozen=True, slots=True)
 class LoopActivity:
-    """The active values of the two regions of a loop, and which carries are perturbed."""
+    """The active values of a loop's two regions."""
 
     before: set[Value]
     after: set[Value]
 
 
 def loop_activity(w: WhileParts, flags: Sequence[bool]) -> LoopActivity:
-    """Find the perturbed carries: a carry is one when its start or its next value is active."""
+    """Find the active values by a fixpoint: a carry is active if its start or its next value is."""
     carry, invariants = list(flags[: len(w.carry)]), flags[len(w.carry) :]
     while True:
         before = branch_activity(w.before, (*carry, *invariants))

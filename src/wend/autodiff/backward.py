@@ -1,4 +1,4 @@
-"""A backward graph under construction, and what of the forward one it reads."""
+"""A backward graph under construction, and the forward values that it reads."""
 
 from __future__ import annotations
 
@@ -13,66 +13,66 @@ from wend.ops.build import Build
 
 
 class BackwardBuild(Build):
-    """A backward graph under construction.
+    """A builder of a backward graph.
 
-    Sizes of forward values are read in the forward pass and kept as sizes: `forward_shape_reads`
-    are the nodes that do so, to be added to the forward graph. The body of a block asks its
-    `outer` one.
+    Shapes of forward values are read in the forward pass, and only the sizes are kept:
+    `forward_shape_reads` are the nodes that do so, to be appended to the forward graph. The body of
+    a linear block delegates these to its `outer` builder.
     """
 
     def __init__(self, name: str, outer: BackwardBuild | None = None) -> None:
         super().__init__(name)
         self.outer = outer
         self.forward_shape_reads: list[Node] = []
-        self._own: set[Value] = set()
-        self._asked: dict[tuple[Any, ...], Value] = {}
+        self._backward_values: set[Value] = set()
+        self._shape_reads: dict[tuple[Any, ...], Value] = {}
 
     def param(self, type: Any, name: str | None = None) -> Value:
         value = super().param(type, name)
-        self._own.add(value)
+        self._backward_values.add(value)
         return value
 
     def emit_node(self, op: Op, operands: Sequence[Value], *args: Any, **attrs: Any) -> Node:
-        if op in (shaping.shape_of, shaping.dim_of) and operands[0] not in self._own:
-            return self._ask_forward(op, operands[0], attrs)
+        if op in (shaping.shape_of, shaping.dim_of) and operands[0] not in self._backward_values:
+            return self._read_forward_shape(op, operands[0], attrs)
         node = super().emit_node(op, operands, *args, **attrs)
-        self._own.update(node.results)
+        self._backward_values.update(node.results)
         return node
 
-    def _ask_forward(self, op: Op, x: Value, attrs: Mapping[str, Any]) -> Node:
+    def _read_forward_shape(self, op: Op, x: Value, attrs: Mapping[str, Any]) -> Node:
         if self.outer is not None:
             return self.outer.emit_node(op, [x], **attrs)
         key = (op, x, *sorted(attrs.items()))
-        if key not in self._asked:
+        if key not in self._shape_reads:
             node = Build.emit_node(self, op, [x], **attrs)
             self.nodes.remove(node)
             self.forward_shape_reads.append(node)
-            self._asked[key] = node.results[0]
-        found = self._asked[key].node
-        assert found is not None
-        return found
+            self._shape_reads[key] = node.results[0]
+        shape_read = self._shape_reads[key].node
+        assert shape_read is not None
+        return shape_read
 
-    def is_own(self, value: Value) -> bool:
-        """Whether the value belongs to the backward graph, not to the forward one."""
-        return value in self._own
+    def is_backward(self, value: Value) -> bool:
+        """Return whether a value belongs to the backward graph, not to the forward one."""
+        return value in self._backward_values
 
 
 def forward_reads(b: BackwardBuild, results: Iterable[Value]) -> list[Value]:
-    """The forward values that a backward graph reads, in order of first use."""
+    """Return the forward values that a backward graph reads, in order of first use."""
     reads = dict.fromkeys(operand for node in b.nodes for operand in node.operands)
     reads.update(dict.fromkeys(results))
-    return [value for value in reads if not b.is_own(value)]
+    return [value for value in reads if not b.is_backward(value)]
 
 
 def is_constant(value: Value) -> bool:
-    """Whether a value is the same in every run: it is copied, never kept."""
+    """Return whether a value is a constant: constants are copied, never kept as residuals."""
     return value.node is not None and value.node.op is creating.constant
 
 
-def closed(
+def build_backward_graph(
     b: BackwardBuild, first: Sequence[Value], then: Sequence[Value], results: Sequence[Value]
 ) -> Graph:
-    """The graph that takes forward values, cotangents or both, with constants of its own."""
+    """Return the graph from forward values and cotangents to `results`; constants are copied in."""
     out = Build(b.name)
     mapping = {value: out.param(value.type) for value in (*first, *then)}
     constants = [value for value in forward_reads(b, results) if is_constant(value)]

@@ -1,4 +1,4 @@
-"""What has arrived at each forward value so far. Nothing arrived: ZERO, and no arithmetic."""
+"""Accumulated cotangents of forward values; ZERO, without arithmetic, where none has arrived."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Cotangent = Value | Zero
 
 
 class Cotangents:
-    """Cotangents of forward values, as values of the backward graph."""
+    """The accumulated cotangents of forward values, as values of the backward graph."""
 
     def __init__(self, *, spelled_out: bool = False) -> None:
-        """With `spelled_out`, sums of contributions are `autograd_add` nodes, known or not."""
+        """Create an empty map; with `spelled_out`, every sum is an `autograd_add` node."""
         self._spelled_out = spelled_out
         self._arrived: dict[Value, Value] = {}
 
@@ -23,15 +23,15 @@ class Cotangents:
         """Add a contribution; Zero adds nothing."""
         if isinstance(ct, Zero):
             return
-        ct = _named_alike(b, ct, value)
-        before = self._arrived.get(value)
-        self._arrived[value] = ct if before is None else self._sum(b, before, ct)
+        ct = _refine_like_primal(b, ct, value)
+        accumulated = self._arrived.get(value)
+        self._arrived[value] = ct if accumulated is None else self._sum(b, accumulated, ct)
 
     def _sum(self, b: Build, x: Value, y: Value) -> Value:
         return b.emit(maybe.autograd_add, x, y) if self._spelled_out else b.autograd_add(x, y)
 
-    def put(self, value: Value, ct: Cotangent) -> None:
-        """Replace what has arrived."""
+    def set(self, value: Value, ct: Cotangent) -> None:
+        """Replace the accumulated cotangent."""
         if isinstance(ct, Zero):
             self._arrived.pop(value, None)
         else:
@@ -41,16 +41,16 @@ class Cotangents:
         return self._arrived.get(value, ZERO)
 
     def take(self, value: Value) -> Cotangent:
-        """Return what has arrived, and forget it."""
+        """Remove and return the accumulated cotangent."""
         return self._arrived.pop(value, ZERO)
 
 
-def _named_alike(b: Build, ct: Value, value: Value) -> Value:
-    """The cotangent with its sizes under the primal's names, so that contributions can be added."""
-    wanted = without_maybe(value.type)
-    return b.refine(ct, MaybeType(wanted) if isinstance(ct.type, MaybeType) else wanted)
+def _refine_like_primal(b: Build, ct: Value, value: Value) -> Value:
+    """Return the cotangent under the primal's dimension symbols, so that sums type-check."""
+    primal_type = without_maybe(value.type)
+    return b.refine(ct, MaybeType(primal_type) if isinstance(ct.type, MaybeType) else primal_type)
 
 
-def or_zeros(b: Build, ct: Cotangent, like: Value) -> Value:
-    """A cotangent or tangent as an array: zeros where there is none."""
+def instantiate_or_zeros(b: Build, ct: Cotangent, like: Value) -> Value:
+    """Return a cotangent or tangent as an array: zeros for Zero."""
     return b.instantiate(ct, like) if isinstance(ct, Value) else b.zeros_like(like)

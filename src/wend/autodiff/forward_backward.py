@@ -1,4 +1,4 @@
-"""The forward form of a graph, and its backward form for any choice of cotangents."""
+"""Reverse mode for reuse: a forward graph, and a backward graph per set of seeded results."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from wend.autodiff.vjp import linear_blocks
 from wend.ir.graph import Graph
 from wend.ops import maybe
 from wend.passes.dedup_callees import dedup_callees
-from wend.passes.lower_linear_blocks import without_blocks
+from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.specialize_zeros import specialize_zeros
 
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """A backward graph for the cotangents of some results.
+    """A backward graph for cotangents of some of the results.
 
     Attributes:
         graph: (residuals…, cotangents of those results…) → cotangents of the connected params, a
-            maybe where only the run can tell whether one arrives.
-        connected: for each param differentiated, whether it gives its cotangent.
+            maybe where only the run can decide whether one arrives.
+        connected: for each param differentiated, whether it gets a cotangent.
     """
 
     graph: Graph
@@ -28,16 +28,16 @@ class Backward:
 
 
 class ForwardBackward:
-    """A graph in its three forms: itself, forward with residuals, and backward.
+    """A graph in three forms: itself, forward with residuals, and backward.
 
-    There is one general backward graph, of linear blocks. Which results have cotangents is known
-    when it is to run, so it is specialised to that, once for each choice: nothing that only the
-    others would need is left.
+    The general backward graph consists of linear blocks. Only a run decides which results have
+    cotangents; the general graph is specialized once for each such set, which removes all that only
+    other cotangents need.
 
     Attributes:
-        forward: after the graph's own results it gives the residuals.
-        wrt: the params that are differentiated, by position.
-        seeded: the results that may have cotangents.
+        forward: the graph with the residuals as further results.
+        wrt: the positions of the params to differentiate.
+        seeded: the positions of the results that may have cotangents.
     """
 
     def __init__(self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> None:
@@ -46,22 +46,22 @@ class ForwardBackward:
         self.forward = self.general.forward
         self._backwards: dict[frozenset[int], Backward] = {}
 
-    def backward(self, given: Sequence[int]) -> Backward:
-        """The backward form where these results, by position, have cotangents."""
-        key = frozenset(given)
+    def backward(self, seeded: Sequence[int]) -> Backward:
+        """Return the backward graph for cotangents of the results at these positions."""
+        key = frozenset(seeded)
         if key not in self._backwards:
-            self._backwards[key] = self._specialised(key)
+            self._backwards[key] = self._specialize(key)
         return self._backwards[key]
 
-    def _specialised(self, given: frozenset[int]) -> Backward:
+    def _specialize(self, seeded: frozenset[int]) -> Backward:
         graph = self.general.backward
         first = len(graph.params) - len(self.seeded)
-        places = {k: first + place for place, k in enumerate(self.seeded)}
-        zero = [place for k, place in places.items() if k not in given]
-        there = [place for k, place in places.items() if k in given]
-        graph = without_blocks(specialize_zeros(graph, zero, there))
-        is_there = [r.node is None or r.node.op is not maybe.zero for r in graph.results]
-        results = tuple(r for r, kept in zip(graph.results, is_there, strict=True) if kept)
-        found = iter(is_there)
-        connected = tuple(next(found) if reached else False for reached in self.general.connected)
+        positions = {k: first + position for position, k in enumerate(self.seeded)}
+        zero = [position for k, position in positions.items() if k not in seeded]
+        nonzero = [position for k, position in positions.items() if k in seeded]
+        graph = lower_linear_blocks(specialize_zeros(graph, zero, nonzero))
+        is_nonzero = [r.node is None or r.node.op is not maybe.zero for r in graph.results]
+        results = tuple(r for r, keep in zip(graph.results, is_nonzero, strict=True) if keep)
+        flags = iter(is_nonzero)
+        connected = tuple(next(flags) if reached else False for reached in self.general.connected)
         return Backward(dedup_callees(replace(graph, results=results)), connected)

@@ -1,4 +1,4 @@
-"""Whole Jacobians: a linear pass mapped over a basis, by one `While`."""
+"""Full Jacobians: a linear pass mapped over a basis by one `While`."""
 
 from __future__ import annotations
 
@@ -21,69 +21,69 @@ from wend.passes.strip_stores import strip_stores
 
 
 def jacobian_by_columns(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Graph:
-    """The results of a graph, then a Jacobian for each chosen result and each of `wrt`.
+    """Return a graph of the results, then of a Jacobian per chosen result and param of `wrt`.
 
-    By forward mode: the graph runs once for each number of the params, so nothing is recorded.
+    By forward mode: the tangents run once for each number in the params, and nothing is recorded.
     Each Jacobian has the shape of its result, followed by that of its param.
     """
-    pushed = jvp(graph, wrt)
-    moving = [k for k in chosen if pushed.connected[k]]
-    order = [k for k, flag in enumerate(pushed.connected) if flag]
-    tangents = pushed.graph.results[len(graph.results) :]
-    wanted = [tangents[order.index(k)] for k in moving]
-    linear, used = _tangents_only(pushed.graph, wanted, len(graph.params))
+    tangent_graph = jvp(graph, wrt)
+    active = [k for k in chosen if tangent_graph.connected[k]]
+    order = [k for k, flag in enumerate(tangent_graph.connected) if flag]
+    tangents = tangent_graph.graph.results[len(graph.results) :]
+    active_tangents = [tangents[order.index(k)] for k in active]
+    linear, used = _tangents_only(tangent_graph.graph, active_tangents, len(graph.params))
     b = Build(f"{graph.name}_jacobian")
     params = [b.param(param.type, param.name) for param in graph.params]
-    ends = [params[i] for i in wrt]
+    inputs = [params[i] for i in wrt]
     if linear.has_effects():
-        # Calls of Python run once: what they recorded is pulled back for each column.
-        split = linearize(graph, wrt, moving)
+        # Host calls run once; what they recorded is differentiated for each column.
+        split = linearize(graph, wrt, active)
         values = inline(split.forward, params, b.nodes)
         results, residuals = values[: len(graph.results)], values[len(graph.results) :]
-        moving = [k for k, flag in zip(moving, split.connected, strict=True) if flag]
-        linear, fixed = split.linear, [*(results[k] for k in moving), *residuals]
+        active = [k for k, flag in zip(active, split.connected, strict=True) if flag]
+        linear, outer = split.linear, [*(results[k] for k in active), *residuals]
     else:
         results = inline(graph, params, b.nodes)
-        fixed = [params[i] for i in used]
-    rows = _on_basis(b, linear, fixed, ends, [results[k] for k in moving])
+        outer = [params[i] for i in used]
+    rows = _on_basis(b, linear, outer, inputs, [results[k] for k in active])
     blocks: list[Value] = []
     for k in chosen:
-        if k not in moving:
-            blocks += [_zeros(b, results[k], end, results[k].tensor.dtype) for end in ends]
+        if k not in active:
+            blocks += [_zeros(b, results[k], end, results[k].tensor.dtype) for end in inputs]
             continue
-        for part, end in zip(_cut(b, rows[moving.index(k)], ends), ends, strict=True):
-            blocks.append(_shaped(b, _first_axis_last(b, part, results[k]), results[k], end))
+        for part, end in zip(_split_rows(b, rows[active.index(k)], inputs), inputs, strict=True):
+            blocks.append(_reshape_to(b, _first_axis_last(b, part, results[k]), results[k], end))
     return b.finish([*results, *blocks])
 
 
 def jacobian_by_rows(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Graph:
-    """As `jacobian_by_columns`, by reverse mode: the backward pass runs for each number of the
+    """As `jacobian_by_columns`, by reverse mode.
 
-    chosen results, the forward one once.
+    The forward pass runs once, the backward pass once for each number in the chosen results.
     """
     b = Build(f"{graph.name}_jacobian")
     params = [b.param(param.type, param.name) for param in graph.params]
     pair = vjp(graph, wrt, chosen)
     values = inline(pair.forward, params, b.nodes)
     results, residuals = values[: len(graph.results)], values[len(graph.results) :]
-    ends = [results[k] for k in chosen]
-    found = [params[i] for i, flag in zip(wrt, pair.connected, strict=True) if flag]
-    rows = iter(_on_basis(b, pair.backward, residuals, ends, found))
-    parts = [_cut(b, next(rows), ends) if flag else None for flag in pair.connected]
+    outputs = [results[k] for k in chosen]
+    connected_params = [params[i] for i, flag in zip(wrt, pair.connected, strict=True) if flag]
+    rows = iter(_on_basis(b, pair.backward, residuals, outputs, connected_params))
+    parts = [_split_rows(b, next(rows), outputs) if flag else None for flag in pair.connected]
     blocks = [
         _zeros(b, end, params[i], params[i].tensor.dtype)
         if part is None
-        else _shaped(b, part[k], end, params[i])
-        for k, end in enumerate(ends)
+        else _reshape_to(b, part[k], end, params[i])
+        for k, end in enumerate(outputs)
         for i, part in zip(wrt, parts, strict=True)
     ]
     return b.finish([*results, *blocks])
 
 
 def _tangents_only(graph: Graph, tangents: Sequence[Value], count: int) -> tuple[Graph, list[int]]:
-    """The graph without what only its values need; and which of its first params it still reads.
+    """Return the graph of the tangents alone, and which of the first params it still reads.
 
-    Effects are among what goes: they belong to the run that gives the values.
+    Effects are removed too: they belong to the run that computes the values.
     """
     graph = strip_stores(Graph(graph.name, graph.params, graph.nodes, tuple(tangents)))
     slim = dce(graph)
@@ -100,41 +100,41 @@ def _on_basis(
     ends: Sequence[Value],
     likes: Sequence[Value],
 ) -> list[Value]:
-    """What a linear graph gives for each vector of a basis, stacked along a new first axis.
+    """Return the results of a linear graph on each basis vector, stacked along a new first axis.
 
     Args:
-        b: where to.
+        b: the builder to append to.
         linear: (fixed…, one vector of each end's type) → values of the types of `likes`.
         fixed: its first arguments.
-        ends: the basis is that of all of them together.
-        likes: values as large as the results.
+        ends: the values whose joint basis is meant.
+        likes: values of the results' types.
     """
     if not likes:
         return []
-    total = _total(ends)
-    if total == 1 and len(ends) == 1:  # one vector: neither a loop nor an axis
-        found = inline(linear, [*fixed, b.ones_like(ends[0])], b.nodes)
-        return [b.refine(x, like.type) for x, like in zip(found, likes, strict=True)]
-    outer = [_number(b, ends), *fixed, *ends]
+    total = _static_total(ends)
+    if total == 1 and len(ends) == 1:  # one basis vector: no loop
+        results = inline(linear, [*fixed, b.ones_like(ends[0])], b.nodes)
+        return [b.refine(x, like.type) for x, like in zip(results, likes, strict=True)]
+    outer = [_total_value(b, ends), *fixed, *ends]
     lists = [ListType(like.type) for like in likes]
-    before, after = _open("before", lists, outer), _open("after", lists, outer)
+    before, after = _open_region("before", lists, outer), _open_region("after", lists, outer)
     count = len(lists) + 1
-    place, end = before.params[0], before.params[count]
-    goes_on = before.lt(place, end)
-    held = after.params[count + 1 :]
-    seeds = _one_hot(after, held[len(fixed) :], after.params[0])
-    rows = inline(linear, [*held[: len(fixed)], *seeds], after.nodes)
+    index, stop = before.params[0], before.params[count]
+    predicate = before.lt(index, stop)
+    invariants = after.params[count + 1 :]
+    seeds = _one_hot(after, invariants[len(fixed) :], after.params[0])
+    rows = inline(linear, [*invariants[: len(fixed)], *seeds], after.nodes)
     grown = [
         after.list_push(list, after.refine(row, like.type))
         for list, row, like in zip(after.params[1:count], rows, likes, strict=True)
     ]
-    following = after.add(after.params[0], after.integer(1))
+    next_index = after.add(after.params[0], after.integer(1))
     start = [b.integer(0), *(b.list_new(list.element) for list in lists)]
     loop = b.while_(
         start,
         outer,
-        before.finish([goes_on, *before.params[:count]]),
-        after.finish([following, *grown]),
+        before.finish([predicate, *before.params[:count]]),
+        after.finish([next_index, *grown]),
     )
     dim = new_symbol() if total is None else total
     return [
@@ -142,7 +142,7 @@ def _on_basis(
     ]
 
 
-def _open(name: str, lists: Sequence[ListType], outer: Sequence[Value]) -> Build:
+def _open_region(name: str, lists: Sequence[ListType], outer: Sequence[Value]) -> Build:
     b = Build(name)
     b.param(outer[0].type)
     for type in (*lists, *(value.type for value in outer)):
@@ -160,7 +160,7 @@ def _size(x: Value) -> int | None:
     return size_of(x.tensor.dims)
 
 
-def _total(values: Sequence[Value]) -> int | None:
+def _static_total(values: Sequence[Value]) -> int | None:
     sizes = [_size(value) for value in values]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
@@ -170,60 +170,60 @@ def _size_value(b: Build, x: Value) -> Value:
     return b.integer(size) if size is not None else b.reduce_prod(b.shape_of(x), axes=(0,))
 
 
-def _number(b: Build, values: Sequence[Value]) -> Value:
-    """How many numbers the values have together."""
-    total = _total(values)
+def _total_value(b: Build, values: Sequence[Value]) -> Value:
+    """Return the total number of elements of some values."""
+    total = _static_total(values)
     if total is not None:
         return b.integer(total)
-    number = b.integer(0)
+    count = b.integer(0)
     for value in values:
-        number = b.add(number, _size_value(b, value))
-    return number
+        count = b.add(count, _size_value(b, value))
+    return count
 
 
-def _one_hot(b: Build, likes: Sequence[Value], place: Value) -> list[Value]:
-    """Vectors that are 0 but for a 1 at one place of all of them together."""
-    found = []
+def _one_hot(b: Build, likes: Sequence[Value], position: Value) -> list[Value]:
+    """Return vectors that are 0 except for a 1 at one position, counted through all of them."""
+    vectors = []
     for like in likes:
         size = _size(like)
-        line = b.iota(_size_value(b, like) if size is None else size)
-        hit = b.cast(b.eq(line, b.broadcast_like(place, line)), like.tensor.dtype)
-        found.append(b.refine(b.reshape_like(hit, like), like.type))
-        place = b.sub(place, _size_value(b, like))
-    return found
+        indices = b.iota(_size_value(b, like) if size is None else size)
+        hit = b.cast(b.eq(indices, b.broadcast_like(position, indices)), like.tensor.dtype)
+        vectors.append(b.refine(b.reshape_like(hit, like), like.type))
+        position = b.sub(position, _size_value(b, like))
+    return vectors
 
 
-def _cut(b: Build, stacked: Value, ends: Sequence[Value]) -> list[Value]:
-    """The rows of a stack that belong to each end."""
+def _split_rows(b: Build, stacked: Value, ends: Sequence[Value]) -> list[Value]:
+    """Return the rows of a stack that belong to each end."""
     if len(ends) == 1:
         return [stacked]
-    found, start = [], b.integer(0)
+    pieces, start = [], b.integer(0)
     for end in ends:
         stop = b.add(start, _size_value(b, end))
-        found.append(b.narrow(stacked, start, stop, axis=0, size=_size(end)))
+        pieces.append(b.narrow(stacked, start, stop, axis=0, size=_size(end)))
         start = stop
-    return found
+    return pieces
 
 
 def _first_axis_last(b: Build, x: Value, like: Value) -> Value:
-    """Columns as columns; of a single one that has the type of `like` nothing is to be turned."""
+    """Move the first axis last; a single column of the type of `like` stays as it is."""
     rank = len(like.tensor.dims)
     return x if x.type == like.type else b.transpose(x, perm=(*range(1, rank + 1), 0))
 
 
-def _shaped(b: Build, x: Value, first: Value, then: Value) -> Value:
-    """Reshaped to the one shape followed by the other."""
+def _reshape_to(b: Build, x: Value, first: Value, then: Value) -> Value:
+    """Reshape to the shape of `first` followed by that of `then`."""
     shape = (*first.tensor.dims, *then.tensor.dims)
     if size_of(shape) is not None:
         return b.reshape(x, shape)
-    return b.emit(shaping.reshape, x, _sizes(b, first, then), shape=shape)
+    return b.emit(shaping.reshape, x, _joint_shape(b, first, then), shape=shape)
 
 
 def _zeros(b: Build, first: Value, then: Value, dtype: np.dtype) -> Value:
-    """Zeros of the one shape followed by the other."""
+    """Return zeros of the shape of `first` followed by that of `then`."""
     shape = (*first.tensor.dims, *then.tensor.dims)
-    return b.spread(b.constant(0, dtype), _sizes(b, first, then), shape)
+    return b.spread(b.constant(0, dtype), _joint_shape(b, first, then), shape)
 
 
-def _sizes(b: Build, first: Value, then: Value) -> Value:
+def _joint_shape(b: Build, first: Value, then: Value) -> Value:
     return b.concat(b.shape_of(first), b.shape_of(then), axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wend.autodiff.jvp_custom import Moved, jvp_custom_jvp, jvp_custom_vjp
+from wend.autodiff.jvp_custom import ResultsAndTangents, jvp_custom_jvp, jvp_custom_vjp
 from wend.autodiff.jvp_if import jvp_call, jvp_graph, jvp_if
 from wend.autodiff.jvp_interpreter import (
     JvpFrame,
@@ -33,11 +33,13 @@ def _jvp_custom_jvp(
 def _jvp_custom_vjp(
     p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]
 ) -> JvpResult:
-    def push(to: Build, graph: Graph, operands: Sequence[Value], moved: Sequence[Tangent]) -> Moved:
-        pushed = jvp_graph(p, to, graph, operands, moved)
-        return pushed.results, pushed.tangents
+    def jvp_call(
+        builder: Build, graph: Graph, operands: Sequence[Value], tangents_in: Sequence[Tangent]
+    ) -> ResultsAndTangents:
+        result = jvp_graph(p, builder, graph, operands, tangents_in)
+        return result.results, result.tangents
 
-    return JvpResult(*jvp_custom_vjp(push, b, node, tangents))
+    return JvpResult(*jvp_custom_vjp(jvp_call, b, node, tangents))
 
 
 def _jvp_host(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
@@ -58,13 +60,12 @@ _interpreter = JvpInterpreter(
 
 
 class JVP(NamedTuple):
-    """A function with its tangents.
+    """A graph with its tangents.
 
     Attributes:
-        graph: (params…, tangents of the params that move…) → (results…, tangents of the connected
+        graph: (params…, tangents of the active params…) → (results…, tangents of the connected
             results…).
-        connected: for each result, whether it has a tangent; the others do not move, whatever the
-            tangents given.
+        connected: for each result, whether it has a tangent; the others are constant in the params.
     """
 
     graph: Graph
@@ -75,14 +76,14 @@ def jvp(graph: Graph, wrt: Sequence[int]) -> JVP:
     """Differentiate a graph forward.
 
     Args:
-        graph: what to differentiate; it is not changed.
-        wrt: positions of the params whose tangents will be given, in rising order.
+        graph: the graph to differentiate; it is not changed.
+        wrt: positions of the params whose tangents are given, in rising order.
     """
-    ahead = JvpFrame(Build(f"{graph.name}_jvp"))
-    ahead.open(graph.params, [i in set(wrt) for i in range(len(graph.params))])
-    _interpreter.push(ahead, graph.nodes)
-    tangents = [ahead.tangent(result) for result in graph.results]
-    found = [tangent for tangent in tangents if not isinstance(tangent, Zero)]
-    values = [ahead.values[result] for result in graph.results]
+    frame = JvpFrame(Build(f"{graph.name}_jvp"))
+    frame.add_params(graph.params, [i in set(wrt) for i in range(len(graph.params))])
+    _interpreter.run(frame, graph.nodes)
+    tangents = [frame.tangent(result) for result in graph.results]
+    nonzero = [tangent for tangent in tangents if not isinstance(tangent, Zero)]
+    values = [frame.values[result] for result in graph.results]
     connected = tuple(tangent is not ZERO for tangent in tangents)
-    return JVP(dedup_callees(ahead.b.finish([*values, *found])), connected)
+    return JVP(dedup_callees(frame.b.finish([*values, *nonzero])), connected)

@@ -1,4 +1,4 @@
-"""Forward mode of `If`, and of `Call`: the regions of values are regions of values and tangents."""
+"""Forward mode of `If` and `Call`: regions of values become regions of values and tangents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wend.ops.control import CallParts, IfParts
 
 
 def jvp_if(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
-    """Append the branches with their tangents; one that moves nothing gives zeros."""
+    """Append the branches with their tangents; a branch gives zeros for an inactive result."""
     parts = IfParts.of(node)
-    branches, moves = _jvp_regions(p, parts.branches, tangents[1:])
-    found = b.if_(parts.selector, [*parts.operands, *_given(tangents)], branches)
-    return _pushed(found, moves)
+    branches, active = _jvp_regions(p, parts.branches, tangents[1:])
+    node_with_tangents = b.if_(parts.selector, [*parts.operands, *_nonzero(tangents)], branches)
+    return _jvp_result(node_with_tangents, active)
 
 
 def jvp_call(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
@@ -35,32 +35,36 @@ def jvp_graph(
     recompute: bool = False,
 ) -> JvpResult:
     """Append a call of a graph with its tangents."""
-    (callee,), moves = _jvp_regions(p, (graph,), tangents)
-    return _pushed(b.call(callee, [*operands, *_given(tangents)], recompute=recompute), moves)
+    (callee,), active = _jvp_regions(p, (graph,), tangents)
+    return _jvp_result(
+        b.call(callee, [*operands, *_nonzero(tangents)], recompute=recompute), active
+    )
 
 
 def _jvp_regions(
     p: JvpInterpreter, regions: Sequence[Graph], tangents: Sequence[Tangent]
 ) -> tuple[list[Graph], list[bool]]:
-    """Regions with tangents as further params and results; and which results have one."""
-    given = [tangent is not ZERO for tangent in tangents]
-    ahead = [p.jvp_region(region, given)[0] for region in regions]
-    moves = [
-        any(side.tangent(value) is not ZERO for side, value in zip(ahead, results, strict=True))
+    """Return regions with tangents as further params and results, and which results have one."""
+    active = [tangent is not ZERO for tangent in tangents]
+    frames = [p.jvp_region(region, active)[0] for region in regions]
+    active_results = [
+        any(frame.tangent(value) is not ZERO for frame, value in zip(frames, results, strict=True))
         for results in zip(*(region.results for region in regions), strict=True)
     ]
     graphs = []
-    for side, region in zip(ahead, regions, strict=True):
-        moving = [value for value, flag in zip(region.results, moves, strict=True) if flag]
-        results = [side.values[value] for value in region.results]
-        graphs.append(side.b.finish([*results, *side.tangents_of(moving)]))
-    return graphs, moves
+    for frame, region in zip(frames, regions, strict=True):
+        active_values = [
+            value for value, flag in zip(region.results, active_results, strict=True) if flag
+        ]
+        results = [frame.values[value] for value in region.results]
+        graphs.append(frame.b.finish([*results, *frame.tangents_of(active_values)]))
+    return graphs, active_results
 
 
-def _given(tangents: Sequence[Tangent]) -> list[Value]:
+def _nonzero(tangents: Sequence[Tangent]) -> list[Value]:
     return [tangent for tangent in tangents if not isinstance(tangent, Zero)]
 
 
-def _pushed(node: Node, moves: Sequence[bool]) -> JvpResult:
-    results, moved = node.results[: len(moves)], iter(node.results[len(moves) :])
-    return JvpResult(results, [next(moved) if flag else ZERO for flag in moves])
+def _jvp_result(node: Node, active: Sequence[bool]) -> JvpResult:
+    results, tangents = node.results[: len(active)], iter(node.results[len(active) :])
+    return JvpResult(results, [next(tangents) if flag else ZERO for flag in active])

@@ -1,7 +1,7 @@
-"""Pushes tangents forward through the nodes of one graph, first node first.
+"""Forward mode over the nodes of one graph, first node first.
 
 Values and tangents are computed side by side in one new graph. A tangent has the type of its
-value, the names of sizes included. One that nothing has arrived at is ZERO, and no arithmetic.
+value, dimension symbols included. A tangent that is known to be zero is ZERO, without arithmetic.
 """
 
 from __future__ import annotations
@@ -29,51 +29,59 @@ _transposer = Transposer({})
 
 
 def jvp_explicit(b: Build, node: Node, vjp: Rule, tangents: Sequence[Cotangent]) -> list[Cotangent]:
-    """The tangents of a node's results by the transpose of its rule `vjp`."""
-    back = Build(node.op.name)
-    back.source = node.source
+    """Return the tangents of a node's results by transposing its rule `vjp`."""
+    rule_builder = Build(node.op.name)
+    rule_builder.source = node.source
     cts = [
-        back.param(result.type) if is_differentiable(result.type) else ZERO
+        rule_builder.param(result.type) if is_differentiable(result.type) else ZERO
         for result in node.results
     ]
-    pulled = vjp(back, node, tuple(cts))
-    linear = Graph(back.name, tuple(back.params), tuple(back.nodes), ())
-    bwd = BackwardPass(BackwardBuild(back.name), Cotangents(), active_values(linear, back.params))
-    for ct, tangent in zip(pulled, tangents, strict=True):
+    operand_cts = vjp(rule_builder, node, tuple(cts))
+    linear = Graph(rule_builder.name, tuple(rule_builder.params), tuple(rule_builder.nodes), ())
+    bwd = BackwardPass(
+        BackwardBuild(rule_builder.name), Cotangents(), active_values(linear, rule_builder.params)
+    )
+    for ct, tangent in zip(operand_cts, tangents, strict=True):
         if isinstance(ct, Value) and isinstance(tangent, Value):
             bwd.seed(ct, tangent)
-    _transposer.pull_back(bwd, back.nodes)
-    found = [bwd.cts.get(ct) if isinstance(ct, Value) else ZERO for ct in cts]
-    return _move(b, node, cts, [*back.nodes, *bwd.b.forward_shape_reads, *bwd.b.nodes], found)
+    _transposer.pull_back(bwd, rule_builder.nodes)
+    tangents_of_results = [bwd.cts.get(ct) if isinstance(ct, Value) else ZERO for ct in cts]
+    return _append_needed(
+        b,
+        node,
+        cts,
+        [*rule_builder.nodes, *bwd.b.forward_shape_reads, *bwd.b.nodes],
+        tangents_of_results,
+    )
 
 
-def _move(
+def _append_needed(
     b: Build,
     node: Node,
     cts: Sequence[Cotangent],
     nodes: Sequence[Node],
-    found: Sequence[Cotangent],
+    tangents: Sequence[Cotangent],
 ) -> list[Cotangent]:
-    """Append those of the nodes that what was found needs."""
-    own = set(nodes)
+    """Append the nodes that some tangents need, and return the tangents."""
+    candidates = set(nodes)
 
     def operands(value: Value) -> Sequence[Value]:
-        return value.node.operands if value.node in own else ()
+        return value.node.operands if value.node in candidates else ()
 
-    needed = operands_first([v for v in found if isinstance(v, Value)], operands)
-    order = dict.fromkeys(value.node for value in needed if value.node in own)
-    # Of a cotangent nothing is read but its sizes, which are those of the result.
+    needed = operands_first([v for v in tangents if isinstance(v, Value)], operands)
+    order = dict.fromkeys(value.node for value in needed if value.node in candidates)
+    # Only the sizes of a cotangent are read, and they are those of the result.
     pairs = zip(cts, node.results, strict=True)
     mapping = {ct: result for ct, result in pairs if isinstance(ct, Value)}
     b.nodes += copy_nodes([node for node in order if node is not None], mapping)
-    return [mapping.get(v, v) if isinstance(v, Value) else ZERO for v in found]
+    return [mapping.get(v, v) if isinstance(v, Value) else ZERO for v in tangents]
 
 
 Tangent: TypeAlias = Value | Zero
 RegionRule: TypeAlias = Callable[["JvpInterpreter", Build, Node, Sequence[Tangent]], "JvpResult"]
 
-# Operands that an operation adds to what the others give: alone, their tangent is the result's.
-_ADDED: Mapping[Op, tuple[int, ...]] = {
+# Operands that are addends of the result: alone, their tangent is the result's.
+_ADDEND_OPERANDS: Mapping[Op, tuple[int, ...]] = {
     elementwise.add: (0, 1),
     elementwise.sub: (0,),
     maybe.autograd_add: (0, 1),
@@ -85,12 +93,12 @@ _ADDED: Mapping[Op, tuple[int, ...]] = {
     shaping.add_narrow: (0,),
     parts.add_part: (0,),
 }
-_MAYBE = (maybe.instantiate, maybe.present)
+_MAYBE_OPS = (maybe.instantiate, maybe.present)
 
 
 @dataclass(frozen=True, slots=True)
 class JvpResult:
-    """What has become of a node's results, and their tangents."""
+    """The results of a node in the new graph, and their tangents."""
 
     results: Sequence[Value]
     tangents: Sequence[Tangent]
@@ -101,10 +109,10 @@ class JvpFrame:
     """A graph of values and tangents under construction.
 
     Attributes:
-        b: what is emitted to.
-        values: what the values of the old graph have become.
-        tangents: of the new values, those that have one.
-        dims: what sizes are called now.
+        b: the builder.
+        values: maps the values of the old graph to new ones.
+        tangents: maps new values to their tangents, where they have one.
+        dims: maps the dimension symbols of the old graph to new ones.
     """
 
     b: Build
@@ -112,29 +120,29 @@ class JvpFrame:
     tangents: dict[Value, Value] = field(default_factory=dict)
     dims: dict[Symbol, Dim] = field(default_factory=dict)
 
-    def open(self, params: Sequence[Value], moves: Sequence[bool]) -> list[Value]:
-        """Add params for those of the old graph, and then for the tangents of those that move."""
+    def add_params(self, params: Sequence[Value], is_active: Sequence[bool]) -> list[Value]:
+        """Add params for those of the old graph, then for the tangents of the active ones."""
         for param in params:
             self.values[param] = self.b.param(param.type, param.name)
-        moving = [self.values[p] for p, moving in zip(params, moves, strict=True) if moving]
-        for param in moving:
+        active = [self.values[p] for p, flag in zip(params, is_active, strict=True) if flag]
+        for param in active:
             self.tangents[param] = self.b.param(param.type)
-        return [self.tangents[param] for param in moving]
+        return [self.tangents[param] for param in active]
 
     def tangent(self, value: Value) -> Tangent:
-        """The tangent of a value of the old graph."""
+        """Return the tangent of a value of the old graph."""
         return self.tangents.get(self.values[value], ZERO)
 
     def tangents_of(self, values: Sequence[Value]) -> list[Value]:
-        """Tangents of values of the old graph, zeros where there is none."""
+        """Return tangents of values of the old graph, zeros where there is none."""
         return [self.instantiated(value) for value in values]
 
     def instantiated(self, value: Value) -> Value:
         tangent = self.tangent(value)
         return self.b.zeros_like(self.values[value]) if isinstance(tangent, Zero) else tangent
 
-    def put(self, value: Value, tangent: Tangent) -> None:
-        """Let a new value have a tangent, with its sizes under the value's names."""
+    def set_tangent(self, value: Value, tangent: Tangent) -> None:
+        """Set the tangent of a new value, refined to the value's dimension symbols."""
         if is_differentiable(value.type) and not isinstance(tangent, Zero):
             self.tangents[value] = self.b.refine(tangent, value.type)
 
@@ -145,59 +153,63 @@ class JvpInterpreter:
     def __init__(self, region_rules: Mapping[Op, RegionRule]) -> None:
         self.region_rules = region_rules
 
-    def push(self, ahead: JvpFrame, nodes: Sequence[Node]) -> None:
-        """Append every node, and beside it what moves its results."""
-        b = ahead.b
+    def run(self, frame: JvpFrame, nodes: Sequence[Node]) -> None:
+        """Append every node, followed by the computation of its results' tangents."""
+        b = frame.b
         for node in nodes:
-            operands = [ahead.values[operand] for operand in node.operands]
-            copy = copy_node(node, operands, dims=ahead.dims)
-            tangents = [ahead.tangents.get(operand, ZERO) for operand in operands]
+            operands = [frame.values[operand] for operand in node.operands]
+            copy = copy_node(node, operands, dims=frame.dims)
+            tangents = [frame.tangents.get(operand, ZERO) for operand in operands]
             b.source = node.source
-            pushed = self._jvp_node(b, copy, tangents)
-            if pushed.results is not copy.results:
-                rename_dims(ahead.dims, node.results, pushed.results)
-            ahead.values.update(zip(node.results, pushed.results, strict=True))
-            for result, tangent in zip(pushed.results, pushed.tangents, strict=True):
-                ahead.put(result, tangent)
+            result = self._jvp_node(b, copy, tangents)
+            if result.results is not copy.results:
+                rename_dims(frame.dims, node.results, result.results)
+            frame.values.update(zip(node.results, result.results, strict=True))
+            for value, tangent in zip(result.results, result.tangents, strict=True):
+                frame.set_tangent(value, tangent)
 
     def jvp_region(
-        self, region: Graph, moves: Sequence[bool], name: str | None = None
+        self, region: Graph, is_active: Sequence[bool], name: str | None = None
     ) -> tuple[JvpFrame, list[Value]]:
-        """A region's values and tangents; and the params for tangents, which come last."""
-        ahead = JvpFrame(Build(name or region.name))
-        tangents = ahead.open(region.params, moves)
-        self.push(ahead, region.nodes)
-        return ahead, tangents
+        """Return a region's frame, and the params for tangents, which come last."""
+        frame = JvpFrame(Build(name or region.name))
+        tangents = frame.add_params(region.params, is_active)
+        self.run(frame, region.nodes)
+        return frame, tangents
 
     def _jvp_node(self, b: Build, node: Node, tangents: Sequence[Tangent]) -> JvpResult:
         derivative = node.op.derivative
-        moves = any(tangent is not ZERO for tangent in tangents)
-        if moves and isinstance(derivative, ByRegions):
+        is_active = any(tangent is not ZERO for tangent in tangents)
+        if is_active and isinstance(derivative, ByRegions):
             return self.region_rules[node.op](self, b, node, tangents)
         b.nodes.append(node)
-        found: Sequence[Tangent] = [ZERO] * len(node.results)
-        if moves and any(is_differentiable(result.type) for result in node.results):
+        result_tangents: Sequence[Tangent] = [ZERO] * len(node.results)
+        if is_active and any(is_differentiable(result.type) for result in node.results):
             match derivative:
                 case NoGradient():
                     pass
                 case Partials(rules=rules):
-                    found = [_jvp_each(b, node, rules, tangents)]
+                    result_tangents = [_jvp_each(b, node, rules, tangents)]
                 case Linear(jointly=False):
-                    found = [_jvp_each(b, node, (), tangents)]
+                    result_tangents = [_jvp_each(b, node, (), tangents)]
                 case Linear():
-                    found = _jvp_jointly(b, node, tangents)
+                    result_tangents = _jvp_jointly(b, node, tangents)
                 case Explicit() if _is_linear(node, tangents):
-                    found = _jvp_jointly(b, node, tangents)
+                    result_tangents = _jvp_jointly(b, node, tangents)
                 case Explicit(vjp=vjp, jvp=jvp):
-                    given = tuple(tangents)
-                    found = jvp(b, node, given) if jvp else jvp_explicit(b, node, vjp, given)
+                    operand_tangents = tuple(tangents)
+                    result_tangents = (
+                        jvp(b, node, operand_tangents)
+                        if jvp
+                        else jvp_explicit(b, node, vjp, operand_tangents)
+                    )
                 case _:
                     raise MissingRuleError(f"{node.op.name}{at(node.source)} has no derivative")
-        return JvpResult(node.results, found)
+        return JvpResult(node.results, result_tangents)
 
 
 def _is_linear(node: Node, tangents: Sequence[Tangent]) -> bool:
-    """Whether the node is linear in all that moves."""
+    """Return whether the node is linear in all its active operands."""
     return all(t is ZERO or i in node.linear_operands for i, t in enumerate(tangents))
 
 
@@ -207,42 +219,44 @@ def _jvp_each(
     rules: Sequence[Callable[..., Value] | None],
     tangents: Sequence[Tangent],
 ) -> Tangent:
-    """The sum of what each operand moves: the operation itself where it is linear in that one."""
+    """Sum the contributions of the operands; of a linear one, the operation on its tangent."""
     total: Tangent = ZERO
     for place, tangent in enumerate(tangents):
         if isinstance(tangent, Zero):
             continue
         if place in node.linear_operands:
-            part = _again(b, node, {place: tangent}).results[0]
-            part = b.refine(part, node.results[0].type)
+            term = _with_replaced_operands(b, node, {place: tangent}).results[0]
+            term = b.refine(term, node.results[0].type)
         elif place < len(rules) and (rule := rules[place]) is not None:
-            part = b.mul(tangent, rule(b, *node.operands, *node.results))
+            term = b.mul(tangent, rule(b, *node.operands, *node.results))
         else:
             continue
-        total = part if isinstance(total, Zero) else b.add(total, part)
+        total = term if isinstance(total, Zero) else b.add(total, term)
     return total
 
 
 def _jvp_jointly(b: Build, node: Node, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-    """The operation itself on tangents, zeros where there is none."""
-    given = {i: t for i in node.linear_operands if not isinstance(t := tangents[i], Zero)}
-    if not given or (node.op in _MAYBE and 0 not in given):
+    """Apply the operation to the tangents, with zeros where there is none."""
+    operand_tangents = {
+        i: t for i in node.linear_operands if not isinstance(t := tangents[i], Zero)
+    }
+    if not operand_tangents or (node.op in _MAYBE_OPS and 0 not in operand_tangents):
         return [ZERO] * len(node.results)
-    if node.op in _MAYBE:
-        # Where the value is there its tangent may be Zero nevertheless.
-        return [b.instantiate(given[0], node.results[0])]
-    if len(given) == 1:
-        ((place, tangent),) = given.items()
-        if place in _ADDED.get(node.op, ()):
+    if node.op in _MAYBE_OPS:
+        # Even where the value is present its tangent may be Zero.
+        return [b.instantiate(operand_tangents[0], node.results[0])]
+    if len(operand_tangents) == 1:
+        ((place, tangent),) = operand_tangents.items()
+        if place in _ADDEND_OPERANDS.get(node.op, ()):
             return [b.instantiate(tangent, node.results[0])]
         if node.op is elementwise.sub:
             return [b.neg(tangent)]
     for i in node.linear_operands:
-        if i not in given and is_differentiable(node.operands[i].type):
-            given[i] = b.zeros_like(node.operands[i])
-    return _again(b, node, given).results
+        if i not in operand_tangents and is_differentiable(node.operands[i].type):
+            operand_tangents[i] = b.zeros_like(node.operands[i])
+    return _with_replaced_operands(b, node, operand_tangents).results
 
 
-def _again(b: Build, node: Node, replaced: Mapping[int, Value]) -> Node:
+def _with_replaced_operands(b: Build, node: Node, replaced: Mapping[int, Value]) -> Node:
     operands = [replaced.get(i, operand) for i, operand in enumerate(node.operands)]
     return b.emit_node(node.op, operands, **node.attrs)

@@ -1,4 +1,4 @@
-"""The transpose of a user's jvp in its tangents: a forward and a backward graph."""
+"""Transposition of a user's jvp in its tangents, into a forward and a backward graph."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from wend.ir.traverse import reached_values
 from wend.ops import lists, shaping
 from wend.ops.build import Build
 from wend.ops.custom import Backward, CustomJvpParts, CustomVjpParts
-from wend.passes.dce import with_results
+from wend.passes.dce import select_results
 from wend.passes.inline import inline_calls
 
-# What they give depends on how great something is, not on what is in it.
-_SIZES = {shaping.shape_of, shaping.dim_of, lists.list_len, lists.list_zeros}
+# Operations that read the size of an operand, not its elements.
+_SIZE_OPS = {shaping.shape_of, shaping.dim_of, lists.list_len, lists.list_zeros}
 
 
-def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomVjpParts | None:
-    """The user's jvp as a forward and a backward graph; None where nothing moves.
+def transpose_jvp_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomVjpParts | None:
+    """Return the user's jvp as a forward and a backward graph; None where no operand is active.
 
     Raises:
         NotDifferentiableError: the jvp is not linear in its tangents.
@@ -30,85 +30,87 @@ def transposed_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> CustomV
     jvp, count = parts.jvp, len(node.operands)
     linear = range(count, len(jvp.params))
     seeds = {i: jvp.results[i].type for i in range(parts.outs, len(jvp.results))}
-    done = transpose_region(t, jvp, linear, seeds)
-    if not done.grads:
+    transposed = transpose_region(t, jvp, linear, seeds)
+    if not transposed.grads:
         return None
-    kept = done.kept(jvp.params[:count])
-    whole = done.with_residuals(f"{parts.name}_fwd", kept)
-    backward = done.from_residuals(f"{parts.name}_bwd", kept)
+    residuals = transposed.residuals(jvp.params[:count])
+    with_residuals = transposed.with_residuals(f"{parts.name}_fwd", residuals)
+    backward = transposed.from_residuals(f"{parts.name}_bwd", residuals)
     outs = range(parts.outs)
-    if depends(whole, outs, linear) or depends(_joined(whole, backward, done), None, linear):
+    if depends_on(with_residuals, outs, linear) or depends_on(
+        _join(with_residuals, backward, transposed), None, linear
+    ):
         tangents = [jvp.params[i] for i in linear]
-        raise not_linear(node, parts.name, "jvp", "tangents", _culprit(done, tangents))
-    chosen = [*outs, *range(len(jvp.results), len(whole.results))]
-    forward = with_zeros(whole, chosen, dict(zip(linear, parts.wrt, strict=True)))
-    wrt = tuple(parts.wrt[i - count] for i in done.grads)
-    rule = Backward(backward, parts.moved, wrt)
-    return CustomVjpParts(parts.name, parts.captured, parts.outs, len(kept), forward, (rule,))
+        raise not_linear_error(node, parts.name, "jvp", "tangents", _culprit(transposed, tangents))
+    chosen = [*outs, *range(len(jvp.results), len(with_residuals.results))]
+    forward = with_zeros(with_residuals, chosen, dict(zip(linear, parts.wrt, strict=True)))
+    wrt = tuple(parts.wrt[i - count] for i in transposed.grads)
+    rule = Backward(backward, parts.tangent_outs, wrt)
+    return CustomVjpParts(parts.name, parts.captured, parts.outs, len(residuals), forward, (rule,))
 
 
-def _joined(forward: Graph, backward: Graph, done: RegionTranspose) -> Graph:
-    """Both graphs as one, to look at: operands, tangents and cotangents → cotangents."""
+def _join(forward: Graph, backward: Graph, transposed: RegionTranspose) -> Graph:
+    """Return both graphs as one, for analysis: operands, tangents and cotangents → cotangents."""
     b = Build("joined")
     params = [b.param(param.type) for param in forward.params]
     values = inline(forward, params, b.nodes)
-    seeds = [b.param(seed.type) for seed in done.seeds.values()]
-    return b.finish(inline(backward, [*values[len(done.graph.results) :], *seeds], b.nodes))
+    seeds = [b.param(seed.type) for seed in transposed.seeds.values()]
+    return b.finish(inline(backward, [*values[len(transposed.graph.results) :], *seeds], b.nodes))
 
 
-def depends(graph: Graph, chosen: Iterable[int] | None, params: Iterable[int]) -> bool:
-    """Whether some results (None: all) depend on what is in some params, not on sizes alone."""
-    look_at = _without_sizes(inline_calls(graph))
-    wanted = range(len(graph.results)) if chosen is None else [*chosen]
-    return not {*params}.isdisjoint(with_results(look_at, wanted)[1])
+def depends_on(graph: Graph, chosen: Iterable[int] | None, params: Iterable[int]) -> bool:
+    """Return whether some results (None: all) depend on the elements of some params."""
+    data_graph = _cut_size_dependences(inline_calls(graph))
+    positions = range(len(graph.results)) if chosen is None else [*chosen]
+    return not {*params}.isdisjoint(select_results(data_graph, positions)[1])
 
 
 def with_zeros(graph: Graph, chosen: Sequence[int], replacements: Mapping[int, int]) -> Graph:
-    """The graph with some of its results, and without params that matter by size alone.
+    """Return the graph with some of its results, and without params that matter by size alone.
 
     Args:
         graph: the graph.
         chosen: the results to have.
-        replacements: for each param to be dropped one of its type that stays: zeros like that take
+        replacements: for each param to be dropped, one of its type that stays: zeros like that take
             its place.
     """
-    slim, used = with_results(graph, chosen)
+    slim, used = select_results(graph, chosen)
     b = Build(graph.name)
     params = {
         k: b.param(param.type, param.name)
         for k, param in enumerate(graph.params)
         if k not in replacements
     }
-    given = [params[k] if k in params else b.zeros_like(params[replacements[k]]) for k in used]
-    return b.finish(inline(slim, given, b.nodes))
+    arguments = [params[k] if k in params else b.zeros_like(params[replacements[k]]) for k in used]
+    return b.finish(inline(slim, arguments, b.nodes))
 
 
-def _without_sizes(graph: Graph) -> Graph:
-    """The graph, to look at only, with sizes depending on nothing."""
+def _cut_size_dependences(graph: Graph) -> Graph:
+    """Return the graph, for analysis only, with sizes depending on nothing."""
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}
     for node in graph.nodes:
         operands = [mapping.get(v, v) for v in node.operands]
-        if node.op in _SIZES:
+        if node.op in _SIZE_OPS:
             operands = [b.integer(0)]
-        copy = copy_node(node, operands, [_without_sizes(region) for region in node.regions])
+        copy = copy_node(node, operands, [_cut_size_dependences(region) for region in node.regions])
         b.nodes.append(copy)
         mapping.update(zip(node.results, copy.results, strict=True))
     results = tuple(mapping.get(value, value) for value in graph.results)
     return Graph(graph.name, graph.params, tuple(b.nodes), results)
 
 
-def _culprit(done: RegionTranspose, tangents: Iterable[Value]) -> Node | None:
-    """The first node whose transpose reads something that depends on the tangents."""
-    read = {*done.reads()} & reached_values(done.graph, tangents)
-    found = (n for n in done.graph.nodes if read.intersection((*n.operands, *n.results)))
-    return next(found, None)
+def _culprit(transposed: RegionTranspose, tangents: Iterable[Value]) -> Node | None:
+    """Return the first node whose transpose reads something that depends on the tangents."""
+    read = {*transposed.reads()} & reached_values(transposed.graph, tangents)
+    culprits = (n for n in transposed.graph.nodes if read.intersection((*n.operands, *n.results)))
+    return next(culprits, None)
 
 
-def not_linear(
+def not_linear_error(
     node: Node, name: str, rule: str, what: str, culprit: Node | None = None
 ) -> NotDifferentiableError:
-    """The error for a rule that cannot be transposed."""
+    """Return the error for a rule that cannot be transposed."""
     return NotDifferentiableError(
         explain(
             f"{name}{at(node.source)}: its {rule} is not linear in the {what}, so it cannot be "

@@ -1,8 +1,8 @@
-"""A function split in two: a part that runs once, and its tangents as a linear function.
+"""Linearization: a graph split into a part that runs once and a linear graph of its tangents.
 
-The linear part is the transpose of the backward pass. So it reads just the residuals that reverse
-mode found and chose to keep, and needs no rules of its own; a `While` becomes a loop over the
-records, counted by the trips of the first one.
+The linear part is the transpose of the backward pass. So it reads exactly the residuals that
+reverse mode chose to keep, and needs no rules of its own; a `While` becomes a loop over the
+records, counted by the trips of the forward loop.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from wend.passes.dedup_callees import dedup_callees
 
 
 class Linearized(NamedTuple):
-    """A function split for many tangents at one point.
+    """A graph split for many tangents at one point.
 
     Attributes:
-        forward: the function; after its own results it gives the residuals.
+        forward: the graph with the residuals as further results.
         linear: (the chosen results…, residuals…, tangents of the params…) → tangents of the
             connected ones among the chosen results.
         connected: for each of those, whether it has a tangent.
@@ -36,24 +36,24 @@ def linearize(graph: Graph, wrt: Sequence[int], chosen: Sequence[int]) -> Linear
     """Split a graph.
 
     Args:
-        graph: what to differentiate; it is not changed.
-        wrt: positions of the params whose tangents will be given.
+        graph: the graph to differentiate; it is not changed.
+        wrt: positions of the params whose tangents are given.
         chosen: positions of the results whose tangents are wanted.
     """
     pair = vjp(graph, wrt, chosen)
     count = len(pair.backward.params) - len(chosen)
     residuals, seeds = pair.backward.params[:count], pair.backward.params[count:]
-    found = range(len(pair.backward.results))
-    again = vjp(pair.backward, range(count, count + len(chosen)), found)
+    grad_positions = range(len(pair.backward.results))
+    transpose = vjp(pair.backward, range(count, count + len(chosen)), grad_positions)
     b = Build(f"{graph.name}_linear")
     results = [b.param(seed.type) for seed in seeds]
-    kept = [b.param(residual.type) for residual in residuals]
+    residual_params = [b.param(residual.type) for residual in residuals]
     tangents = [b.param(graph.params[i].type) for i in wrt]
-    # The backward pass is linear: of its run on zeros nothing is left but trip counts.
+    # The backward pass is linear: run on zeros, only its trip counts remain.
     zeros = [b.zeros_like(result) for result in results]
-    values = inline(again.forward, [*kept, *zeros], b.nodes)
-    moving = [t for t, flag in zip(tangents, pair.connected, strict=True) if flag]
-    grads = values[: len(found)]  # zeros, of the types of cotangents: those are never maybes
-    moving = [b.instantiate(t, grad) for t, grad in zip(moving, grads, strict=True)]
-    moved = inline(again.backward, [*values[len(found) :], *moving], b.nodes)
-    return Linearized(pair.forward, dedup_callees(b.finish(moved)), again.connected)
+    values = inline(transpose.forward, [*residual_params, *zeros], b.nodes)
+    active = [t for t, flag in zip(tangents, pair.connected, strict=True) if flag]
+    grads = values[: len(grad_positions)]  # zeros of the cotangents' types, which are never maybes
+    active = [b.instantiate(t, grad) for t, grad in zip(active, grads, strict=True)]
+    result_tangents = inline(transpose.backward, [*values[len(grad_positions) :], *active], b.nodes)
+    return Linearized(pair.forward, dedup_callees(b.finish(result_tangents)), transpose.connected)

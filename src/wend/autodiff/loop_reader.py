@@ -1,8 +1,8 @@
-"""How a backward loop gets forward values back: from records, invariants, or by running again."""
+"""How the backward loop gets forward values back: from records, invariants, or recomputation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from wend.autodiff.loop_tape import TapePlan
 from wend.autodiff.loop_transpose import Transposed
@@ -15,100 +15,120 @@ from wend.ops.control import WhileParts
 
 
 class Reader:
-    """Gets forward values of one region at one trip, each once.
+    """Reads forward values of one region at one trip, each of them once.
 
-    `elsewhere` says where a value that is not this region's own is to be had, if it is one.
+    Args:
+        region: the backward region that reads.
+        index: the position of the trip's records.
+        lists: the list of each recorded value.
+        elsewhere: returns a value that another region holds, or None.
     """
 
     def __init__(
         self,
-        into: BackwardRegion,
+        region: BackwardRegion,
         index: Value,
-        lists: dict[Value, Value],
+        lists: Mapping[Value, Value],
         elsewhere: Callable[[Value], Value | None],
     ) -> None:
-        self.into, self.index, self.lists, self.elsewhere = into, index, lists, elsewhere
-        self.found: dict[Value, Value] = {}
+        self.region, self.index, self.lists, self.elsewhere = region, index, lists, elsewhere
+        self.available: dict[Value, Value] = {}
 
     def __call__(self, value: Value) -> Value:
-        for needed in operands_first([value], self._computed_from):
-            if needed not in self.found:
-                self.found[needed] = self._run_again(needed)
-        return self.found[value]
+        for needed in operands_first([value], self._operands_to_recompute):
+            if needed not in self.available:
+                self.available[needed] = self._recompute(needed)
+        return self.available[value]
 
-    def _computed_from(self, value: Value) -> Sequence[Value]:
-        """What a value must be computed from again; nothing where it is to be had."""
-        if value not in self.found:
-            there = self._there(value)
-            if there is not None:
-                self.found[value] = there
-        if value in self.found:
+    def _operands_to_recompute(self, value: Value) -> Sequence[Value]:
+        """Return the operands of a value that is recomputed; none where it can be read."""
+        if value not in self.available:
+            read = self._read(value)
+            if read is not None:
+                self.available[value] = read
+        if value in self.available:
             return ()
-        assert value.node is not None, f"{value!r} was not kept"
+        assert value.node is not None, f"{value!r} was not recorded"
         return value.node.operands
 
-    def _there(self, value: Value) -> Value | None:
-        b, into = self.into.b, self.into
-        if value in into.invariants:
-            return into.outer(into.invariants[value])
+    def _read(self, value: Value) -> Value | None:
+        b, region = self.region.b, self.region
+        if value in region.invariants:
+            return region.outer(region.invariants[value])
         if value in self.lists:
-            record = b.list_get(into.outer(self.lists[value]), self.index)
+            record = b.list_get(region.outer(self.lists[value]), self.index)
             return b.refine(record, value.type)
         return self.elsewhere(value)
 
-    def _run_again(self, value: Value) -> Value:
-        b, node = self.into.b, value.node
+    def _recompute(self, value: Value) -> Value:
+        b, node = self.region.b, value.node
         assert node is not None
-        b.nodes += rematerialize([node], {v: self.found[v] for v in node.operands})
+        b.nodes += rematerialize([node], {v: self.available[v] for v in node.operands})
         return b.nodes[-1].results[value.index]
 
 
-def before_reader(into: BackwardRegion, index: Value, tape: TapePlan) -> Reader:
-    """Reads what `before` knew at a trip; counters follow from the trip."""
+def before_reader(
+    region: BackwardRegion, index: Value, plan: TapePlan, lists: Mapping[Value, Value]
+) -> Reader:
+    """Return the reader of `before` at a trip; counters are computed from the trip number."""
 
-    def counted(value: Value) -> Value | None:
-        if value not in tape.counters:
+    def read_counter(value: Value) -> Value | None:
+        if value not in plan.counters:
             return None
-        b, counter = into.b, tape.counters[value]
-        moved = b.mul(b.cast(index, counter.step.tensor.dtype), into.step(counter.step))
-        start = into.outer(counter.start)
-        return b.sub(start, moved) if counter.is_down else b.add(start, moved)
+        b, counter = region.b, plan.counters[value]
+        steps = b.mul(b.cast(index, counter.step.tensor.dtype), region.step(counter.step))
+        start = region.outer(counter.start)
+        return b.sub(start, steps) if counter.is_down else b.add(start, steps)
 
-    return Reader(into, index, tape.before_lists, counted)
+    records = {value: lists[value] for value in plan.before_records}
+    return Reader(region, index, records, read_counter)
 
 
-def after_reader(into: BackwardRegion, bwd: Value, following: Value, tape: TapePlan) -> Reader:
-    """Reads what `after` knew; its start and end are what `before` knew, this trip and next."""
-    at_start, at_end = before_reader(into, bwd, tape), before_reader(into, following, tape)
+def after_reader(
+    region: BackwardRegion,
+    index: Value,
+    next_index: Value,
+    plan: TapePlan,
+    lists: Mapping[Value, Value],
+) -> Reader:
+    """Return the reader of `after`: `before` holds its params now and its results in the next trip."""
+    this_before = before_reader(region, index, plan, lists)
+    next_before = before_reader(region, next_index, plan, lists)
 
-    def in_before(value: Value) -> Value | None:
-        if value in tape.starts:
-            return at_start(tape.starts[value])
-        return at_end(tape.aliases[value]) if value in tape.aliases else None
+    def read_from_before(value: Value) -> Value | None:
+        if value in plan.forwarded:
+            return this_before(plan.forwarded[value])
+        return next_before(plan.next_carries[value]) if value in plan.next_carries else None
 
-    return Reader(into, bwd, tape.after_lists, in_before)
+    records = {value: lists[value] for value in plan.after_records}
+    return Reader(region, index, records, read_from_before)
 
 
 class BackwardRegion:
-    """A backward region under construction, with the outer values it asks for."""
+    """A backward region under construction, with the outer values that it reads.
 
-    def __init__(self, name: str, done: Transposed, w: WhileParts) -> None:
+    Attributes:
+        invariants: the outer value of each invariant param of the forward regions.
+        outer_params: the param for each outer value.
+    """
+
+    def __init__(self, name: str, transposed: Transposed, w: WhileParts) -> None:
         self.b = Build(name)
         self.b.source = w.source
-        self.done = done
-        self.mapping = {param: self.b.param(param.type) for param in done.params}
+        self.transposed = transposed
+        self.mapping = {param: self.b.param(param.type) for param in transposed.params}
         self.invariants = dict(zip(w.before_invariants, w.invariants, strict=True))
         self.invariants.update(zip(w.after_invariants, w.invariants, strict=True))
-        self.asked: dict[Value, Value] = {}
+        self.outer_params: dict[Value, Value] = {}
 
     def outer(self, value: Value) -> Value:
-        """An outer value, as an invariant of the backward loop."""
-        if value not in self.asked:
-            self.asked[value] = Value(value.type)
-        return self.asked[value]
+        """Return the invariant param that holds an outer value."""
+        if value not in self.outer_params:
+            self.outer_params[value] = Value(value.type)
+        return self.outer_params[value]
 
     def step(self, value: Value) -> Value:
-        """What a counter grows by: a constant or an invariant of `after`."""
+        """Return the step of a counter: a constant or an invariant of `after`."""
         if value in self.invariants:
             return self.outer(self.invariants[value])
         assert value.node is not None
@@ -117,12 +137,13 @@ class BackwardRegion:
         return copy.results[0]
 
     def fill(self, reader: Reader) -> None:
-        """Get what the transpose reads, then its nodes."""
-        self.mapping.update({value: reader(value) for value in self.done.reads()})
-        self.b.nodes += copy_nodes(self.done.b.nodes, self.mapping)
+        """Read what the transpose needs, then append its nodes."""
+        self.mapping.update({value: reader(value) for value in self.transposed.reads()})
+        self.b.nodes += copy_nodes(self.transposed.b.nodes, self.mapping)
 
     def finish(self, predicate: Sequence[Value], outer: Sequence[Value]) -> Graph:
+        """Return the region: params, then one for each outer value."""
         params = [*self.b.params, *(self.outer(value) for value in outer)]
-        done = self.done
-        results = [*predicate, *(self.mapping[v] for v in (done.count, *done.results))]
+        transposed = self.transposed
+        results = [*predicate, *(self.mapping[v] for v in (transposed.count, *transposed.results))]
         return Graph(self.b.name, tuple(params), tuple(self.b.nodes), tuple(results))

@@ -1,4 +1,9 @@
-"""What a forward loop records for its backward loop (D11)."""
+"""The tape of a loop: which values the forward loop records for the backward loop (D11).
+
+Records are chosen by a minimum cut over bytes (`residuals.py`). Constants, invariants and counters
+are never recorded. A value that `after` receives was forwarded by `before`, and a value that
+`after` yields is the next carry of `before`, so both are looked up among the records of `before`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.autodiff.backward import is_constant
-from wend.autodiff.loop_transpose import COUNT, Transposed
+from wend.autodiff.loop_transpose import TRIP_COUNT, Transposed
 from wend.autodiff.residuals import min_cut_residuals
 from wend.ir.builder import new_symbol
 from wend.ir.dtypes import INTEGERS
@@ -18,109 +23,172 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts
 
 
-class TapePlan:
-    """What the forward loop records, and which outer value holds each record.
-
-    A value that `after` is given is what `before` forwarded, and what `after` hands on is what
-    the next `before` is given: so both are looked for in the records of `before` first.
-    """
-
-    def __init__(self, w: WhileParts, before: Transposed, after: Transposed) -> None:
-        self.w, self.before, self.after = w, before, after
-        self.counters = _counters(w)
-        self.starts = dict(zip(w.after_forwarded, w.forwarded, strict=True))
-        handed_on = dict(zip(w.next_carry, w.before_carry, strict=True))
-        reads = after.reads()
-        self.aliases = {
-            value: handed_on[value]
-            for value in reads
-            if value in handed_on and value.node is not None and not is_constant(value)
-        }
-        free_before = {*w.before_invariants, *self.counters}
-        free_after = {value for value, start in self.starts.items() if start in free_before}
-        kept = min_cut_residuals(reads, {*w.after_invariants, *self.aliases, *free_after})
-        for_before = [*before.reads(), *self.aliases.values()]
-        there = set(min_cut_residuals(for_before, free_before))
-        # A carry that `before` only hands on is recorded by `after`, which runs once less.
-        only_after = {v for v in kept if self._is_handed_on(v) and self.starts[v] not in there}
-        by_start = [v for v in kept if v in self.starts and v not in only_after]
-        self.after_kept = [value for value in kept if value not in by_start]
-        needed = [*for_before, *(self.starts[value] for value in by_start)]
-        self.before_kept = min_cut_residuals(needed, free_before)
-        self.before_types = [_record_type(value) for value in self.before_kept]
-        self.after_types = [_record_type(value) for value in self.after_kept]
-
-    def _is_handed_on(self, value: Value) -> bool:
-        return value in self.starts and self.starts[value] in self.w.before_carry
-
-    def forward_nodes(self, node: Node) -> Sequence[Node]:
-        """The nodes to stand for the forward loop: it also counts trips and keeps records."""
-        b, w = Build(""), self.w
-        b.source = node.source
-        lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
-        carry = [*w.carry, b.integer(0), *lists]
-        loop = b.while_(carry, w.invariants, self._forward_before(), self._forward_after())
-        given = iter(loop.results[len(w.forwarded) :])
-        self.trips = next(given)
-        self.before_lists = dict(zip(self.before_kept, given, strict=False))
-        self.after_lists = dict(
-            zip(
-                self.after_kept,
-                loop.results[len(loop.results) - len(self.after_kept) :],
-                strict=True,
-            )
-        )
-        return b.nodes
-
-    def _forward_before(self) -> Graph:
-        b, w = Build("before"), self.w
-        b.source = w.source
-        mapping, trips, lists, others = self._open(b, w.before, len(w.carry), self.before)
-        lists = [
-            b.list_push(list, mapping[value])
-            for list, value in zip(lists, self.before_kept, strict=True)
-        ]
-        results = [mapping[value] for value in w.before.results]
-        return b.finish([*results, trips, *lists, *others])
-
-    def _forward_after(self) -> Graph:
-        b, w = Build("after"), self.w
-        b.source = w.source
-        mapping, trips, others, lists = self._open(b, w.after, len(w.forwarded), self.after)
-        lists = [
-            b.list_push(list, mapping[value])
-            for list, value in zip(lists, self.after_kept, strict=True)
-        ]
-        results = [mapping[value] for value in w.next_carry]
-        return b.finish([*results, b.add(trips, b.integer(1)), *others, *lists])
-
-    def _open(
-        self, b: Build, region: Graph, given: int, done: Transposed
-    ) -> tuple[dict[Value, Value], Value, list[Value], list[Value]]:
-        """Copy a region's nodes into `b`, with params for the count and the lists."""
-        mapping = {param: b.param(param.type, param.name) for param in region.params[:given]}
-        trips = b.param(COUNT)
-        before_lists = [b.param(ListType(type)) for type in self.before_types]
-        after_lists = [b.param(ListType(type)) for type in self.after_types]
-        for param in region.params[given:]:
-            mapping[param] = b.param(param.type, param.name)
-        b.nodes += copy_nodes(region.nodes, mapping, done.bwd.replaced)
-        b.nodes += copy_nodes(done.b.forward_shape_reads, mapping)
-        return mapping, trips, before_lists, after_lists
-
-
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """An integer carry that moves by one step a trip: its value at trip t follows from t."""
+    """An integer carry that changes by a fixed step a trip, so its value at trip t follows from t.
 
-    start: Value  # outside
-    step: Value  # in `after`: a constant or an invariant
+    Attributes:
+        start: its first value, outside the loop.
+        step: a constant or an invariant of `after`.
+        is_down: whether the step is subtracted.
+    """
+
+    start: Value
+    step: Value
     is_down: bool
 
 
+@dataclass(frozen=True, slots=True)
+class TapePlan:
+    """Which forward values a loop records, and where the others are found.
+
+    Attributes:
+        counters: carries of `before` that are computed from the trip number.
+        forwarded: for each param of `after`, the value of `before` that it receives.
+        next_carries: for each value that `after` yields and the backward loop reads, the carry of
+            `before` that holds it in the next trip.
+        before_records: the values recorded in each run of `before`.
+        after_records: the values recorded in each run of `after`.
+    """
+
+    counters: dict[Value, Counter]
+    forwarded: dict[Value, Value]
+    next_carries: dict[Value, Value]
+    before_records: Sequence[Value]
+    after_records: Sequence[Value]
+
+
+def plan_tape(w: WhileParts, before: Transposed, after: Transposed) -> TapePlan:
+    """Choose the records of a loop from what the transposes of its regions read."""
+    counters = _counters(w)
+    forwarded = dict(zip(w.after_forwarded, w.forwarded, strict=True))
+    carry_of = dict(zip(w.next_carry, w.before_carry, strict=True))
+    after_reads = after.reads()
+    next_carries = {
+        value: carry_of[value]
+        for value in after_reads
+        if value in carry_of and value.node is not None and not is_constant(value)
+    }
+    before_available = {*w.before_invariants, *counters}
+    after_available = {v for v, source in forwarded.items() if source in before_available}
+    after_residuals = min_cut_residuals(
+        after_reads, {*w.after_invariants, *next_carries, *after_available}
+    )
+    before_reads = [*before.reads(), *next_carries.values()]
+    before_residuals = set(min_cut_residuals(before_reads, before_available))
+
+    # A carry that `before` merely forwards is recorded by `after`, which runs once less.
+    def is_recorded_by_before(value: Value) -> bool:
+        source = forwarded.get(value)
+        if source is None:
+            return False
+        return source not in w.before_carry or source in before_residuals
+
+    from_before = [value for value in after_residuals if is_recorded_by_before(value)]
+    needed = [*before_reads, *(forwarded[value] for value in from_before)]
+    return TapePlan(
+        counters,
+        forwarded,
+        next_carries,
+        before_records=min_cut_residuals(needed, before_available),
+        after_records=[value for value in after_residuals if value not in from_before],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingLoop:
+    """The forward loop with a trip count and a list for each recorded value.
+
+    Attributes:
+        nodes: the nodes that replace the forward loop; the last is the loop itself.
+        trips: its trip count.
+        lists: the list of each recorded value.
+    """
+
+    nodes: Sequence[Node]
+    trips: Value
+    lists: dict[Value, Value]
+
+
+def recording_loop(
+    node: Node, plan: TapePlan, before: Transposed, after: Transposed
+) -> RecordingLoop:
+    """Build the loop that also counts its trips and records the values of a plan."""
+    return _RecordingLoopBuilder(WhileParts.of(node), plan, before, after).build(node)
+
+
+class _RecordingLoopBuilder:
+    """Adds a trip count and lists of records to the carry of a loop."""
+
+    def __init__(
+        self, w: WhileParts, plan: TapePlan, before: Transposed, after: Transposed
+    ) -> None:
+        self.w, self.plan, self.before, self.after = w, plan, before, after
+        self.before_types = [_record_type(value) for value in plan.before_records]
+        self.after_types = [_record_type(value) for value in plan.after_records]
+
+    def build(self, node: Node) -> RecordingLoop:
+        b, w, plan = Build(""), self.w, self.plan
+        b.source = node.source
+        lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
+        carry = [*w.carry, b.integer(0), *lists]
+        loop = b.while_(
+            carry, w.invariants, self._before_region(), self._after_region(), memory=w.memory
+        )
+        trips, *final_lists = loop.results[len(w.forwarded) :]
+        recorded = (*plan.before_records, *plan.after_records)
+        return RecordingLoop(b.nodes, trips, dict(zip(recorded, final_lists, strict=True)))
+
+    def _before_region(self) -> Graph:
+        w = self.w
+        b = Build("before")
+        b.source = w.source
+        mapping, trips, before_lists, after_lists = self._open(
+            b, w.before, len(w.carry), self.before
+        )
+        pushed = _push_records(b, before_lists, self.plan.before_records, mapping)
+        results = [mapping[value] for value in w.before.results]
+        return b.finish([*results, trips, *pushed, *after_lists])
+
+    def _after_region(self) -> Graph:
+        w = self.w
+        b = Build("after")
+        b.source = w.source
+        mapping, trips, before_lists, after_lists = self._open(
+            b, w.after, len(w.forwarded), self.after
+        )
+        pushed = _push_records(b, after_lists, self.plan.after_records, mapping)
+        results = [mapping[value] for value in w.next_carry]
+        return b.finish([*results, b.add(trips, b.integer(1)), *before_lists, *pushed])
+
+    def _open(
+        self, b: Build, region: Graph, varying: int, transposed: Transposed
+    ) -> tuple[dict[Value, Value], Value, list[Value], list[Value]]:
+        """Copy the nodes of a region; its first `varying` params are followed by count and lists.
+
+        Returns:
+            The new value of each old one, the trip count, the lists of `before` and of `after`.
+        """
+        mapping = {param: b.param(param.type, param.name) for param in region.params[:varying]}
+        trips = b.param(TRIP_COUNT)
+        before_lists = [b.param(ListType(type)) for type in self.before_types]
+        after_lists = [b.param(ListType(type)) for type in self.after_types]
+        for param in region.params[varying:]:
+            mapping[param] = b.param(param.type, param.name)
+        b.nodes += copy_nodes(region.nodes, mapping, transposed.bwd.replaced)
+        b.nodes += copy_nodes(transposed.b.forward_shape_reads, mapping)
+        return mapping, trips, before_lists, after_lists
+
+
+def _push_records(
+    b: Build, lists: Sequence[Value], records: Sequence[Value], mapping: dict[Value, Value]
+) -> list[Value]:
+    return [b.list_push(list, mapping[v]) for list, v in zip(lists, records, strict=True)]
+
+
 def _counters(w: WhileParts) -> dict[Value, Counter]:
-    """The carries of `before` that only count, so that they are never recorded."""
-    found = {}
+    """Return the carries of `before` that only count."""
+    counters = {}
     for start, param, last in zip(w.carry, w.before_carry, w.next_carry, strict=True):
         type, node = param.type, last.node
         if not isinstance(type, TensorType) or type.shape != () or type.dtype not in INTEGERS:
@@ -129,13 +197,13 @@ def _counters(w: WhileParts) -> dict[Value, Counter]:
             continue
         is_down = node.op is elementwise.sub
         for value, step in (node.operands, node.operands[::-1])[: 1 if is_down else 2]:
-            forwarded = value in w.after_forwarded and w.forwarded[w.after_forwarded.index(value)]
-            if forwarded is param and (is_constant(step) or step in w.after_invariants):
-                found[param] = Counter(start, step, is_down)
-    return found
+            source = value in w.after_forwarded and w.forwarded[w.after_forwarded.index(value)]
+            if source is param and (is_constant(step) or step in w.after_invariants):
+                counters[param] = Counter(start, step, is_down)
+    return counters
 
 
 def _record_type(value: Value) -> Type:
-    """The type of a record; sizes that may differ from trip to trip get names of their own."""
+    """Return the type of a record; sizes that may differ from trip to trip get new symbols."""
     names: dict[Symbol, Symbol] = {symbol: new_symbol() for symbol in symbols(value.type)}
     return substitute(value.type, names)

@@ -1,8 +1,8 @@
-"""Products of a cotangent in a backward loop: what does not wait for it is computed first.
+"""Reassociation of products in a backward loop: the factors of a cotangent are multiplied first.
 
-Trips of a backward loop wait for each other by way of the cotangents that they carry. The rules
-give `ct + ((ct * a) * b) * cos(x)`, four operations one after the other; of
-`ct * (1 + (a * b) * cos(x))`, which has no more of them, the next trip waits for one.
+The cotangent carries are the loop-carried dependence of a backward loop. The rules give
+`ct + ((ct * a) * b) * cos(x)`, four dependent operations; reassociated to
+`ct * (1 + (a * b) * cos(x))`, which has no more operations, only one is on the critical path.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from wend.ops import elementwise
 from wend.ops.build import Build
 from wend.ops.control import if_
 
-# Each taker of a product that is taken apart has a product of factors of its own.
-_MOST_TAKERS = 2
-_SCALED = (elementwise.mul, elementwise.add, elementwise.sub, elementwise.neg)
+# Each user of a deferred product multiplies the factors again, so more users cost more operations.
+_MAX_USERS = 2
+_SCALING_OPS = (elementwise.mul, elementwise.add, elementwise.sub, elementwise.neg)
 
 
 class Product(NamedTuple):
@@ -31,39 +31,39 @@ class Product(NamedTuple):
 
 
 def reassociate(region: Graph, cts: Collection[Value]) -> Graph:
-    """Regroup the products of scalars in a region, and in branches in it.
+    """Reassociate the products of scalars in a region, and in branches in it.
 
     Args:
         region: the body of a backward loop.
-        cts: those of its params that are cotangents.
+        cts: the params that are cotangents.
     """
-    return _Regrouping(region, cts).run()
+    return _Reassociation(region, cts).run()
 
 
-class _Regrouping:
-    """A region being written anew.
+class _Reassociation:
+    """A region under rewriting.
 
     Attributes:
-        moving: what depends on cotangents.
-        origins: for each product, and each sum of products, of one cotangent which one that is.
-        apart: the products that others are made of, which are made themselves where they must.
-        mapping: what stands for the region's values.
+        active: the values that depend on cotangents.
+        origins: the cotangent that each product, or sum of products, is a multiple of.
+        deferred: products not computed yet, because their users only scale them further.
+        mapping: the new values.
     """
 
     def __init__(self, region: Graph, cts: Collection[Value]) -> None:
         self.region = region
         self.b = Build(region.name)
         self.b.params = list(region.params)
-        self.moving = reached_values(region, cts)
-        self.takers: dict[Value, list[Node]] = {}
+        self.active = reached_values(region, cts)
+        self.users: dict[Value, list[Node]] = {}
         for node in region.nodes:
             for operand in node.operands:
-                self.takers.setdefault(operand, []).append(node)
+                self.users.setdefault(operand, []).append(node)
         self.origins: dict[Value, Value] = {}
         for node in region.nodes:
             if (origin := self._origin(node)) is not None:
                 self.origins[node.results[0]] = origin
-        self.apart: dict[Value, Product] = {}
+        self.deferred: dict[Value, Product] = {}
         self.mapping: dict[Value, Value] = {}
 
     def run(self) -> Graph:
@@ -72,44 +72,44 @@ class _Regrouping:
             product = self._product(node) if self._is_multiple(node) else None
             if product is None:
                 operands = [self._value(operand) for operand in node.operands]
-                copy = copy_node(node, operands, self._inside(node))
+                copy = copy_node(node, operands, self._regions(node))
                 self.b.nodes.append(copy)
                 self.mapping.update(zip(node.results, copy.results, strict=True))
                 continue
             (result,) = node.results
-            self.apart[result] = product
-            if not self._is_passed_on(result):
+            self.deferred[result] = product
+            if not self._is_deferrable(result):
                 self._value(result)
-                del self.apart[result]
+                del self.deferred[result]
         return self.b.finish([self._value(value) for value in self.region.results])
 
     def _is_multiple(self, node: Node) -> bool:
         return len(node.results) == 1 and node.results[0] in self.origins
 
     def _value(self, value: Value) -> Value:
-        """What stands for a value; a product that is not there yet is made."""
-        if value in self.apart and value not in self.mapping:
-            self.mapping[value] = self.b.mul(*self.apart[value])
+        """Return the new value; a deferred product is computed now."""
+        if value in self.deferred and value not in self.mapping:
+            self.mapping[value] = self.b.mul(*self.deferred[value])
         return self.mapping.get(value, value)
 
     def _origin(self, node: Node) -> Value | None:
-        """The cotangent that a node gives a multiple of, if it is of one."""
-        if node.op not in _SCALED or not _is_real_scalar(node.results[0]):
+        """Return the cotangent that a node's result is a multiple of, if there is exactly one."""
+        if node.op not in _SCALING_OPS or not _is_real_scalar(node.results[0]):
             return None
-        moving = [value for value in node.operands if value in self.moving]
-        found = {self.origins.get(value, value) for value in moving}
+        active = [value for value in node.operands if value in self.active]
+        origins = {self.origins.get(value, value) for value in active}
         expected = 1 if node.op is elementwise.mul else len(node.operands)
-        return found.pop() if len(found) == 1 and len(moving) == expected else None
+        return origins.pop() if len(origins) == 1 and len(active) == expected else None
 
     def _product(self, node: Node) -> Product | None:
-        """What a node gives as a product; None: nothing is gained by that."""
+        """Return a node's result as a product; None where deferring gains nothing."""
         if node.op is elementwise.mul:
             x, y = node.operands
-            ct, factor = (x, self._value(y)) if x in self.moving else (y, self._value(x))
-            if ct not in self.apart:
+            ct, factor = (x, self._value(y)) if x in self.active else (y, self._value(x))
+            if ct not in self.deferred:
                 return Product(self._value(ct), factor)
-            return Product(self.apart[ct].ct, self.b.mul(self.apart[ct].factor, factor))
-        if self.apart.keys().isdisjoint(node.operands):
+            return Product(self.deferred[ct].ct, self.b.mul(self.deferred[ct].factor, factor))
+        if self.deferred.keys().isdisjoint(node.operands):
             return None
         first, *others = (self._ct(operand) for operand in node.operands)
         if any(ct is not first for ct in others):
@@ -117,30 +117,34 @@ class _Regrouping:
         return Product(first, self.b.emit(node.op, *map(self._factor, node.operands)))
 
     def _ct(self, value: Value) -> Value:
-        return self.apart[value].ct if value in self.apart else self._value(value)
+        return self.deferred[value].ct if value in self.deferred else self._value(value)
 
     def _factor(self, value: Value) -> Value:
         return (
-            self.apart[value].factor
-            if value in self.apart
+            self.deferred[value].factor
+            if value in self.deferred
             else self.b.constant(1, value.tensor.dtype)
         )
 
-    def _is_passed_on(self, product: Value) -> bool:
-        """Whether a product is only made part of further ones."""
-        takers = self.takers.get(product, [])
+    def _is_deferrable(self, product: Value) -> bool:
+        """Return whether a product is only used in further products of the same cotangent."""
+        users = self.users.get(product, [])
         origin = self.origins[product]
-        alike = [node.results and self.origins.get(node.results[0]) is origin for node in takers]
-        few = 0 < len(takers) <= _MOST_TAKERS
-        return few and all(alike) and product not in self.region.results
+        same_origin = [
+            node.results and self.origins.get(node.results[0]) is origin for node in users
+        ]
+        has_few_users = 0 < len(users) <= _MAX_USERS
+        return has_few_users and all(same_origin) and product not in self.region.results
 
-    def _inside(self, node: Node) -> list[Graph]:
-        """The regions of a node, regrouped as well where they are branches."""
+    def _regions(self, node: Node) -> list[Graph]:
+        """Return the regions of a node; those of an `if` are reassociated as well."""
         if node.op is not if_:
             return list(node.regions)
-        given = [value in self.moving for value in node.operands[1:]]
+        is_active = [value in self.active for value in node.operands[1:]]
         return [
-            reassociate(branch, [p for p, is_ct in zip(branch.params, given, strict=True) if is_ct])
+            reassociate(
+                branch, [p for p, is_ct in zip(branch.params, is_active, strict=True) if is_ct]
+            )
             for branch in node.regions
         ]
 

@@ -1,8 +1,8 @@
-"""Residuals are found, not declared: the forward values that a finished backward pass reads.
+"""Choice of residuals: which of the forward values that a backward pass reads to keep.
 
-Of those, what is cheap is computed again from the rest, so that the fewest bytes are kept: a
-minimum cut between what must be kept somewhere (params, results of costly operations) and what
-is read. Enzyme and PyTorch's min-cut partitioner cut the same way.
+Cheap ones are recomputed from the rest so that the fewest bytes are kept. This is a minimum cut
+between the values that must be stored (params, results of costly operations) and the reads, as in
+Enzyme and PyTorch's min-cut partitioner.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from wend.ir.types import TensorType, Type
 from wend.ops import lists
 from wend.ops.shapes import size_of
 
-# A size that is not known before the run counts as this many elements.
-_UNKNOWN_SIZE = 1000
-_ENDLESS = float("inf")
-# A value of at most so many bytes that takes more than so many operations to have again is kept:
-# the predicate of a branch is one byte, what led to it may be half the loop's body.
-_SMALL, _LONG = 8, 8
+# The number of elements assumed for a size that is only known at run time.
+_ASSUMED_ELEMENTS = 1000
+_INFINITE_CAPACITY = float("inf")
+# A value of at most this many bytes is kept if its recomputation takes more than this many
+# operations: the predicate of a branch is one byte, but may take half the loop's body to recompute.
+_SCALAR_BYTES, _MAX_RECOMPUTED_OPS = 8, 8
 
 
 def is_recomputable(value: Value) -> bool:
-    """Whether a value can be had again from its operands at little cost."""
+    """Return whether a value is cheap to recompute from its operands."""
     node = value.node
     return node is not None and node.op.is_cheap and node.op.effect is Effect.NONE
 
 
-def min_cut_residuals(reads: Sequence[Value], free: set[Value]) -> list[Value]:
-    """Choose what to keep so that every value read can be had again.
+def min_cut_residuals(reads: Sequence[Value], available: set[Value]) -> list[Value]:
+    """Choose the values to keep so that every value read can be recomputed.
 
     Args:
         reads: the values that are needed.
-        free: values that are there anyway at no cost.
+        available: values that cost nothing to keep.
 
     Returns:
-        The values to keep; `backward_slice` says how to get the others from them.
+        The values to keep; `backward_slice` computes the others from them.
     """
-    kept = _MinimumCut(reads, free).keep
+    residuals = _MinimumCut(reads, available).keep
     for value in reads:
-        at_hand = {*kept, *free}
-        if value in at_hand or _bytes(value.type) > _SMALL:
+        stored = {*residuals, *available}
+        if value in stored or _bytes(value.type) > _SCALAR_BYTES:
             continue
-        if len(backward_slice([value], at_hand)) > _LONG:
-            kept.append(value)
-    return kept
+        if len(backward_slice([value], stored)) > _MAX_RECOMPUTED_OPS:
+            residuals.append(value)
+    return residuals
 
 
 def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[Node]:
-    """Copies of forward nodes for a backward pass, remarked as that; see `copy_nodes`."""
+    """Return copies of forward nodes for a backward pass, marked as such; see `copy_nodes`."""
     copies = copy_nodes(nodes, mapping)
     for copy in copies:
         copy.remark = Remark(is_rematerialized=True)
@@ -62,9 +62,9 @@ def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[No
 
 def _bytes(type: Type) -> float:
     if not isinstance(type, TensorType):
-        return 16.0  # a list: its length and where it starts
+        return 16.0  # a list: its length and address
     size = None if type.shape is None else size_of(type.shape)
-    return float(type.dtype.itemsize * (_UNKNOWN_SIZE if size is None else size))
+    return float(type.dtype.itemsize * (_ASSUMED_ELEMENTS if size is None else size))
 
 
 def _operands(value: Value) -> Sequence[Value]:
@@ -72,37 +72,39 @@ def _operands(value: Value) -> Sequence[Value]:
 
 
 class _MinimumCut:
-    """Edmonds and Karp's algorithm on the values' dependences, each value split in two.
+    """The Edmonds-Karp algorithm on the data-flow graph, with an in- and an out-node per value.
 
-    The cut nearest to the reads is taken, so that nothing is computed again without gain.
+    The cut nearest to the reads is taken, so that nothing is recomputed without gain.
     """
 
-    def __init__(self, reads: Sequence[Value], free: set[Value]) -> None:
+    def __init__(self, reads: Sequence[Value], available: set[Value]) -> None:
         self.capacity: dict[object, dict[object, float]] = {}
         self.values: dict[Value, None] = {}
-        self.free = free
-        self.costless = set(free)
+        self.available = available
+        self.costless = set(available)
         for value in operands_first(reads, _operands):
-            if self._costs_nothing(value):
+            if self._is_free(value):
                 self.costless.add(value)
         for value in reads:
             if value not in self.costless:
                 self._add(value)
-                self._edge((value, "out"), "sink", _ENDLESS)
+                self._edge((value, "out"), "sink", _INFINITE_CAPACITY)
         self._saturate()
-        behind = self._reaching_sink()
-        self.keep = [v for v in self.values if (v, "out") in behind and (v, "in") not in behind]
+        sink_side = self._reaching_sink()
+        self.keep = [
+            v for v in self.values if (v, "out") in sink_side and (v, "in") not in sink_side
+        ]
 
-    def _costs_nothing(self, value: Value) -> bool:
-        """Whether it follows from free values alone: constants, what invariants give."""
+    def _is_free(self, value: Value) -> bool:
+        """Return whether a value follows from available values alone."""
         return (
             value.node is not None
-            and self._can_run_again(value)
+            and self._is_rematerializable(value)
             and self.costless.issuperset(value.node.operands)
         )
 
-    def _can_run_again(self, value: Value) -> bool:
-        """Also what is read from a list that is there anyway: it is not recorded twice (D11)."""
+    def _is_rematerializable(self, value: Value) -> bool:
+        """Return whether a value may be recomputed; list reads may, to avoid a second list (D11)."""
         node = value.node
         if node is not None and node.op is lists.list_get:
             return node.operands[0] in self.costless
@@ -112,22 +114,22 @@ class _MinimumCut:
         self.capacity.setdefault(start, {})[end] = capacity
         self.capacity.setdefault(end, {}).setdefault(start, 0.0)
 
-    def _add(self, wanted: Value) -> None:
-        """Add a value and what it is computed from, back to what cannot be computed again."""
-        waiting = [wanted]
-        while waiting:
-            value = waiting.pop()
+    def _add(self, read: Value) -> None:
+        """Add a value and its backward slice, up to the values that cannot be recomputed."""
+        worklist = [read]
+        while worklist:
+            value = worklist.pop()
             if value in self.values:
                 continue
             self.values[value] = None
             self._edge((value, "in"), (value, "out"), _bytes(value.type))
-            if not self._can_run_again(value):
-                self._edge("source", (value, "in"), _ENDLESS)
+            if not self._is_rematerializable(value):
+                self._edge("source", (value, "in"), _INFINITE_CAPACITY)
                 continue
             operands = [v for v in _operands(value) if v not in self.costless]
             for operand in operands:
-                self._edge((operand, "out"), (value, "in"), _ENDLESS)
-            waiting += reversed(operands)
+                self._edge((operand, "out"), (value, "in"), _INFINITE_CAPACITY)
+            worklist += reversed(operands)
 
     def _saturate(self) -> None:
         while path := self._path():
@@ -137,19 +139,19 @@ class _MinimumCut:
                 self.capacity[b][a] += flow
 
     def _path(self) -> list[tuple[object, object]]:
-        came_from: dict[object, object] = {"source": None}
+        predecessors: dict[object, object] = {"source": None}
         queue: deque[object] = deque(["source"])
         while queue:
-            here = queue.popleft()
-            for there, capacity in self.capacity.get(here, {}).items():
-                if capacity > 0 and there not in came_from:
-                    came_from[there] = here
-                    queue.append(there)
-        if "sink" not in came_from:
+            node = queue.popleft()
+            for successor, capacity in self.capacity.get(node, {}).items():
+                if capacity > 0 and successor not in predecessors:
+                    predecessors[successor] = node
+                    queue.append(successor)
+        if "sink" not in predecessors:
             return []
         path: list[tuple[object, object]] = []
         end: object = "sink"
-        while (start := came_from[end]) is not None:
+        while (start := predecessors[end]) is not None:
             path.append((start, end))
             end = start
         return path

@@ -1,4 +1,4 @@
-"""The adjoint of `Call`: kept records of what it read, or run again."""
+"""The adjoint of `Call`: with residuals, or with recomputation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from wend.ops.control import CallParts
 
 
 def pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
-    """Append the backward `Call` of a forward one, as the call asks for it."""
+    """Append the backward `Call` of a forward one; its `recompute` attribute selects the rule."""
     rule = pull_back_checkpoint if CallParts.of(node).recompute else rule_if.pull_back_call
     rule(t, bwd, node, cts)

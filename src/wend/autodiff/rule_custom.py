@@ -1,7 +1,7 @@
-"""Reverse mode through calls with a rule of the user's own (D15).
+"""Reverse mode through calls with a user-defined derivative rule (D15).
 
-The forward form of such a call stands in its place: its outs keep the user's rule, at every order;
-its residuals are differentiated as what they are, since they are what the rule is made of.
+The forward form of such a call replaces it. Its outs keep the user's rule at every order; its
+residuals, which the rule consists of, are differentiated by their own computation.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wend.autodiff.backward import is_constant
-from wend.autodiff.cotangents import Cotangent, or_zeros
-from wend.autodiff.jvp_transpose import transposed_rule
+from wend.autodiff.cotangents import Cotangent, instantiate_or_zeros
+from wend.autodiff.jvp_transpose import transpose_jvp_rule
 from wend.autodiff.region_transpose import transpose_region
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.errors import NotDifferentiableError, explain
@@ -21,7 +21,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import without_maybe
 from wend.ops.build import Build
 from wend.ops.custom import CustomJvpParts, CustomVjpParts
-from wend.passes.dce import with_results
+from wend.passes.dce import select_results
 
 
 def pull_back_custom_vjp(
@@ -34,10 +34,10 @@ def pull_back_custom_vjp(
 def pull_back_custom_jvp(
     t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
 ) -> None:
-    """The same, with a `bwd` that is the transpose of the user's jvp."""
+    """Do the same with a `bwd` that is the transpose of the user's jvp."""
     jvp = CustomJvpParts.of(node)
     _refuse_captured(bwd, node, jvp.name, jvp.captured, jvp.callee)
-    parts = transposed_rule(t, node, jvp)
+    parts = transpose_jvp_rule(t, node, jvp)
     if parts is not None:
         _pull_back_outs(bwd, node, parts, cts)
 
@@ -45,12 +45,12 @@ def pull_back_custom_jvp(
 def pull_back_custom_vjp_forward(
     t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]
 ) -> None:
-    """The rule again for the outs; what `fwd` computed besides is differentiated as it is."""
+    """Apply the rule again to the outs; differentiate the residuals by their own computation."""
     parts = CustomVjpParts.of(node)
-    stand_in = _pull_back_others(t, bwd, node, parts, cts)
+    replacement = _pull_back_residuals(t, bwd, node, parts, cts)
     if any(ct is not ZERO for ct in cts[: parts.outs]):
         _refuse_captured(bwd, node, parts.name, parts.captured, parts.forward)
-        _run_backward(bwd, node, stand_in, parts, cts)
+        _run_backward(bwd, node, replacement, parts, cts)
 
 
 def _pull_back_outs(
@@ -67,21 +67,21 @@ def _pull_back_outs(
 def _refuse_captured(
     bwd: BackwardPass, node: Node, name: str, captured: int, callee: Graph
 ) -> None:
-    moving = [operand in bwd.active for operand in node.operands]
-    refuse_captured(node, name, captured, callee, moving)
+    is_active = [operand in bwd.active for operand in node.operands]
+    refuse_captured(node, name, captured, callee, is_active)
 
 
 def refuse_captured(
-    node: Node, name: str, captured: int, callee: Graph, moving: Sequence[bool]
+    node: Node, name: str, captured: int, callee: Graph, is_active: Sequence[bool]
 ) -> None:
-    """A rule says nothing about values that the function closes over.
+    """Check that no derivative is asked for with respect to a captured value.
 
     Raises:
-        NotDifferentiableError: a derivative with respect to one of them is asked for.
+        NotDifferentiableError: a captured value is active; the rule does not cover those.
     """
     count = len(node.operands)
     for k in range(count - captured, count):
-        if moving[k]:
+        if is_active[k]:
             value = callee.params[k].name or f"<a traced {node.operands[k].type}>"
             raise NotDifferentiableError(
                 explain(
@@ -96,34 +96,38 @@ def refuse_captured(
 
 
 def _run_backward(
-    bwd: BackwardPass, node: Node, stand_in: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
+    bwd: BackwardPass,
+    node: Node,
+    replacement: Node,
+    parts: CustomVjpParts,
+    cts: Sequence[Cotangent],
 ) -> None:
-    """Append the call of `bwd`; `stand_in` is what gives the residuals."""
+    """Append the call of `bwd`; `replacement` gives the residuals."""
     b = bwd.b
-    seeded = {i for i in parts.backwards[0].given if cts[i] is not ZERO}
+    seeded = {i for i in parts.backwards[0].seeded if cts[i] is not ZERO}
     if not seeded:
         return
     backward = parts.backward_for(seeded)
-    wanted = [k for k, i in enumerate(backward.wrt) if node.operands[i] in bwd.active]
-    if not wanted:
+    active_wrt = [k for k, i in enumerate(backward.wrt) if node.operands[i] in bwd.active]
+    if not active_wrt:
         return
-    graph, used = with_results(backward.graph, wanted)
-    seeded_by = [(cts[i], node.results[i]) for i in backward.given]
-    given = [
-        _residual(b, node, stand_in, parts, k)
+    graph, used = select_results(backward.graph, active_wrt)
+    cts_and_outs = [(cts[i], node.results[i]) for i in backward.seeded]
+    arguments = [
+        _residual(b, node, replacement, parts, k)
         if k < parts.residuals
-        else or_zeros(b, *seeded_by[k - parts.residuals])
+        else instantiate_or_zeros(b, *cts_and_outs[k - parts.residuals])
         for k in used
     ]
-    found = b.call(graph, given)
-    for k, ct in zip(wanted, found.results, strict=True):
+    call_node = b.call(graph, arguments)
+    for k, ct in zip(active_wrt, call_node.results, strict=True):
         bwd.cts.add(b, node.operands[backward.wrt[k]], ct)
 
 
-def _residual(b: Build, node: Node, stand_in: Node, parts: CustomVjpParts, k: int) -> Value:
-    """A residual under the name it has already, if it has one: then it is not kept twice."""
-    place = parts.outs + k
-    value = parts.forward.results[place]
+def _residual(b: Build, node: Node, replacement: Node, parts: CustomVjpParts, k: int) -> Value:
+    """Return a residual, under its existing value if it has one, so that it is not kept twice."""
+    position = parts.outs + k
+    value = parts.forward.results[position]
     if value in parts.forward.params:
         return node.operands[parts.forward.params.index(value)]
     if is_constant(value):
@@ -131,35 +135,40 @@ def _residual(b: Build, node: Node, stand_in: Node, parts: CustomVjpParts, k: in
         b.source = node.source
         return b.constant(value.node.attrs["value"])
     first = parts.forward.results.index(value)
-    return node.results[first] if first < parts.outs else stand_in.results[first]
+    return node.results[first] if first < parts.outs else replacement.results[first]
 
 
-def _pull_back_others(
+def _pull_back_residuals(
     t: Transposer, bwd: BackwardPass, node: Node, parts: CustomVjpParts, cts: Sequence[Cotangent]
 ) -> Node:
-    """Pull back through results that are no outs; return the node that stands for this one."""
+    """Pull back through the results that are no outs; return the node that replaces this one."""
     b, forward = bwd.b, parts.forward
-    ready = {
+    instantiated_cts = {
         i: b.instantiate(ct, node.results[i])
         for i, ct in enumerate(cts)
         if i >= parts.outs and isinstance(ct, Value)
     }
-    seeds = {i: without_maybe(forward.result_types[i]) for i in ready}
+    seeds = {i: without_maybe(forward.result_types[i]) for i in instantiated_cts}
     active = [k for k, operand in enumerate(node.operands) if operand in bwd.active]
-    done = transpose_region(t, forward, active, seeds)
-    if not done.grads:
+    transposed = transpose_region(t, forward, active, seeds)
+    if not transposed.grads:
         return node
-    kept = done.kept(forward.params)
+    residuals = transposed.residuals(forward.params)
     scratch = Build("")
     scratch.source = node.source
-    more = replace(parts, forward=done.with_residuals(forward.name, kept))
-    stand_in = scratch.custom_vjp_forward(more, node.operands)
-    bwd.replaced[node] = [stand_in]
-    given = [
+    extended_parts = replace(parts, forward=transposed.with_residuals(forward.name, residuals))
+    replacement = scratch.custom_vjp_forward(extended_parts, node.operands)
+    bwd.replaced[node] = [replacement]
+    arguments = [
         node.operands[forward.params.index(value)] if value in forward.params else result
-        for value, result in zip(kept, stand_in.results[len(forward.results) :], strict=True)
+        for value, result in zip(
+            residuals, replacement.results[len(forward.results) :], strict=True
+        )
     ]
-    found = b.call(done.from_residuals(f"{forward.name}_backward", kept), [*given, *ready.values()])
-    for k, ct in zip(done.grads, found.results, strict=True):
+    backward = b.call(
+        transposed.from_residuals(f"{forward.name}_backward", residuals),
+        [*arguments, *instantiated_cts.values()],
+    )
+    for k, ct in zip(transposed.grads, backward.results, strict=True):
         bwd.cts.add(b, node.operands[k], ct)
-    return stand_in
+    return replacement

@@ -1,7 +1,7 @@
-"""Both modes through calls of Python: they are run recorded, and what was recorded is pulled back.
+"""Both modes through host calls: the call is recorded as it runs, and the record is pulled back.
 
-The forward form stands in the node's place; its handle is a residual (D17). A pull is a node of the
-same kind, so it has the same rule.
+The forward form replaces the node; its handle is a residual (D17). A pull is a node of the same
+kind, so it has the same rule.
 """
 
 from __future__ import annotations
@@ -18,58 +18,58 @@ from wend.ops.build import Build
 
 
 def pull_back_host(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
-    """Append the pull of a call of Python, or of a pull."""
+    """Append the pull of a host call, or of a pull."""
     b = bwd.b
     sources, targets = hosting.sources_of(node), hosting.targets_of(node)
-    arrived = {
+    nonzero_cts = {
         k: b.instantiate(ct, node.results[i])
         for k, i in enumerate(targets)
         if isinstance(ct := cts[i], Value)
     }
     wrt = [k for k, i in enumerate(sources) if node.operands[i] in bwd.active]
-    if not arrived or not wrt:
+    if not nonzero_cts or not wrt:
         return
     forward = node
     if node.op is not hosting.FORWARD[node.op]:
         scratch = Build("")
         scratch.source = node.source
-        forward = _recorded(scratch, node)
+        forward = _forward_form(scratch, node)
         bwd.replaced[node] = [forward]
-    given = [node.operands[i] for i in sources]
-    pulled = _pull(b, hosting.py_pull, forward, given, arrived, wrt)
-    for k, ct in zip(wrt, pulled.results, strict=True):
+    primals = [node.operands[i] for i in sources]
+    pull = _pull(b, hosting.py_pull, forward, primals, nonzero_cts, wrt)
+    for k, ct in zip(wrt, pull.results, strict=True):
         bwd.cts.add(b, node.operands[sources[k]], ct)
 
 
 def jvp_host(
     b: Build, node: Node, tangents: Sequence[Value | Zero]
 ) -> tuple[Sequence[Value], Sequence[Value | Zero]]:
-    """The transpose of the pull, which is linear in its cotangents: zeros are as good as any.
+    """Transpose the pull, which is linear in its cotangents: so its point may be zeros.
 
     Returns:
         The results of the node, and a tangent or ZERO for each.
     """
     sources, targets = hosting.sources_of(node), hosting.targets_of(node)
-    moving = {k: t for k, i in enumerate(sources) if isinstance(t := tangents[i], Value)}
-    if not targets or not moving:
+    active = {k: t for k, i in enumerate(sources) if isinstance(t := tangents[i], Value)}
+    if not targets or not active:
         b.nodes.append(node)
         return node.results, [ZERO] * len(node.results)
-    forward = _recorded(b, node)
+    forward = _forward_form(b, node)
     results = forward.results[: len(node.results)]
-    given = [node.operands[i] for i in sources]
+    primals = [node.operands[i] for i in sources]
     zeros = {k: b.zeros_like(results[i]) for k, i in enumerate(targets)}
-    pulled = _pull(b, hosting.py_pull_forward, forward, given, zeros, list(moving))
-    given += zeros.values()
+    pull = _pull(b, hosting.py_pull_forward, forward, primals, zeros, list(active))
+    primals += zeros.values()
     wrt = [len(sources) + k for k in zeros]
-    moved = _pull(b, hosting.py_pull, pulled, given, dict(enumerate(moving.values())), wrt)
-    found: list[Value | Zero] = [ZERO] * len(results)
-    for i, tangent in zip(targets, moved.results, strict=True):
-        found[i] = tangent
-    return results, found
+    pull_of_pull = _pull(b, hosting.py_pull, pull, primals, dict(enumerate(active.values())), wrt)
+    result_tangents: list[Value | Zero] = [ZERO] * len(results)
+    for i, tangent in zip(targets, pull_of_pull.results, strict=True):
+        result_tangents[i] = tangent
+    return results, result_tangents
 
 
-def _recorded(b: Build, node: Node) -> Node:
-    """The node that stands for one, and gives a handle."""
+def _forward_form(b: Build, node: Node) -> Node:
+    """Return the forward form of a node, which gives a handle."""
     if node.op is hosting.FORWARD[node.op]:
         b.nodes.append(node)
         return node

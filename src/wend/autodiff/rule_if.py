@@ -1,8 +1,8 @@
-"""The adjoint of `If`, and of `Call`, which is an `If` of one branch.
+"""The adjoint of `If`, and of `Call`, which is an `If` with one branch.
 
-The backward node takes the branch that the forward one took. What each branch's adjoint reads
-becomes results of the forward node; branches share a result where their types agree, and one that
-has nothing for a result gives a `zero` (D2).
+The backward node takes the branch that the forward one took. The residuals of each branch's
+adjoint become results of the forward node; branches share a result where their types agree, and
+a branch without a value for it gives a `zero` (D2).
 """
 
 from __future__ import annotations
@@ -28,36 +28,46 @@ def pull_back_if(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cot
     """Append the backward `If` of a forward one."""
     parts = IfParts.of(node)
 
-    def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
+    def emit(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return b.if_(parts.selector, operands, branches)
 
-    # Sizes are called the same inside branches as outside, but a result may be wider than theirs.
+    # Branches share the outer dimension symbols, but a result may be wider than theirs.
     types = [result.type for result in node.results]
-    _pull_back_branches(t, bwd, node, cts, parts.operands, parts.branches, types, make)
+    _pull_back_branches(t, bwd, node, cts, parts.operands, parts.branches, types, emit)
 
 
 def pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
     """Append the backward `Call` of a forward one."""
     parts = CallParts.of(node)
 
-    def make(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
+    def emit(b: Build, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return b.call(branches[0], operands)
 
     types = parts.callee.result_types
-    _pull_back_branches(t, bwd, node, cts, parts.operands, (parts.callee,), types, make)
+    _pull_back_branches(t, bwd, node, cts, parts.operands, (parts.callee,), types, emit)
 
 
 @dataclass(slots=True)
 class _Branch:
-    """One branch with its adjoint: what it reads, and where its residuals go."""
+    """A branch with its adjoint.
+
+    Attributes:
+        graph: the branch.
+        bwd: its backward pass.
+        cts: the params of the adjoint for the cotangents of the seeded results.
+        grads: the cotangent of each operand.
+        reads: the forward values that the adjoint reads.
+        residuals: those that are kept.
+        slots: for each residual, which of the shared residual results holds it.
+    """
 
     graph: Graph
     bwd: BackwardPass
-    cts: list[Value]  # params of the adjoint: cotangents of the results that have one
-    grads: list[Cotangent]  # per operand
+    cts: list[Value]
+    grads: list[Cotangent]
     reads: list[Value]
-    kept: list[Value]
-    slots: list[int]  # per kept value: which of the shared residual results holds it
+    residuals: list[Value]
+    slots: list[int]
 
 
 def _pull_back_branches(
@@ -68,50 +78,52 @@ def _pull_back_branches(
     operands: Sequence[Value],
     branches: Sequence[Graph],
     types: Sequence[Type],
-    make: Callable[[Build, Sequence[Value], Sequence[Graph]], Node],
+    emit: Callable[[Build, Sequence[Value], Sequence[Graph]], Node],
 ) -> None:
     b = bwd.b
     flags = [operand in bwd.active for operand in operands]
-    ready = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
-    seeds = {i: _seed_type(types[i], ready[i]) for i in ready}
+    nonzero_cts = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
+    seeds = {i: _seed_type(types[i], nonzero_cts[i]) for i in nonzero_cts}
     adjoint = _adjoint_of(t, branches, flags, seeds)
-    if not adjoint.wanted:
+    if not adjoint.connected:
         return
     scratch = Build("")
     scratch.source = node.source
-    forward = make(scratch, operands, adjoint.forward)
+    forward = emit(scratch, operands, adjoint.forward)
     bwd.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
-    given = [*residuals, *(operands[j] for j in adjoint.used), *ready.values()]
-    backward = make(b, given, adjoint.backward([residual.type for residual in residuals]))
-    for j, ct in zip(adjoint.wanted, backward.results, strict=True):
+    backward_operands = [*residuals, *(operands[j] for j in adjoint.used), *nonzero_cts.values()]
+    backward = emit(
+        b, backward_operands, adjoint.backward([residual.type for residual in residuals])
+    )
+    for j, ct in zip(adjoint.connected, backward.results, strict=True):
         bwd.cts.add(b, operands[j], ct)
 
 
 class _Adjoint:
-    """What branches become, where some operands are active and some results have cotangents.
+    """The adjoint of branches, for some active operands and some seeded results.
 
     Attributes:
         forward: the branches with their residuals as further results.
-        wanted: the operands, by position, that are given a cotangent.
-        used: those that a backward branch reads.
+        connected: the positions of the operands that get a cotangent.
+        used: the positions of the operands that a backward branch reads.
     """
 
-    def __init__(self, done: Sequence[_Branch]) -> None:
-        self._done = done
-        places = range(len(done[0].grads))
-        self.wanted = [j for j in places if any(d.grads[j] is not ZERO for d in done)]
-        self.used = [j for j in places if any(_param(d, j) in d.reads for d in done)]
-        slots = _share_slots(done)
-        self.forward = [_forward_branch(d, slots) for d in done]
+    def __init__(self, branches: Sequence[_Branch]) -> None:
+        self._branches = branches
+        positions = range(len(branches[0].grads))
+        self.connected = [j for j in positions if any(d.grads[j] is not ZERO for d in branches)]
+        self.used = [j for j in positions if any(_param(d, j) in d.reads for d in branches)]
+        slots = _share_slots(branches)
+        self.forward = [_forward_branch(d, slots) for d in branches]
         self._backward: dict[tuple[Type, ...], list[Graph]] = {}
 
     def backward(self, residuals: Sequence[Type]) -> list[Graph]:
-        """The backward branches, for residuals whose sizes are called so."""
+        """Return the backward branches for residuals of these types."""
         key = tuple(residuals)
         if key not in self._backward:
             self._backward[key] = [
-                _backward_branch(d, residuals, self.used, self.wanted) for d in self._done
+                _backward_branch(d, residuals, self.used, self.connected) for d in self._branches
             ]
         return self._backward[key]
 
@@ -119,28 +131,29 @@ class _Adjoint:
 def _adjoint_of(
     t: Transposer, branches: Sequence[Graph], flags: Sequence[bool], seeds: Mapping[int, Type]
 ) -> _Adjoint:
-    """The adjoint of branches; of a graph that is called again the one that there is."""
+    """Return the adjoint of branches, memoized for graphs that are called repeatedly."""
     key = tuple(branches), tuple(flags), tuple(seeds.items())
-    known = {} if t.known is None else t.known
-    if key not in known:
-        known[key] = _Adjoint([_transpose_branch(t, branch, flags, seeds) for branch in branches])
-    found: _Adjoint = known[key]
-    return found
+    memo = {} if t.known is None else t.known
+    if key not in memo:
+        memo[key] = _Adjoint([_transpose_branch(t, branch, flags, seeds) for branch in branches])
+    adjoint: _Adjoint = memo[key]
+    return adjoint
 
 
 def _seed_type(result: Type, ct: Value) -> Type:
-    """The type under which a branch is given the cotangent of a result."""
+    """Return the type of a result's cotangent inside a branch."""
     inner = without_maybe(result)
     return MaybeType(inner) if isinstance(ct.type, MaybeType) else inner
 
 
-def _param(done: _Branch, index: int) -> Value:
-    return done.graph.params[index]
+def _param(branch: _Branch, index: int) -> Value:
+    return branch.graph.params[index]
 
 
 def _transpose_branch(
     t: Transposer, branch: Graph, flags: Sequence[bool], seeds: Mapping[int, Type]
 ) -> _Branch:
+    """Return the branch with its adjoint."""
     b = BackwardBuild(f"{branch.name}_backward")
     bwd = BackwardPass(b, Cotangents(), branch_activity(branch, flags))
     params = [b.param(type) for type in seeds.values()]
@@ -149,60 +162,62 @@ def _transpose_branch(
     t.pull_back(bwd, branch.nodes)
     grads = [bwd.cts.get(p) if p in bwd.active else ZERO for p in branch.params]
     reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
-    free = set(branch.params)
-    kept = min_cut_residuals(reads, free)
-    needed = backward_slice(reads, {*kept, *free})
+    available = set(branch.params)
+    residuals = min_cut_residuals(reads, available)
+    needed = backward_slice(reads, {*residuals, *available})
     inputs = [operand for node in needed for operand in node.operands]
     reads = list(dict.fromkeys([*reads, *inputs]))
-    return _Branch(branch, bwd, params, grads, reads, kept, [])
+    return _Branch(branch, bwd, params, grads, reads, residuals, [])
 
 
-def _share_slots(done: Sequence[_Branch]) -> list[Type]:
-    """Give every kept value a residual result; branches share those of equal type."""
+def _share_slots(branches: Sequence[_Branch]) -> list[Type]:
+    """Assign every residual a residual result; branches share those of equal type."""
     types: list[Type] = []
-    for branch in done:
-        taken: set[int] = set()
-        for value in branch.kept:
-            fitting = [k for k, type in enumerate(types) if type == value.type and k not in taken]
-            slot = fitting[0] if fitting else len(types)
-            if not fitting:
+    for branch in branches:
+        used_slots: set[int] = set()
+        for value in branch.residuals:
+            free_slots = [
+                k for k, type in enumerate(types) if type == value.type and k not in used_slots
+            ]
+            slot = free_slots[0] if free_slots else len(types)
+            if not free_slots:
                 types.append(value.type)
-            taken.add(slot)
+            used_slots.add(slot)
             branch.slots.append(slot)
     return types
 
 
-def _forward_branch(done: _Branch, slots: Sequence[Type]) -> Graph:
-    """The branch with its residuals as further results."""
-    b, graph = Build(done.graph.name), done.graph
+def _forward_branch(branch: _Branch, slots: Sequence[Type]) -> Graph:
+    """Return the branch with its residuals as further results."""
+    b, graph = Build(branch.graph.name), branch.graph
     mapping = {param: b.param(param.type, param.name) for param in graph.params}
-    b.nodes += copy_nodes(graph.nodes, mapping, done.bwd.replaced)
-    b.nodes += copy_nodes(done.bwd.b.forward_shape_reads, mapping)
-    held = dict(zip(done.slots, done.kept, strict=True))
+    b.nodes += copy_nodes(graph.nodes, mapping, branch.bwd.replaced)
+    b.nodes += copy_nodes(branch.bwd.b.forward_shape_reads, mapping)
+    residual_in_slot = dict(zip(branch.slots, branch.residuals, strict=True))
     residuals = [
-        mapping[held[k]] if k in held else b.zero(without_maybe(type))
+        mapping[residual_in_slot[k]] if k in residual_in_slot else b.zero(without_maybe(type))
         for k, type in enumerate(slots)
     ]
     return b.finish([*(mapping[result] for result in graph.results), *residuals])
 
 
 def _backward_branch(
-    done: _Branch, residuals: Sequence[Type], used: Sequence[int], wanted: Sequence[int]
+    branch: _Branch, residuals: Sequence[Type], used: Sequence[int], connected: Sequence[int]
 ) -> Graph:
-    b = Build(done.bwd.b.name)
+    b = Build(branch.bwd.b.name)
     mapping: dict[Value, Value] = {}
     params = [b.param(type) for type in residuals]
     for j in used:
-        mapping[_param(done, j)] = b.param(_param(done, j).type)
-    for ct in done.cts:
+        mapping[_param(branch, j)] = b.param(_param(branch, j).type)
+    for ct in branch.cts:
         mapping[ct] = b.param(ct.type)
-    for slot, value in zip(done.slots, done.kept, strict=True):
-        held = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
-        mapping[value] = b.refine(held, value.type)
-    b.nodes += rematerialize(backward_slice(done.reads, set(mapping)), mapping)
-    b.nodes += copy_nodes(done.bwd.b.nodes, mapping)
+    for slot, value in zip(branch.slots, branch.residuals, strict=True):
+        residual = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])
+        mapping[value] = b.refine(residual, value.type)
+    b.nodes += rematerialize(backward_slice(branch.reads, set(mapping)), mapping)
+    b.nodes += copy_nodes(branch.bwd.b.nodes, mapping)
     grads = [
-        b.zero(_param(done, j).type) if isinstance(grad, Zero) else mapping[grad]
-        for j, grad in ((j, done.grads[j]) for j in wanted)
+        b.zero(_param(branch, j).type) if isinstance(grad, Zero) else mapping[grad]
+        for j, grad in ((j, branch.grads[j]) for j in connected)
     ]
     return b.finish(grads)

@@ -1,11 +1,12 @@
-"""Pulls cotangents back through the nodes of one graph, last node first.
+"""Reverse mode over the nodes of one graph, last node first.
 
-The backward nodes go into a builder of their own and read forward values where rules ask for
-them. Which ones they read is looked up afterwards: those are the residuals (see `residuals`).
+The backward nodes go into a separate builder and read forward values where rules ask for them.
+The values they read are collected afterwards: those are the residuals (see `residuals`).
 
-What a node does with its cotangents is a *linear block*: nothing arrives, nothing leaves, nothing
-runs. Where it is known now whether a cotangent arrives, the block is not even made; where only
-the run can tell, it stays a `linear_block` node, which `passes/zeros` and `passes/blocks` treat.
+The computation of a node on its cotangents is a *linear block*: if no cotangent arrives, none
+leaves and nothing runs. Where it is known statically whether one arrives, no block is built;
+where only the run can tell, it stays a `linear_block` node for `passes/specialize_zeros` and
+`passes/lower_linear_blocks`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
+from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.base.errors import MissingRuleError
 from wend.base.source import at
@@ -24,7 +25,7 @@ from wend.ir.op import ByRegions, Explicit, Linear, NoGradient, Op, Partials
 from wend.ir.types import MaybeType, without_maybe
 from wend.ops import maybe, shaping
 
-# These hand on what may be Zero as it is.
+# Operations that forward an operand that may be Zero unchanged.
 ZERO_TRANSPARENT = {maybe.present, maybe.instantiate, maybe.autograd_add, shaping.refine}
 
 
@@ -32,21 +33,25 @@ ZERO_TRANSPARENT = {maybe.present, maybe.instantiate, maybe.autograd_add, shapin
 class BackwardPass:
     """One backward pass over a graph's nodes.
 
-    `replaced`: forward nodes that must give more results than they do (trip counts, lists of
-    residuals), with the nodes to stand for each, the last of them giving the results.
-    `in_blocks`: make a linear block of every node, not only where it is needed.
-    `is_trial`: nobody reads the nodes, only which cotangents arrive.
+    Attributes:
+        b: the builder of the backward graph.
+        cts: the accumulated cotangents.
+        active: the active forward values.
+        replaced: forward nodes that must give more results (trip counts, lists of residuals), with
+            the nodes that replace each; the last of those gives the results.
+        as_linear_blocks: make a linear block of every node, not only where it is needed.
+        is_trial: only the set of cotangents that arrive matters, not the nodes.
     """
 
     b: BackwardBuild
     cts: Cotangents
     active: set[Value]
     replaced: dict[Node, Sequence[Node]] = field(default_factory=dict)
-    in_blocks: bool = False
+    as_linear_blocks: bool = False
     is_trial: bool = False
 
     def seed(self, value: Value, ct: Cotangent) -> None:
-        """Let a cotangent arrive at a forward value, if anything depends on it."""
+        """Add a cotangent of a forward value, if that is active."""
         if value in self.active:
             self.cts.add(self.b, value, ct)
 
@@ -57,7 +62,7 @@ RegionRule: TypeAlias = Callable[["Transposer", BackwardPass, Node, Sequence[Cot
 class Transposer:
     """Reverse mode over nodes; `region_rules` handle those that hold regions.
 
-    `known`: what graphs that are called have become, for calls of the same; None: not kept.
+    `known` memoizes the adjoints of called graphs; None: no memo.
     """
 
     def __init__(
@@ -66,18 +71,20 @@ class Transposer:
         self.region_rules, self.known = region_rules, known
 
     def with_cache(self) -> Transposer:
-        """The same for one derivation, in which each callee is transposed once."""
+        """Return a transposer for one derivation, in which each callee is transposed once."""
         return Transposer(self.region_rules, {})
 
     def pull_back(self, bwd: BackwardPass, nodes: Sequence[Node]) -> None:
-        """Move the cotangents of all results to where they came from."""
+        """Move the cotangents of all results back to the operands."""
         for node in reversed(nodes):
             cts = [bwd.cts.take(result) for result in node.results]
             if all(ct is ZERO for ct in cts):
                 continue
             if any(operand in bwd.active for operand in node.operands):
                 bwd.b.source = node.source
-                if bwd.in_blocks or (_may_all_be_zero(cts) and node.op not in ZERO_TRANSPARENT):
+                if bwd.as_linear_blocks or (
+                    _may_all_be_zero(cts) and node.op not in ZERO_TRANSPARENT
+                ):
                     self._pull_back_block(bwd, node, cts)
                 else:
                     self._pull_back_node(bwd, node, cts)
@@ -86,21 +93,21 @@ class Transposer:
         """Append a linear block that takes the cotangents of all the node's results."""
         body = BackwardBuild(f"{node.op.name}_vjp", outer=bwd.b)
         body.source = node.source
-        within = BackwardPass(body, Cotangents(), bwd.active, bwd.replaced, is_trial=bwd.is_trial)
-        given = [
+        inner = BackwardPass(body, Cotangents(), bwd.active, bwd.replaced, is_trial=bwd.is_trial)
+        block_cts = [
             bwd.b.zero(result.type) if isinstance(ct, Zero) else ct
             for ct, result in zip(cts, node.results, strict=True)
         ]
-        params = [body.param(ct.type) for ct in given]
+        params = [body.param(ct.type) for ct in block_cts]
         arrived = [ct for ct in cts if ct is not ZERO]
-        is_alone = len(arrived) == 1  # the body runs: so it is this one that arrived
-        taken = [
+        is_alone = len(arrived) == 1  # the body runs, so this one arrived
+        inner_cts = [
             ZERO if ct is ZERO else body.present(param) if is_alone else param
             for ct, param in zip(cts, params, strict=True)
         ]
-        self._pull_back_node(within, node, taken)
-        found = {value: within.cts.get(value) for value in dict.fromkeys(node.operands)}
-        grads = {value: ct for value, ct in found.items() if isinstance(ct, Value)}
+        self._pull_back_node(inner, node, inner_cts)
+        inner_grads = {value: inner.cts.get(value) for value in dict.fromkeys(node.operands)}
+        grads = {value: ct for value, ct in inner_grads.items() if isinstance(ct, Value)}
         if bwd.is_trial:
             for value in grads:
                 type = MaybeType(without_maybe(value.type))
@@ -108,8 +115,8 @@ class Transposer:
         if bwd.is_trial or not grads:
             return
         reads = [v for v in forward_reads(body, grads.values()) if not is_constant(v)]
-        graph = closed(body, params, reads, list(grads.values()))
-        block = bwd.b.linear_block(node.op.name, given, reads, graph)
+        graph = build_backward_graph(body, params, reads, list(grads.values()))
+        block = bwd.b.linear_block(node.op.name, block_cts, reads, graph)
         for value, ct in zip(grads, block.results, strict=True):
             bwd.cts.add(bwd.b, value, ct)
 
@@ -118,7 +125,7 @@ class Transposer:
         if isinstance(derivative, ByRegions):
             self.region_rules[node.op](self, bwd, node, cts)
             return
-        ready = [
+        instantiated_cts = [
             ct if isinstance(ct, Zero) else b.instantiate(ct, result)
             for ct, result in zip(cts, node.results, strict=True)
         ]
@@ -129,11 +136,13 @@ class Transposer:
                 for operand, rule in zip(node.operands, rules, strict=True):
                     if rule is not None and operand in bwd.active:
                         factor = rule(b, *node.operands, *node.results)
-                        bwd.cts.add(b, operand, b.mul(_value(ready[0]), factor))
+                        bwd.cts.add(b, operand, b.mul(_value(instantiated_cts[0]), factor))
             case Linear():
-                self._pull_back_linear(bwd, node, derivative, _value(ready[0]))
+                self._pull_back_linear(bwd, node, derivative, _value(instantiated_cts[0]))
             case Explicit(vjp=vjp):
-                for operand, ct in zip(node.operands, vjp(b, node, tuple(ready)), strict=True):
+                for operand, ct in zip(
+                    node.operands, vjp(b, node, tuple(instantiated_cts)), strict=True
+                ):
                     if operand in bwd.active:
                         bwd.cts.add(b, operand, ct)
             case _:
@@ -145,12 +154,12 @@ class Transposer:
             is_linear = rule.operands is None or index in rule.operands
             if not is_linear or operand not in bwd.active:
                 continue
-            into = bwd.cts.take(operand) if rule.accumulate else ZERO
-            if rule.accumulate is None or isinstance(into, Zero):
+            accumulated = bwd.cts.take(operand) if rule.accumulate else ZERO
+            if rule.accumulate is None or isinstance(accumulated, Zero):
                 bwd.cts.add(b, operand, rule.transpose(b, node, ct, index))
             else:
-                ready = b.instantiate(into, operand)
-                bwd.cts.put(operand, rule.accumulate(b, node, ct, index, ready))
+                instantiated = b.instantiate(accumulated, operand)
+                bwd.cts.set(operand, rule.accumulate(b, node, ct, index, instantiated))
 
 
 def _value(ct: Cotangent) -> Value:
@@ -159,5 +168,5 @@ def _value(ct: Cotangent) -> Value:
 
 
 def _may_all_be_zero(cts: Sequence[Cotangent]) -> bool:
-    """Whether only the run can tell if any cotangent arrives."""
+    """Return whether only the run can tell if any cotangent arrives."""
     return all(isinstance(ct, Zero) or isinstance(ct.type, MaybeType) for ct in cts)

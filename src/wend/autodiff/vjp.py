@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from wend.autodiff.activity import active_values
-from wend.autodiff.backward import BackwardBuild, closed, forward_reads, is_constant
+from wend.autodiff.backward import BackwardBuild, build_backward_graph, forward_reads, is_constant
 from wend.autodiff.cotangents import Cotangents
 from wend.autodiff.rule_call import pull_back_call
 from wend.autodiff.rule_custom import (
@@ -28,7 +28,7 @@ from wend.ops.control import call, if_, while_
 from wend.ops.custom import custom_jvp, custom_vjp, custom_vjp_forward
 from wend.ops.hosting import FORWARD
 from wend.passes.dedup_callees import dedup_callees
-from wend.passes.lower_linear_blocks import without_blocks
+from wend.passes.lower_linear_blocks import lower_linear_blocks
 
 _transposer = Transposer(
     {
@@ -44,12 +44,12 @@ _transposer = Transposer(
 
 
 class VJP(NamedTuple):
-    """A function split for reverse mode.
+    """A graph split for reverse mode.
 
     Attributes:
-        forward: the function; after its own results it gives the residuals.
-        backward: (residuals…, cotangents of the seeded results…) → cotangents of the params that
-            are connected to them.
+        forward: the graph with the residuals as further results.
+        backward: (residuals…, cotangents of the seeded results…) → cotangents of the connected
+            params.
         connected: for each param differentiated, whether any path leads from it to a seeded
             result; the results of `backward` are those of the connected ones.
     """
@@ -65,31 +65,31 @@ def vjp(
     """Differentiate a graph in reverse.
 
     Args:
-        graph: what to differentiate; it is not changed.
-        wrt: positions of the params to have cotangents of.
-        seeded: positions of the results whose cotangents will be given.
-        unknown: those of `seeded` whose cotangents may be given or not: `backward` takes a maybe
-            for each, and gives a maybe where nothing may arrive.
+        graph: the graph to differentiate; it is not changed.
+        wrt: positions of the params to differentiate.
+        seeded: positions of the results whose cotangents are given.
+        unknown: those of `seeded` whose cotangents may be absent: `backward` takes a maybe for
+            each, and gives a maybe where nothing may arrive.
     """
-    return _differentiate(graph, wrt, seeded, unknown, in_blocks=False)
+    return _differentiate(graph, wrt, seeded, unknown, as_linear_blocks=False)
 
 
 def linear_blocks(
     graph: Graph, wrt: Sequence[int], seeded: Sequence[int], unknown: Sequence[int] = ()
 ) -> VJP:
-    """As `vjp`, with the backward graph as it is before any pass: a linear block for every node.
+    """Differentiate like `vjp`, but leave a linear block for every node in the backward graph.
 
-    `passes.zeros.specialise` makes of it what the cotangents that are known to arrive, or not to,
-    need; `passes.blocks.lower` puts a guard before the rest. `vjp` gives what both would leave.
+    `passes.specialize_zeros` specializes it to the cotangents that are known to arrive or not;
+    `passes.lower_linear_blocks` guards the rest. `vjp` gives the result of both.
     """
-    return _differentiate(graph, wrt, seeded, unknown, in_blocks=True)
+    return _differentiate(graph, wrt, seeded, unknown, as_linear_blocks=True)
 
 
 def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[bool, ...]]:
-    """One graph that gives the results of `graph`, then the gradient of its scalar result `seed`.
+    """Return one graph of the results of `graph`, then the gradient of its scalar result `seed`.
 
     Returns:
-        The graph, and for each of `wrt` whether it is connected; of those not, there is no result.
+        The graph, and for each of `wrt` whether it is connected; unconnected ones have no result.
     """
     pair = vjp(graph, wrt, [seed])
     b = Build(f"{graph.name}_and_grad")
@@ -101,33 +101,39 @@ def joint(graph: Graph, wrt: Sequence[int], seed: int) -> tuple[Graph, tuple[boo
 
 
 def _differentiate(
-    graph: Graph, wrt: Sequence[int], seeded: Sequence[int], unknown: Sequence[int], in_blocks: bool
+    graph: Graph,
+    wrt: Sequence[int],
+    seeded: Sequence[int],
+    unknown: Sequence[int],
+    as_linear_blocks: bool,
 ) -> VJP:
-    graph = without_blocks(graph)
+    graph = lower_linear_blocks(graph)
     b = BackwardBuild(f"{graph.name}_backward")
     active = active_values(graph, [graph.params[i] for i in wrt])
-    bwd = BackwardPass(b, Cotangents(spelled_out=in_blocks), active, in_blocks=in_blocks)
+    bwd = BackwardPass(
+        b, Cotangents(spelled_out=as_linear_blocks), active, as_linear_blocks=as_linear_blocks
+    )
     types = {i: without_maybe(graph.results[i].type) for i in seeded}
     seeds = [b.param(MaybeType(types[i]) if i in unknown else types[i]) for i in seeded]
     for i, seed in zip(seeded, seeds, strict=True):
         bwd.seed(graph.results[i], seed)
     _transposer.with_cache().pull_back(bwd, graph.nodes)
     grads = {i: bwd.cts.get(graph.params[i]) for i in wrt}
-    found = [
-        ct if unknown or in_blocks else b.instantiate(ct, graph.params[i])
+    backward_results = [
+        ct if unknown or as_linear_blocks else b.instantiate(ct, graph.params[i])
         for i, ct in grads.items()
         if isinstance(ct, Value)
     ]
-    residuals = [value for value in forward_reads(b, found) if not is_constant(value)]
-    backward = closed(b, residuals, seeds, found)
-    if not in_blocks:
-        backward = without_blocks(backward)
-        # What is known now may need fewer of them.
+    residuals = [value for value in forward_reads(b, backward_results) if not is_constant(value)]
+    backward = build_backward_graph(b, residuals, seeds, backward_results)
+    if not as_linear_blocks:
+        backward = lower_linear_blocks(backward)
+        # The specialized graph may read fewer residuals.
         used = use_counts(backward)
-        kept = [k for k, param in enumerate(backward.params[: len(residuals)]) if param in used]
-        params = [backward.params[k] for k in kept] + [*backward.params[len(residuals) :]]
+        live = [k for k, param in enumerate(backward.params[: len(residuals)]) if param in used]
+        params = [backward.params[k] for k in live] + [*backward.params[len(residuals) :]]
         backward = replace(backward, params=tuple(params))
-        residuals = [residuals[k] for k in kept]
+        residuals = [residuals[k] for k in live]
     connected = tuple(isinstance(grads[i], Value) for i in wrt)
     forward = _forward_graph(graph, bwd, residuals)
     return VJP(dedup_callees(forward), dedup_callees(backward), connected)

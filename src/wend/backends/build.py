@@ -1,7 +1,4 @@
-"""Executables of graphs on the backend of a name, with what settings put around them.
-
-Those that assign to variables: what a run, or a failing one, leaves.
-"""
+"""Builds executables of graphs: a backend's own, with what settings and effects put around it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from wend.backends.passthrough import compile_without_passthrough
-from wend.backends.protocol import Executable, choose
+from wend.backends.protocol import Backend, Executable, LazyCompiler, choose
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.config import settings
 from wend.ops.state import store
@@ -18,59 +15,65 @@ from wend.runtime.storage import Storage
 
 
 def executable(
-    backend: str, pending: LazyOptimized, *, forwards_inputs: bool = False, shown: int | None = None
+    backend: str, lazy: LazyOptimized, *, forwards_inputs: bool = False, shown: int | None = None
 ) -> Executable:
     """Compile a graph; variables that it assigns to are in order after each run.
 
     Args:
-        backend: what runs it.
-        pending: what is run.
-        forwards_inputs: whether results that are arguments are to be these themselves, not copies.
-        shown: how many of the results users see, the first ones; None: all.
+        backend: the backend's name.
+        lazy: the graph.
+        forwards_inputs: whether results that are arguments are passed through, not copied.
+        shown: the number of results that users see, the first ones; None: all.
 
     Raises:
-        UnsupportedError: the graph needs something that the backend does not know.
+        UnsupportedError: the graph needs something that the backend does not support.
     """
-    wanted, chosen = settings(), choose(backend)
-    if wanted.strict:
-        from wend.backends.strict import strict  # rarely wanted, as are the others
+    options, chosen = settings(), choose(backend)
+    if options.strict:
+        from wend.backends.strict import strict  # seldom used, as are the others
 
-        pending = LazyOptimized(strict(pending.optimized), ())
+        lazy = LazyOptimized(strict(lazy.optimized), ())
     if forwards_inputs:
         execute = compile_without_passthrough(
-            pending.optimized, lambda graph: chosen.compile_lazy(LazyOptimized(graph, ()))
+            lazy.optimized, lambda graph: _compile(chosen, LazyOptimized(graph, ()))
         )
     else:
-        execute = chosen.compile_lazy(pending)
-    if wanted.compare and backend != "numpy":
+        execute = _compile(chosen, lazy)
+    if options.compare and backend != "numpy":
         from wend.backends.differential import DifferentialExecutable
 
-        execute = DifferentialExecutable(execute, pending.optimized, backend)
-    if wanted.nans:
+        execute = DifferentialExecutable(execute, lazy.optimized, backend)
+    if options.nans:
         from wend.backends.nan_bisect import NanBisect
 
-        execute = NanBisect(execute, pending.optimized, shown)
-    stores = (node for node in pending.given.walk() if node.op is store)
-    places = dict.fromkeys(node.attrs["variable"] for node in stores)
-    return StoreCommit(execute, [*places]) if places else execute
+        execute = NanBisect(execute, lazy.optimized, chosen.boundary, shown)
+    stores = (node for node in lazy.graph.walk() if node.op is store)
+    variables = dict.fromkeys(node.attrs["variable"] for node in stores)
+    return StoreCommit(execute, [*variables]) if variables else execute
+
+
+def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:
+    if isinstance(backend, LazyCompiler):
+        return backend.compile_lazy(lazy)
+    return backend.compile(lazy.optimized)
 
 
 def kind(backend: str) -> Hashable:
-    """What kind of executables is wanted here: those of one graph are kept by that."""
-    wanted = settings()
-    return backend, wanted.nans, wanted.compare, wanted.strict, wanted.profile, wanted.threads
+    """Return the key of an executable of a graph: the backend and the settings that change it."""
+    options = settings()
+    return backend, options.nans, options.compare, options.strict, options.profile, options.threads
 
 
 class StoreCommit(ExecutableWrapper):
-    """Runs a graph with assignments, which happen as it runs, and settles what it has assigned."""
+    """Runs a graph with assignments, which happen as it runs, and then copies shared memory."""
 
-    def __init__(self, execute: Executable, places: Sequence[Storage]) -> None:
+    def __init__(self, execute: Executable, variables: Sequence[Storage]) -> None:
         super().__init__(execute)
-        self._places = places
+        self._variables = variables
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
             return self._execute(arguments)
         finally:
-            for place in self._places:
-                place.copy_shared(arguments)
+            for variable in self._variables:
+                variable.copy_shared(arguments)

@@ -17,6 +17,7 @@ from wend.base.errors import MismatchError, explain
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
+from wend.runtime.array_boundary import to_host
 
 # How far results may be apart, by the largest that is finite: backends round, and loops amplify it.
 # With `config(strict=True)` they do not.
@@ -48,8 +49,9 @@ class DifferentialExecutable(ExecutableWrapper):
         if self._has_effects:
             return results
         graph = self._graph
-        expected = BACKEND.compile(graph)(arguments)
-        for k, (value, x, y) in enumerate(zip(graph.results, results, expected, strict=True)):
+        expected = BACKEND.compile(graph)([*map(to_host, arguments)])
+        pairs = zip(graph.results, map(to_host, results), expected, strict=True)
+        for k, (value, x, y) in enumerate(pairs):
             if isinstance(value.type, TensorType) and (how := self._differ(x, y)):
                 raise MismatchError(
                     explain(
@@ -72,8 +74,8 @@ class DifferentialExecutable(ExecutableWrapper):
             if isinstance(value.type, TensorType)
         ]
         every = replace(self._graph, results=tuple(value for _, value in values))
-        found = choose(self._backend).compile(every)(arguments)
-        expected = BACKEND.compile(every)(arguments)
+        found = map(to_host, choose(self._backend).compile(every)(arguments))
+        expected = BACKEND.compile(every)([*map(to_host, arguments)])
         differing: list[Node] = [
             node
             for (node, _), x, y in zip(values, found, expected, strict=True)

@@ -19,6 +19,7 @@ from wend.base.errors import NotFiniteError, explain, listed
 from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.types import ListType, MaybeType, TensorType
+from wend.runtime.array_boundary import ArrayBoundary, to_host
 
 _HOLDERS = (ListType, MaybeType)  # of what other operations gave
 _MOST_NUMBERS = 6  # of an operand, in messages
@@ -32,24 +33,33 @@ class NanBisect(ExecutableWrapper):
     Args:
         execute: runs the graph.
         graph: what it runs.
-        shown: how many of the results users see, the first ones; None: all.
+        boundary: how arrays cross to its backend.
+        shown: the number of results that users see, the first ones; None: all.
     """
 
-    def __init__(self, execute: Executable, graph: Graph, shown: int | None = None) -> None:
+    def __init__(
+        self, execute: Executable, graph: Graph, boundary: ArrayBoundary, shown: int | None = None
+    ) -> None:
         super().__init__(execute)
-        self._graph, self._shown = graph, shown
+        self._graph, self._boundary, self._shown = graph, boundary, shown
         self._has_effects = graph.has_effects()
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         origins = _Origins()
         watched = BACKEND.watched(self._graph, origins)  # of this run, so threads do not mix
-        results = (watched if self._has_effects else self._execute)(arguments)
-        found = results[: self._shown]
-        worst = "NaN" if any(map(_has_nan, found)) else "inf" if any(map(_has_inf, found)) else ""
+        on_host = [*map(to_host, arguments)]
+        if self._has_effects:
+            results: Sequence[Any] = [*map(self._boundary.receive, watched(on_host))]
+        else:
+            results = self._execute(arguments)
+        visible = [*map(to_host, results[: self._shown])]
+        worst = (
+            "NaN" if any(map(_has_nan, visible)) else "inf" if any(map(_has_inf, visible)) else ""
+        )
         if not worst:
             return results
         if not self._has_effects:
-            watched(arguments)
+            watched(on_host)
         origin = origins.nan if worst == "NaN" else origins.inf
         if origin is None:  # the arguments had it
             return results

@@ -1,6 +1,6 @@
-"""Executables of graphs of which some results are arguments: these need not run to be given.
+"""Executables whose results are partly arguments: these are passed through, not copied.
 
-A forward form gives residuals, and many of them are what the function was given.
+Many residuals of a forward form are arguments of the function.
 """
 
 from __future__ import annotations
@@ -15,44 +15,47 @@ from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
 from wend.ir.graph import Graph, Value
 from wend.ir.types import ListType, TensorType, without_maybe
+from wend.runtime.array_boundary import foreign_boundary
 
 
 def compile_without_passthrough(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
-    """Compile what a graph computes; results that are arguments are those arguments, not copies."""
-    handed_on = {k: v for k, v in enumerate(graph.results) if v in graph.params and _is_large(v)}
-    if not handed_on:
+    """Compile what a graph computes; results that are arguments are passed through."""
+    params = {
+        k: graph.params.index(value)
+        for k, value in enumerate(graph.results)
+        if value in graph.params and not _is_number(value)
+    }
+    if not params:
         return compile(graph)
-    rest = tuple(v for k, v in enumerate(graph.results) if k not in handed_on)
-    places = {k: graph.params.index(value) for k, value in handed_on.items()}
-    return PassThrough(compile(replace(graph, results=rest)), places, graph.param_types)
+    computed = tuple(value for k, value in enumerate(graph.results) if k not in params)
+    return PassThrough(compile(replace(graph, results=computed)), params, graph.param_types)
 
 
 class PassThrough(ExecutableWrapper):
-    """Runs a graph without the results that are arguments, and puts these among the others.
+    """Runs a graph without the results that are arguments, and inserts these among the others.
 
     Args:
         execute: runs the graph without them.
-        places: which param such a result is, by its position.
-        types: of the params.
+        params: the param that each such result is, by the position of the result.
+        types: the types of the params.
     """
 
-    def __init__(self, execute: Executable, places: dict[int, int], types: Sequence[Any]) -> None:
+    def __init__(self, execute: Executable, params: dict[int, int], types: Sequence[Any]) -> None:
         super().__init__(execute)
-        self._given = [(k, param, types[param]) for k, param in sorted(places.items())]
+        self._inserted = [(k, param, types[param]) for k, param in sorted(params.items())]
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        found = list(self._execute(arguments))
-        for k, param, type in self._given:
-            given = arguments[param]
-            if isinstance(type, TensorType):
-                given = np.asarray(given, type.dtype)
-            found.insert(k, given)
-        return found
+        results = list(self._execute(arguments))
+        for k, param, type in self._inserted:
+            value = arguments[param]
+            if isinstance(type, TensorType) and foreign_boundary(value) is None:
+                value = np.asarray(value, type.dtype)
+            results.insert(k, value)
+        return results
 
 
-def _is_large(value: Value) -> bool:
-    """Whether it is more than a number."""
-    inner = without_maybe(value.type)
-    if isinstance(inner, ListType):
-        return True
-    return inner is value.type and isinstance(inner, TensorType) and inner.shape != ()
+def _is_number(value: Value) -> bool:
+    type = without_maybe(value.type)
+    if isinstance(type, ListType):
+        return False
+    return type is not value.type or not isinstance(type, TensorType) or type.shape == ()

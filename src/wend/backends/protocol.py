@@ -1,7 +1,12 @@
-"""What a backend is: something that makes a callable of a graph."""
+"""What a backend is: a compiler of graphs. What else it can do is looked up by type.
+
+A backend gives its name, its array boundary and `compile`. Its executables may also be
+`FastCallable`, `Explains` or `HoldsMemory`, and itself a `LazyCompiler`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,17 +17,67 @@ from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
 from wend.passes.pipeline import LazyOptimized
+from wend.runtime.array_boundary import ArrayBoundary, register_boundary
+
+
+class Executable(Protocol):
+    """Runs a graph: arguments for its params to values of its results."""
+
+    def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
+
+
+class Backend(Protocol):
+    """Compiles graphs.
+
+    Attributes:
+        name: the backend's name in `config(backend=…)`.
+        boundary: how arrays cross between Python and its executables.
+    """
+
+    name: str
+    boundary: ArrayBoundary
+
+    def compile(self, graph: Graph) -> Executable:
+        """Return the executable of a graph.
+
+        Raises:
+            UnsupportedError: the graph needs something that this backend does not support.
+        """
+        ...
+
+
+# Optional capabilities
+class LazyCompiler(ABC):
+    """A backend that need not optimise a graph whose code it finds."""
+
+    @abstractmethod
+    def compile_lazy(self, lazy: LazyOptimized) -> Executable:
+        """Return the executable of a graph, optimised only if code has to be generated.
+
+        Raises:
+            UnsupportedError: the graph needs something that this backend does not support.
+        """
+
+
+class FastCallable(ABC):
+    """An executable that Python can call without a line of Python in between."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def fast_call(self, signature: CallSignature) -> FastCall | None:
+        """Return a callable for a signature; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusedLoop:
-    """Several operations on arrays that compiled code does in one loop over their elements.
+    """Several array operations that compiled code does in one loop over their elements.
 
     Attributes:
-        count: how many.
+        count: the number of operations.
         sources: the user's lines.
-        unstored: how many arrays are never in memory, for only this loop wants them.
-        saved: how many bytes these would take; None where sizes are not known before the run.
+        unstored: the number of arrays that are never in memory, since only this loop reads them.
+        saved: the bytes of those; None where sizes are not known before the run.
         is_inside: whether a loop of the program is around it.
     """
 
@@ -33,53 +88,37 @@ class FusedLoop:
     is_inside: bool
 
 
-class Executable(Protocol):
-    """Runs a graph: arguments for its params to values of its results."""
+class Explains(ABC):
+    """An executable that says how its graph was compiled."""
+
+    __slots__ = ()
 
     @property
+    @abstractmethod
     def host_nodes(self) -> Sequence[Node]:
-        """Nodes for which compiled code calls Python, for want of code of its own."""
-        ...
+        """The nodes for which compiled code calls Python, for want of an emitter."""
 
     @property
+    @abstractmethod
     def fused_loops(self) -> Sequence[FusedLoop]:
-        """What compiled code does in one loop over memory each."""
-        ...
+        """The loops that each stand for several operations."""
 
+
+class HoldsMemory(ABC):
+    """An executable that holds memory between calls."""
+
+    __slots__ = ()
+
+    @abstractmethod
     def held_memory(self) -> Mapping[str, int]:
-        """The bytes that wait for the next call, by what they are for."""
-        ...
-
-    def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
-
-    def fast_call(self, form: CallSignature) -> FastCall | None:
-        """What calls it without a line of Python between; None where nothing does."""
-        ...
+        """Return the bytes that wait for the next call, by their purpose."""
 
 
-class Backend(Protocol):
-    """Compiles graphs; `name` is what `config(backend=…)` calls it."""
-
-    name: str
-
-    def compile(self, graph: Graph) -> Executable:
-        """Return what runs the graph.
-
-        Raises:
-            UnsupportedError: the graph needs something that this backend does not know.
-        """
-        ...
-
-    def compile_lazy(self, pending: LazyOptimized) -> Executable:
-        """Return what runs a graph that is not optimised yet, and need not be where code is found.
-
-        Raises:
-            UnsupportedError: the graph needs something that this backend does not know.
-        """
-        ...
-
-
-BACKENDS = {"numpy": "wend.backends.numpy.backend", "native": "wend.backends.native.backend"}
+# The backends, by name; a module is imported when its backend is first asked for.
+BACKENDS: dict[str, str | Backend] = {
+    "numpy": "wend.backends.numpy.backend",
+    "native": "wend.backends.native.backend",
+}
 
 
 def choose(name: str) -> Backend:
@@ -88,7 +127,16 @@ def choose(name: str) -> Backend:
     Raises:
         ValueError: there is none of this name.
     """
-    if name not in BACKENDS:
+    backend = BACKENDS.get(name)
+    if backend is None:
         raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
-    backend: Backend = import_module(BACKENDS[name]).BACKEND
-    return backend
+    if isinstance(backend, str):
+        backend = BACKENDS[name] = import_module(backend).BACKEND
+    found: Backend = backend
+    return found
+
+
+def register_backend(backend: Backend) -> None:
+    """Make a backend available by its name, and its arrays as arguments of functions."""
+    BACKENDS[backend.name] = backend
+    register_boundary(backend.boundary)

@@ -20,7 +20,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Kernel, Op
-from wend.ir.rewrite import keep_names, on_operands, with_nodes
+from wend.ir.rewrite import keep_names, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
 from wend.ops import (
     contracting,
@@ -73,7 +73,7 @@ def strict(graph: Graph) -> Graph:
     """Let NumPy's kernels decide what is left open, in regions too."""
 
     def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = on_operands(node, operands, [strict(region) for region in node.regions])
+        copy = with_operands(node, operands, [strict(region) for region in node.regions])
         if is_open(node):
             types = [result.type for result in node.results]
             copy = Node(_without_code(node.op), operands, node.attrs, (), types, node.source)
@@ -81,7 +81,7 @@ def strict(graph: Graph) -> Graph:
         nodes.append(copy)
         return copy.results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, put)
 
 
 @cache

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wend.backends.fastcall import CallSignature, FastCall
-from wend.backends.protocol import Executable, FusedLoop
+from wend.backends.protocol import Executable, Explains, FusedLoop, HoldsMemory
 from wend.ir.graph import Node
 
 
-class ExecutableWrapper:
-    """Says what another executable says of itself, but that Python has to call it."""
+class ExecutableWrapper(Explains, HoldsMemory):
+    """Explains what another executable explains. It is not fast-callable: Python has work to do."""
 
     def __init__(self, execute: Executable) -> None:
         self._execute = execute
 
     @property
     def host_nodes(self) -> Sequence[Node]:
-        """Nodes for which compiled code calls Python."""
-        return self._execute.host_nodes
+        return self._execute.host_nodes if isinstance(self._execute, Explains) else ()
 
     @property
     def fused_loops(self) -> Sequence[FusedLoop]:
-        """What compiled code does in one loop over memory each."""
-        return self._execute.fused_loops
+        return self._execute.fused_loops if isinstance(self._execute, Explains) else ()
 
     def held_memory(self) -> Mapping[str, int]:
-        """The bytes that wait for the next call, by what they are for."""
-        return self._execute.held_memory()
-
-    def fast_call(self, form: CallSignature) -> FastCall | None:
-        """Nothing: Python has something to do in each call."""
-        return None
+        return self._execute.held_memory() if isinstance(self._execute, HoldsMemory) else {}

@@ -1,1 +1,1 @@
-"""Floor 0: errors, settings, source lines, pytrees. Knows no graph."""
+"""The base of all packages: errors, settings, source lines, pytrees. Knows no graph."""

@@ -16,17 +16,17 @@ class Settings:
 
     backend: str = "native"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
-    verify_memory: bool = False  # look after each native call whether it wrote past its arrays
-    watch_globals: bool = False  # trace again where a value that a trace read has changed
-    tape_keep: int = 1 << 27  # bytes that a compiled function keeps for its next runs
-    threads: int = 0  # how many run one large loop on arrays; 0: as many as there are processors
-    cache_dir: str = "auto"  # where code and derivatives wait for the next process; empty: nowhere
-    debug: bool = False  # a line to stderr for each step: trace, passes, compile
-    dump: str = ""  # a folder for what a graph is after each pass, and its machine code
-    nans: bool = False  # where a result has a NaN or an inf, say which operation it came from
-    compare: bool = False  # run everything on the numpy backend as well, and compare
-    strict: bool = False  # give the same bits on every backend: NumPy's, at the price of calls
-    profile: bool = False  # measure what runs take, for `wend.profile()`, which sets this
+    verify_memory: bool = False  # check after each native call for writes past its arrays
+    watch_globals: bool = False  # retrace when a value that a trace read has changed
+    tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
+    threads: int = 0  # threads for one large array loop; 0: the number of processors
+    cache_dir: str = "auto"  # folder of the persistent cache of code and derivatives; empty: none
+    debug: bool = False  # log each step to stderr: trace, passes, compile
+    dump: str = ""  # folder for the graph after each pass, and its machine code
+    nans: bool = False  # report the operation that first produced a NaN or an inf in a result
+    compare: bool = False  # also run everything on the numpy backend, and compare
+    strict: bool = False  # the same bits on every backend: those of NumPy, by calling it
+    profile: bool = False  # measure the time of runs; set by `wend.profile()`
     eager: bool = False  # run the Python of wend.functions at every call: no trace, no capture
 
 
@@ -38,18 +38,18 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def _from_environment() -> Settings:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, type in Settings.__annotations__.items():
         text = os.environ.get(f"WEND_{name.upper()}")
         if text is not None:
-            found[name] = _READERS[type](text)
-    return Settings(**found)
+            values[name] = _READERS[type](text)
+    return Settings(**values)
 
 
 _current: ContextVar[Settings] = ContextVar("wend_settings")
 
 
-# What holds where no context has settings of its own, in threads of the program's making: one item
+# The settings of contexts without their own, as in new threads; a list of one item
 _process = [_from_environment()]
 
 
@@ -58,8 +58,8 @@ def settings() -> Settings:
     return _current.get(_process[0])
 
 
-def where_settings_are() -> tuple[ContextVar[Settings], list[Settings]]:
-    """What holds them: the variable; where it is not set, the item of the list."""
+def settings_storage() -> tuple[ContextVar[Settings], list[Settings]]:
+    """Return the context variable of the settings, and the list that holds the fallback."""
     return _current, _process
 
 
@@ -86,7 +86,7 @@ class config:  # noqa: N801 - used like a function, and as a context manager
             if name not in known:
                 raise TypeError(f"{name!r} is not a setting of wend; there are {', '.join(known)}")
         self._token: Token[Settings] | None = _current.set(replace(settings(), **changes))
-        # Without `with` it is for every thread; `__enter__` takes that back.
+        # Without `with` the change applies to every thread; `__enter__` undoes that.
         self._before = _process[0]
         _process[0] = replace(_process[0], **changes)
 

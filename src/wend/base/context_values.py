@@ -1,4 +1,4 @@
-"""A context variable that holds something while a block runs."""
+"""Scoped values of context variables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @contextmanager
 def scoped(variable: ContextVar[Any], value: T) -> Iterator[T]:
-    """Let a variable hold a value in this block, and give that; after it, what it held before."""
+    """Set a context variable inside a block and yield the value; restore the old one afterwards."""
     token = variable.set(value)
     try:
         yield value

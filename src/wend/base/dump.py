@@ -1,4 +1,4 @@
-"""What a graph becomes on its way to machine code: in files (`config(dump=…)`), or watched."""
+"""The stages of a graph on its way to machine code: written to files, or captured."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from weakref import WeakKeyDictionary
 from wend.base.config import settings
 from wend.base.context_values import scoped
 
-_MOST_LETTERS = 60  # of a function's name: file systems take some 250 in all
+_MAX_NAME_CHARS = 60  # of a function's name; file systems allow about 250 in a file name
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a step has made.
+    """The result of a compilation step.
 
     Attributes:
         step: the step's name.
-        suffix: what a file of this kind ends in.
-        text: what it holds.
-        graph: the graph itself, where it is one.
+        suffix: the file name extension.
+        text: the content of the file.
+        graph: the graph, if the result is one.
     """
 
     step: str
@@ -34,7 +34,7 @@ class Stage:
 
 
 class Dump:
-    """The files of one graph and of what is made of it, numbered as they are written."""
+    """The numbered files of one graph and of everything derived from it."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -42,68 +42,68 @@ class Dump:
         self._latest = ""
 
     def write(self, step: str, suffix: str, text: str, graph: object | None = None) -> None:
-        """Write a file, or tell who watches; nothing where a step has changed nothing."""
+        """Write a file and log the stage; do nothing if the step has changed nothing."""
         if text == self._latest:
             return
         self._latest = text
         if self.folder is not None:
             path = self.folder / f"{next(self._numbers):02}-{step}.{suffix}"
             path.write_text(text + "\n", encoding="utf-8")
-        watch = _watch.get()
-        if watch is not None:
-            watch.see(self, Stage(step, suffix, text, graph))
+        log = _log.get()
+        if log is not None:
+            log.add(self, Stage(step, suffix, text, graph))
 
 
 class StageLog:
-    """The stages of every graph that is made while somebody watches."""
+    """The stages of every graph compiled while the log is active."""
 
     def __init__(self) -> None:
         self._stages: dict[Dump, list[Stage]] = {}
 
-    def see(self, dump: Dump, stage: Stage) -> None:
-        """Keep a stage."""
+    def add(self, dump: Dump, stage: Stage) -> None:
+        """Add a stage."""
         self._stages.setdefault(dump, []).append(stage)
 
-    def stages(self, made: object) -> list[Stage]:
-        """What a graph has been before, and what became of it."""
-        dump = _dumps.get(made)
+    def stages(self, graph: object) -> list[Stage]:
+        """Return the stages of everything derived from the same graph as `graph`."""
+        dump = _dumps.get(graph)
         return self._stages.get(dump, []) if dump is not None else []
 
 
-def watching() -> AbstractContextManager[StageLog]:
-    """Keep the stages of what is made in a `with` block."""
-    return scoped(_watch, StageLog())
+def capture_stages() -> AbstractContextManager[StageLog]:
+    """Log the stages of what is compiled in a `with` block."""
+    return scoped(_log, StageLog())
 
 
-def dump_of(made_from: object, name: str) -> Dump | None:
-    """Where to write what becomes of something; None if that is not wanted.
+def dump_of(source: object, name: str) -> Dump | None:
+    """Return the dump of an object's stages; None if nobody asked for one.
 
     Args:
-        made_from: what it is, by identity. What another step has made is written with that step.
-        name: what to call a new folder; it may have any letters.
+        source: the object, by identity; a result of an earlier step shares the dump of its input.
+        name: the name of a new folder; any characters are allowed.
     """
-    if not is_watched():
+    if not captures_stages():
         return None
     folder = settings().dump
-    found = _dumps.get(made_from)
-    if found is None:
-        found = _dumps[made_from] = Dump(_new_folder(Path(folder), name) if folder else None)
-    return found
+    dump = _dumps.get(source)
+    if dump is None:
+        dump = _dumps[source] = Dump(_new_folder(Path(folder), name) if folder else None)
+    return dump
 
 
-def is_watched() -> bool:
-    """Whether anybody wants to know what becomes of graphs."""
-    return bool(settings().dump) or _watch.get() is not None
+def captures_stages() -> bool:
+    """Return whether stages are being dumped or logged."""
+    return bool(settings().dump) or _log.get() is not None
 
 
-def goes_on(dump: Dump, made: object) -> None:
-    """Let what a step has made be written where the step was."""
-    _dumps[made] = dump
+def continue_dump(dump: Dump, result: object) -> None:
+    """Make the stages of a result go to the dump of its input."""
+    _dumps[result] = dump
 
 
 def _new_folder(parent: Path, name: str) -> Path:
-    """A folder that nobody else has, of this process or another."""
-    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:_MOST_LETTERS] or "graph"
+    """Create a folder with a unique name, safe against concurrent processes."""
+    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:_MAX_NAME_CHARS] or "graph"
     parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(sum(1 for _ in parent.iterdir()) + 1):
         folder = parent / f"{number:03}-{safe}"
@@ -116,4 +116,4 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 _dumps: WeakKeyDictionary[object, Dump] = WeakKeyDictionary()
-_watch: ContextVar[StageLog | None] = ContextVar("wend_watch", default=None)
+_log: ContextVar[StageLog | None] = ContextVar("wend_watch", default=None)

@@ -1,4 +1,4 @@
-"""The errors wend raises. Each also is the built-in error a NumPy user would expect."""
+"""The errors wend raises. Each is also the built-in error that a NumPy user would expect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WendError(Exception):
 
 
 class TypeMismatchError(WendError, TypeError):
-    """A dtype, a kind of value or a predicate is not what the operation takes."""
+    """A dtype, a kind of value or a predicate is not accepted by the operation."""
 
 
 class ShapeError(WendError, ValueError):
@@ -33,11 +33,11 @@ class StructureError(WendError, ValueError):
 
 
 class CarryError(WendError, TypeError, ValueError):
-    """A loop's body returns a carry unlike the one it was given, or branches disagree."""
+    """A loop's body returns a carry of another type than it takes, or branches disagree."""
 
 
 class VariableError(WendError, ValueError):
-    """A variable is made where it cannot be, has no value yet, or is gone."""
+    """A variable is created where it cannot be, has no value yet, or no longer exists."""
 
 
 class LeakedValueError(WendError, TypeError):
@@ -45,14 +45,14 @@ class LeakedValueError(WendError, TypeError):
 
 
 class AliasError(WendError, TypeError):
-    """An array changes, and another may be the same or a view of it: only the run would tell."""
+    """An array changes that may or may not share memory with another: only the run can tell."""
 
 
 class ConcreteValueError(WendError, TypeError):
     """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
 
     Attributes:
-        wanted: what Python needed of what, the first line of the message.
+        wanted: the operation that needed it, the first line of the message.
         code: the code that needed it, where it is known.
     """
 
@@ -69,11 +69,11 @@ class NotDifferentiableError(WendError, TypeError):
 
 
 class NestingError(WendError, RecursionError):
-    """Functions call each other, and there are more of them than Python has frames for."""
+    """The calls of functions are nested more deeply than Python's stack allows."""
 
     @classmethod
     def of(cls, count: int) -> NestingError:
-        """The error for so many functions."""
+        """Return the error for a nesting of this many functions."""
         return cls(
             explain(
                 f"{count} functions call each other, and all are recorded: that takes more of "
@@ -92,7 +92,7 @@ class ParseError(WendError, ValueError):
 
 
 class UnsupportedError(WendError, NotImplementedError):
-    """A backend does not know something that the graph needs."""
+    """A backend does not support something that the graph needs."""
 
 
 class AssertionFailed(WendError, AssertionError):
@@ -104,7 +104,7 @@ class NotFiniteError(WendError, FloatingPointError):
 
 
 class MismatchError(WendError, AssertionError):
-    """Two backends computed different results, which `config(compare=True)` looks for."""
+    """Two backends computed different results, under `config(compare=True)`."""
 
 
 class RetraceWarning(UserWarning):
@@ -144,16 +144,16 @@ class StaleTraceWarning(UserWarning):
 _PLACE = re.compile(r"\bat \S+:\d+")
 
 
-def tell_where(error: WendError, place: str) -> None:
-    """Say on the first line of an error's message where it happened, unless it says so already."""
-    first, *rest = str(error).split("\n")
+def add_location(error: WendError, place: str) -> None:
+    """Add the location to the first line of an error's message, unless it has one."""
+    first, *other_lines = str(error).split("\n")
     if not _PLACE.search(first):
         stop = "." if first.endswith(".") else ""
-        error.args = ("\n".join([first.removesuffix(".") + place + stop, *rest]),)
+        error.args = ("\n".join([first.removesuffix(".") + place + stop, *other_lines]),)
 
 
 def explain(what: str, *details: str | None, cure: str | None = None) -> str:
-    """Join the parts of an error message: what happened, the facts, what to do."""
+    """Join the parts of an error message: what happened, the facts, the cure."""
     lines = [what, *(f"  {detail}" for detail in details if detail)]
     if cure:
         lines.append(f"  To fix it: {cure}")

@@ -1,4 +1,4 @@
-"""Python's garbage collector, held off while a graph is made."""
+"""Pausing of Python's garbage collector while a graph is built."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from contextlib import contextmanager
 _lock = threading.Lock()
 
 
-class _Held:
-    """How many blocks hold it off now, and whether it ran before."""
+class _PauseState:
+    """The number of active pauses, and whether the collector was enabled before."""
 
     count = 0
-    ran = False
+    was_enabled = False
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Hold the collector off in this block.
+    """Pause the collector in this block.
 
-    Values and nodes refer to each other, and all of a graph lives until it is finished; so the
-    collector would find nothing, and look through it again and again: a sixth of the time to make a
-    large gradient.
+    Values and nodes refer to each other, and all of a graph lives until it is finished, so the
+    collector would scan it again and again and find nothing: a sixth of the time to build a large
+    gradient.
     """
     with _lock:
-        if _Held.count == 0:
-            _Held.ran = gc.isenabled()
+        if _PauseState.count == 0:
+            _PauseState.was_enabled = gc.isenabled()
             gc.disable()
-        _Held.count += 1
+        _PauseState.count += 1
     try:
         yield
     finally:
         with _lock:
-            _Held.count -= 1
-            if _Held.count == 0 and _Held.ran:
+            _PauseState.count -= 1
+            if _PauseState.count == 0 and _PauseState.was_enabled:
                 gc.enable()

@@ -1,4 +1,4 @@
-"""The steps from a Python function to what runs it: for `config(debug=True)` and `profile()`."""
+"""Log of the steps from a function to its executable, for `config(debug=True)` and `profile()`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from wend.base.profile import Event, note
 
 @contextmanager
 def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
-    """Tell how long a step takes, to stderr and to a profile, if that is wanted.
+    """Time a step, and report it to stderr and to a profile if enabled.
 
     Args:
-        what: which step: one word.
-        name: what of.
+        what: the step, in one word.
+        name: the name of the function or graph.
 
     Yields:
-        What takes a text about the result, its size for example; asked for only if it is wanted.
+        A function that takes a callable for a text about the result, its size for example; the
+        callable runs only if the text is needed.
     """
     facts: list[Callable[[], str]] = []
     if not (settings().debug or settings().profile):
@@ -38,7 +39,7 @@ def step(what: str, name: str) -> Iterator[Callable[[Callable[[], str]], None]]:
 
 
 def tell(what: str, text: str) -> None:
-    """Tell something, if that is wanted."""
+    """Log a line to stderr under `config(debug=True)`."""
     if settings().debug:
         sys.stderr.write(f"wend: {what:7} {text}\n")
 

@@ -1,4 +1,4 @@
-"""What happened while `wend.profile()` was on: steps of compiling, and runs with their parts."""
+"""The events recorded under `wend.profile()`: steps of compilation, and runs with their parts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from wend.base.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one operation, or several in one loop of machine code, took in a run.
+    """The time of one operation, or of several fused into one native loop, in a run.
 
     Attributes:
-        what: what was computed.
+        what: the operation.
         source: the user's line.
-        loop: the number of the loop that it is in, among the parts of the run; None: of none.
-        count: how often it ran.
-        trips: of a loop, how many it made in all; None of what is no loop.
-        seconds: how long it took in all, with what is in it.
+        loop: the index of the enclosing loop among the parts of the run, or None.
+        count: the number of executions.
+        trips: the total number of trips of a loop; None for other operations.
+        seconds: the total time, including nested parts.
         is_python: whether compiled code left it to Python.
     """
 
@@ -34,14 +34,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A step from a function to what runs it, or a run.
+    """A compilation step, or a run.
 
     Attributes:
-        what: which step: trace, passes, native, numpy; or run.
-        name: what of.
-        start: when it began, in seconds of `time.perf_counter`.
-        stop: when it ended.
-        parts: what a run consisted of.
+        what: the step: trace, passes, native, numpy; or run.
+        name: the name of the function or graph.
+        start: the start time, in seconds of `time.perf_counter`.
+        stop: the end time.
+        parts: the parts of a run.
     """
 
     what: str
@@ -51,12 +51,12 @@ class Event:
     parts: Sequence[Part] = ()
 
 
-# Where events go here; None: nobody looks
+# The sink of events in this context; None: no profile is active
 EVENTS: ContextVar[list[Event] | None] = ContextVar("wend_events", default=None)
 
 
 def note(event: Event) -> None:
-    """Keep an event if somebody looks."""
+    """Record an event if a profile is active."""
     events = EVENTS.get()
     if events is not None:
         events.append(event)

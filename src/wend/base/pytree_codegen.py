@@ -1,6 +1,6 @@
-"""Pytrees of one structure, taken apart and put together by code made for it.
+"""Generated code that flattens and unflattens pytrees of one structure.
 
-Ten times as fast as comparing structures, for calls. Of tuples, lists, dicts and None only.
+Ten times as fast per call as comparing structures. Supports tuples, lists, dicts and None only.
 """
 
 from __future__ import annotations
@@ -8,47 +8,48 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Build = Callable[[Any], Any]
-Take = Callable[[Any], "tuple[Any, ...] | None"]
+Unflatten = Callable[[Any], Any]
+Flatten = Callable[[Any], "tuple[Any, ...] | None"]
 
 
-def taker(numbered: Any) -> Take | None:
-    """What gives the leaves of a pytree, by their numbers; None where its structure differs.
+def compile_flatten(numbered: Any) -> Flatten | None:
+    """Return a function from a pytree to its leaves, in the order of their numbers.
 
-    What stands in the place of a leaf is not looked at. None where there can be no such function.
+    The function returns None for a pytree of another structure; leaves are not checked. None is
+    returned in its place if the structure is not supported.
 
     Args:
         numbered: a pytree of the structure, with numbers from 0 for leaves.
 
     Example:
-        >>> from wend.base.pytree_codegen import taker
-        >>> take = taker({"w": 1, "b": (0, None)})
+        >>> from wend.base.pytree_codegen import compile_flatten
+        >>> take = compile_flatten({"w": 1, "b": (0, None)})
         >>> take({"w": 0.5, "b": (2.0, None)}), take({"w": 0.5, "b": [2.0, None]})
         ((2.0, 0.5), None)
     """
-    plan = _Plan()
-    if not plan.can_take("x", numbered):
+    plan = _CodeBuilder()
+    if not plan.emit_flatten("x", numbered):
         return None
     leaves = "".join(f"{plan.leaves[k]}, " for k in range(len(plan.leaves)))
-    made: Take = plan.function([*plan.lines, f"return ({leaves})"])
-    return made
+    flatten: Flatten = plan.function([*plan.lines, f"return ({leaves})"])
+    return flatten
 
 
-def builder(numbered: Any) -> Build | None:
-    """What makes a pytree of its leaves; None where there can be no such function.
+def compile_unflatten(numbered: Any) -> Unflatten | None:
+    """Return a function from leaves to a pytree; None if the structure is not supported.
 
     Example:
-        >>> from wend.base.pytree_codegen import builder
-        >>> builder({"w": 1, "b": (0, None)})([2.0, 0.5])
+        >>> from wend.base.pytree_codegen import compile_unflatten
+        >>> compile_unflatten({"w": 1, "b": (0, None)})([2.0, 0.5])
         {'w': 0.5, 'b': (2.0, None)}
     """
-    plan = _Plan()
+    plan = _CodeBuilder()
     text = plan.text(numbered)
     return None if text is None else plan.function([f"return {text}"])
 
 
-class _Plan:
-    """Code about one structure, and the keys of dicts that it names."""
+class _CodeBuilder:
+    """Generated code for one structure, and the dict keys it refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -60,11 +61,11 @@ class _Plan:
         scope = self._keys
         text = "\n ".join(["def run(x):", *lines])
         exec(compile(text, "<wend tree>", "exec"), scope)
-        found: Callable[[Any], Any] = scope["run"]
-        return found
+        run: Callable[[Any], Any] = scope["run"]
+        return run
 
-    def can_take(self, name: str, tree: Any) -> bool:
-        """Write what takes apart the tree that a variable holds."""
+    def emit_flatten(self, name: str, tree: Any) -> bool:
+        """Generate code that flattens the tree in a variable; return whether it is supported."""
         if type(tree) is int:
             self.leaves[tree] = name
             return True
@@ -82,10 +83,10 @@ class _Plan:
             if kind is dict:
                 self.lines.append(f"if {key} not in {name}: return None")
             self.lines.append(f"{part} = {name}[{key}]")
-        return all(self.can_take(x, part) for x, (_, part) in zip(names, parts, strict=True))
+        return all(self.emit_flatten(x, part) for x, (_, part) in zip(names, parts, strict=True))
 
     def text(self, tree: Any) -> str | None:
-        """An expression for the tree, of leaves in `x`."""
+        """Return an expression for the tree, with leaves from `x`."""
         if type(tree) is int:
             return f"x[{tree}]"
         if tree is None:
@@ -99,7 +100,7 @@ class _Plan:
         return f"({inside})" if type(tree) is tuple else f"[{inside}]"
 
     def _parts(self, tree: Any) -> Iterator[tuple[str, Any]]:
-        """The parts of a container, with what stands between the brackets to reach them."""
+        """Yield the children of a container, each with the subscript that reaches it."""
         if type(tree) in (tuple, list):
             yield from ((str(k), part) for k, part in enumerate(tree))
         elif type(tree) is dict:

@@ -1,4 +1,4 @@
-"""Where in the user's code something was written."""
+"""Source lines of the user's code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from types import FrameType
 
 import numpy as np
 
-# Frames below this folder are wend's own; the user's line is the first one outside.
-# The programs of the demo, and of the doctor, are what a user would write.
+# Frames in files of this folder are wend's own; the user's line is the first one outside.
+# The programs of the demo and of the doctor count as user code.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PROGRAMS = tuple(
     os.path.join(PACKAGE, "cli", name) for name in ("demo.py", "dopri.py", "doctor.py")
 )
-# Nor is a line in these what a user has written, though they may call back.
-_BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
-LIBRARIES = tuple(os.path.join(_BESIDE, name) + os.sep for name in ("numpy", "scipy"))
+# Lines of these libraries are no user code either, though they may call back.
+_SITE_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
+LIBRARIES = tuple(os.path.join(_SITE_PACKAGES, name) + os.sep for name in ("numpy", "scipy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Source:
         return f"{os.path.basename(self.file)}:{self.line}"
 
 
-def is_own(file: str) -> bool:
-    """Whether code in this file is wend's, not a user's."""
+def is_wend_file(file: str) -> bool:
+    """Return whether code in this file is wend's, not a user's."""
     return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
 
 
 @lru_cache(4096)
 def _is_users(file: str) -> bool:
-    return not is_own(file) and not file.startswith(LIBRARIES)
+    return not is_wend_file(file) and not file.startswith(LIBRARIES)
 
 
 def user_source() -> Source | None:
@@ -67,32 +67,34 @@ def user_frame() -> FrameType | None:
 
 
 def raised_at(error: BaseException) -> Source | None:
-    """Return the innermost line of the user's that an error has passed, or None."""
-    entry, found = error.__traceback__, None
+    """Return the innermost user line in an error's traceback, or None."""
+    entry, innermost = error.__traceback__, None
     while entry is not None:
         code = entry.tb_frame.f_code
         if _is_users(code.co_filename):
-            found = Source(code.co_filename, entry.tb_lineno, code.co_name)
+            innermost = Source(code.co_filename, entry.tb_lineno, code.co_name)
         entry = entry.tb_next
-    return found
+    return innermost
 
 
 def at(source: Source | None) -> str:
-    """` at file.py:12`, or nothing where the line is unknown; for messages."""
+    """Return ` at file.py:12`, or nothing where the line is unknown; for messages."""
     return f" at {source.short}" if source is not None else ""
 
 
 def places(sources: Iterable[Source]) -> str:
-    """` at file.py:3, 5-7`: the lines of each file, in order; nothing where there are none."""
+    """Return ` at file.py:3, 5-7`: the lines of each file, in order; nothing if there are none."""
     lines: dict[str, set[int]] = {}
     for source in sources:
         lines.setdefault(os.path.basename(source.file), set()).add(source.line)
-    texts = [f"{name}:{', '.join(_ranges(sorted(found)))}" for name, found in lines.items()]
+    texts = [
+        f"{name}:{', '.join(_ranges(sorted(file_lines)))}" for name, file_lines in lines.items()
+    ]
     return f" at {' and '.join(texts)}" if texts else ""
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[str]:
-    """Numbers that follow each other as one."""
+    """Yield consecutive numbers as ranges."""
     for _, group in itertools.groupby(enumerate(numbers), lambda item: item[1] - item[0]):
-        found = [number for _, number in group]
-        yield f"{found[0]}-{found[-1]}" if len(found) > 2 else ", ".join(map(str, found))
+        run = [number for _, number in group]
+        yield f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))

@@ -1,7 +1,7 @@
-"""What a terminal shows below all else while something takes long: one line, drawn over and over.
+"""A status line at the bottom of the terminal, redrawn in place while something takes long.
 
-It goes when nobody has anything to say any more, and before anybody else writes: so a print, or an
-error, finds a clean line. Drawn by rich where that is installed.
+It is erased when nothing is left to report, and before anything else is written, so that a print
+or an error starts on a clean line. It is drawn by rich where that is installed.
 """
 
 from __future__ import annotations
@@ -15,78 +15,82 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TextIO
 
-# A text with rich's name of a style; "": none.
+# A text with the name of a rich style; "": none.
 Part = tuple[str, str]
 
 _BETWEEN: Part = ("  ·  ", "dim")
 
 
 def is_watched() -> bool:
-    """Whether a line would be seen."""
+    """Return whether the line would be visible."""
     return _is_terminal(sys.stderr)
 
 
 class Status:
-    """The line; who says something stands before those that began later, as in nested loops."""
+    """The status line; messages are ordered by start time, as in nested loops."""
 
     def __init__(self) -> None:
-        self._told: dict[object, tuple[float, Sequence[Part]]] = {}
+        self._messages: dict[object, tuple[float, Sequence[Part]]] = {}
         self._lock = threading.RLock()  # a signal's handler may print while a line is drawn
         self._terminal: TextIO | None = None  # where the line is, while there is one
-        # These live as long as this: `print` borrows the stream that it writes to.
-        self._shy = {"stdout": _Shy(self), "stderr": _Shy(self)}
+        # Created once and kept: `print` borrows a reference to the stream that it writes to.
+        self._streams = {"stdout": _ErasingStream(self), "stderr": _ErasingStream(self)}
 
     def show(self, owner: object, parts: Sequence[Part], began: float) -> None:
-        """Let somebody say something else.
+        """Set the message of an owner.
 
         Args:
-            owner: who it is.
-            parts: what there is to say.
-            began: since when he has something to say; what began later is over.
+            owner: an object that identifies the reporter.
+            parts: the message.
+            began: when the reporter started; messages of later reporters are over.
         """
         with self._lock:
-            self._told = {k: told for k, told in self._told.items() if told[0] < began}
-            self._told[owner] = began, parts
+            self._messages = {
+                k: message for k, message in self._messages.items() if message[0] < began
+            }
+            self._messages[owner] = began, parts
             self._draw()
 
     def drop(self, owner: object) -> None:
-        """Let somebody say nothing any more."""
+        """Remove the message of an owner."""
         with self._lock:
-            if self._told.pop(owner, None) is not None:
+            if self._messages.pop(owner, None) is not None:
                 self._draw()
 
     def erase(self) -> None:
-        """Make room for what others write."""
+        """Erase the line, so that others can write."""
         with self._lock:
-            self._told.clear()
+            self._messages.clear()
             if self._terminal is not None:
                 _write(self._terminal, "")
-                sys.stdout, sys.stderr = _bare(sys.stdout), _bare(sys.stderr)
+                sys.stdout, sys.stderr = _unwrap(sys.stdout), _unwrap(sys.stderr)
                 self._terminal = None
                 atexit.unregister(self.erase)
 
     def _draw(self) -> None:
-        if not self._told:
+        if not self._messages:
             self.erase()
             return
         if self._terminal is None and is_watched():
             self._begin()
         if self._terminal is not None:
-            told = [part for _, parts in self._told.values() for part in (_BETWEEN, *parts)]
-            _write(self._terminal, _text(self._terminal, told[1:]))
+            line_parts = [
+                part for _, parts in self._messages.values() for part in (_BETWEEN, *parts)
+            ]
+            _write(self._terminal, _text(self._terminal, line_parts[1:]))
 
     def _begin(self) -> None:
-        self._terminal = _bare(sys.stderr)
-        for name, shy in self._shy.items():
-            stream = _bare(getattr(sys, name))
+        self._terminal = _unwrap(sys.stderr)
+        for name, wrapper in self._streams.items():
+            stream = _unwrap(getattr(sys, name))
             if _is_terminal(stream):
-                shy.stream = stream
-                setattr(sys, name, shy)
+                wrapper.stream = stream
+                setattr(sys, name, wrapper)
         atexit.register(self.erase)
 
 
-class _Shy:
-    """A stream before which the line goes."""
+class _ErasingStream:
+    """A stream that erases the status line before each write."""
 
     stream: TextIO
 
@@ -105,8 +109,8 @@ class _Shy:
         return getattr(self.stream, name)
 
 
-def _bare(stream: Any) -> Any:
-    return stream.stream if isinstance(stream, _Shy) else stream
+def _unwrap(stream: Any) -> Any:
+    return stream.stream if isinstance(stream, _ErasingStream) else stream
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
@@ -119,7 +123,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def _text(stream: TextIO, parts: Sequence[Part]) -> str:
-    """Parts as one text, cut to the terminal's width."""
+    """Return the parts as one text, cut to the terminal's width."""
     width = shutil.get_terminal_size().columns - 1
     try:
         from rich.console import Console
@@ -139,7 +143,7 @@ status = Status()
 
 @contextmanager
 def reporting() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows a text in place of the one before, while the block runs."""
+    """Yield a function that shows a text in place of the previous one, until the block ends."""
     owner, began = object(), perf_counter()
     try:
         yield lambda text: status.show(owner, [(text, "")], began)

@@ -32,41 +32,41 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
 
 
 def numbered(treedef: TreeDef) -> Tree:
-    """Put the numbers from 0 in the places of leaves, for `tree_plans`."""
+    """Return the structure with its leaves numbered from 0, for `pytree_codegen`."""
     return unflatten(treedef, range(treedef.num_leaves))
 
 
-def tree_map(fun: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
-    """Apply `fun` to each leaf of `tree` (and the leaves of `rest` that match)."""
-    return optree.tree_map(fun, tree, *rest)
+def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
+    """Apply `fun` to each leaf of `tree`, and the matching leaves of `others`."""
+    return optree.tree_map(fun, tree, *others)
 
 
 def paths(treedef: TreeDef, root: str = "") -> list[str]:
-    """Name every leaf as Python would reach it: `carry['h'][0]`."""
+    """Return the path of every leaf as Python would write it: `carry['h'][0]`."""
     return [root + accessor.codify("") for accessor in treedef.accessors()]
 
 
 def described(tree: Tree) -> str:
-    """The structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
+    """Return the structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
     text = str(flatten(tree)[1])
     return text.removeprefix("PyTreeSpec(").removesuffix(")")
 
 
-def first_difference(expected: Tree, found: Tree, root: str = "") -> str | None:
-    """Say by path where two pytrees first differ in structure; None where they do not."""
-    expected_node, found_node = _one_level(expected), _one_level(found)
-    if expected_node is None and found_node is None:
+def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None:
+    """Return where two pytrees first differ in structure, by path; None if they do not."""
+    expected_node, actual_node = _one_level(expected), _one_level(actual)
+    if expected_node is None and actual_node is None:
         return None
-    if expected_node is None or found_node is None or type(expected) is not type(found):
-        return f"{root or 'the value'}: {_kind(expected)} against {_kind(found)}"
-    expected_children, found_children = dict(expected_node), dict(found_node)
+    if expected_node is None or actual_node is None or type(expected) is not type(actual):
+        return f"{root or 'the value'}: {_kind(expected)} against {_kind(actual)}"
+    expected_children, actual_children = dict(expected_node), dict(actual_node)
     for entry, child in expected_children.items():
-        if entry not in found_children:
+        if entry not in actual_children:
             return f"{root}{entry} is missing"
-        inner = first_difference(child, found_children[entry], root + entry)
+        inner = first_difference(child, actual_children[entry], root + entry)
         if inner:
             return inner
-    for entry in found_children:
+    for entry in actual_children:
         if entry not in expected_children:
             return f"{root}{entry} is not expected"
     return None

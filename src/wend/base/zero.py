@@ -1,7 +1,7 @@
 """Zero: a cotangent known to be zero, without shape or dtype.
 
-While a graph is built it stands for an absent cotangent; when a graph runs, it is the value
-of a `maybe<T>` that nothing was added to.
+In a graph under construction it stands for an absent cotangent; at run time it is the value of a
+`maybe<T>` that nothing was added to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class Zero:
-    """The type of `ZERO`, the one symbolic zero."""
+    """The type of `ZERO`, the only symbolic zero."""
 
     __slots__ = ()
     _instance: Zero | None = None

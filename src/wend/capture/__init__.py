@@ -1,1 +1,1 @@
-"""Floor 9: Python control flow, rewritten so that it can be recorded."""
+"""Capture of Python control flow: source rewriting, and the runtime that stages it."""

@@ -1,4 +1,4 @@
-"""What a call in captured code calls: user functions captured too, some builtins exchanged."""
+"""Callees of captured code: user functions are captured, some builtins are replaced."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import math_module, strings
-from wend.capture.stage.iterables import Together, TracedRange, backwards
-from wend.capture.stage.operators import filtered
+from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
+from wend.capture.stage.operators import check_filter
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
 from wend.trace.arrays.concrete_array import known
@@ -22,8 +22,8 @@ from wend.trace.state import effects
 from wend.trace.state.templates import Text, holds_traced
 
 
-def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a list of arrays, which may be a traced list."""
+def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of a sequence of arrays so that it takes a traced list."""
 
     def run(xs: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(xs, TensorList):
@@ -35,16 +35,16 @@ def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-# Builtins and functions that cannot take a traced array, and what they become if given one.
-EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
+# Builtins and array functions -> their versions for traced values.
+_STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **standard.STAGED,
-    np.array: _stacked(creating.array),
-    np.asarray: _stacked(creating.asarray),
-    np.stack: _stacked(shaping.stack),
-    creating.array: _stacked(creating.array),
-    creating.asarray: _stacked(creating.asarray),
-    shaping.stack: _stacked(shaping.stack),
-    # NumPy does not ask positions, counts and sizes what to do
+    np.array: _with_stacked_list(creating.array),
+    np.asarray: _with_stacked_list(creating.asarray),
+    np.stack: _with_stacked_list(shaping.stack),
+    creating.array: _with_stacked_list(creating.array),
+    creating.asarray: _with_stacked_list(creating.asarray),
+    shaping.stack: _with_stacked_list(shaping.stack),
+    # `__array_function__` does not dispatch on indices, counts and sizes
     np.take: indexing.take,
     np.repeat: rearranging.repeat,
     np.roll: rearranging.roll,
@@ -63,7 +63,9 @@ EXCHANGED: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-def _exchange(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
+def _dispatch_on_any(
+    original: Callable[..., Any], staged: Callable[..., Any]
+) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
         return staged(*args, **kwargs) if is_staged else known(original(*args, **kwargs))
@@ -76,8 +78,8 @@ def _print(*values: Any, **options: Any) -> None:
     (effects.print if is_staged else builtins.print)(*values, **options)
 
 
-def _text(original: Callable[..., Any], conversion: str) -> Callable[..., Any]:
-    """What makes a string of one value: an f-string of it."""
+def _text_builtin(original: Callable[..., Any], conversion: str) -> Callable[..., Any]:
+    """Wrap a builtin that formats one value, as an f-string would."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         is_traced = len(args) == 1 and not kwargs and holds_traced(args[0])
@@ -87,57 +89,59 @@ def _text(original: Callable[..., Any], conversion: str) -> Callable[..., Any]:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
-    return Together(iterable, numbered_from=start)
+    return ZippedIterable(iterable, enumerate_from=start)
 
 
-def _is_stepped(part: Any) -> bool:
-    return isinstance(part, (Staged, np.ndarray, TracedRange, Together))
+def _is_indexable(part: Any) -> bool:
+    return isinstance(part, (Staged, np.ndarray, TracedRange, ZippedIterable))
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    if any(map(_is_stepped, iterables)):
-        return Together(*iterables, strict=strict)
+    if any(map(_is_indexable, iterables)):
+        return ZippedIterable(*iterables, strict=strict)
     return builtins.zip(*iterables, strict=strict)
 
 
 def _map(function: Callable[..., Any], *iterables: Any) -> Any:
-    if any(isinstance(part, (Staged, TracedRange, Together)) for part in iterables):
-        return Together(*iterables, function=function)
+    if any(isinstance(part, (Staged, TracedRange, ZippedIterable)) for part in iterables):
+        return ZippedIterable(*iterables, function=function)
     return builtins.map(function, *iterables)
 
 
 def _filter(function: Callable[..., Any] | None, iterable: Any) -> Any:
-    def is_kept(item: Any) -> Any:
-        return filtered(function(item) if function is not None else item, "`filter`")
+    def passes(item: Any) -> Any:
+        return check_filter(function(item) if function is not None else item, "`filter`")
 
-    return builtins.filter(is_kept, iterable)
+    return builtins.filter(passes, iterable)
 
 
 def _reversed(sequence: Any) -> Any:
     if isinstance(sequence, TracedRange):
-        return backwards(sequence)
+        return reversed_range(sequence)
     if isinstance(sequence, Staged):
         return sequence[::-1]  # type: ignore[index]  # a traced array
     return builtins.reversed(sequence)
 
 
 def _any(xs: Any) -> Any:
-    return builtins.any(xs) if isinstance(xs, np.ndarray) else standard.some(xs)
+    return builtins.any(xs) if isinstance(xs, np.ndarray) else standard.any_of(xs)
 
 
 def _all(xs: Any) -> Any:
-    return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.every(xs)
+    return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.all_of(xs)
 
 
 def _type(*args: Any) -> Any:
-    return standard.kind_of(*args) if len(args) == 1 else type(*args)
+    return standard.type_of(*args) if len(args) == 1 else type(*args)
 
 
-# Of a list these are what Python makes of it, whatever it holds.
-_OF_ONE = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
+# Builtins whose result for a list does not depend on its items.
+_UNARY_BUILTINS = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
 
 
-def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> Callable[..., Any]:
+def _dispatch_on_first(
+    original: Callable[..., Any], staged: Callable[..., Any]
+) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
         return (staged if is_staged else original)(*args, **kwargs)
@@ -145,22 +149,22 @@ def _exchange_one(original: Callable[..., Any], staged: Callable[..., Any]) -> C
     return run
 
 
-def _weak(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a Python number."""
+def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that it returns a Python number."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        return standard.weak(function(*args, **kwargs))
+        return standard.as_weak(function(*args, **kwargs))
 
     return run
 
 
-_REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
-    original: (_exchange_one if original in _OF_ONE else _exchange)(
-        original, _weak(staged) if original.__module__ == "math" else staged
+_REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
+    original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
+        original, _returning_weak(staged) if original.__module__ == "math" else staged
     )
-    for original, staged in EXCHANGED.items()
+    for original, staged in _STAGED_VERSIONS.items()
 }
-_REPLACED |= strings.REPLACED | {
+_REPLACEMENTS |= strings.REPLACED | {
     builtins.all: _all,
     builtins.any: _any,
     builtins.enumerate: _enumerate,
@@ -170,16 +174,16 @@ _REPLACED |= strings.REPLACED | {
     builtins.max: standard.STAGED[builtins.max],
     builtins.min: standard.STAGED[builtins.min],
     builtins.print: _print,
-    builtins.repr: _text(builtins.repr, "r"),
+    builtins.repr: _text_builtin(builtins.repr, "r"),
     builtins.reversed: _reversed,
-    builtins.sorted: standard.in_order,
-    builtins.str: _text(builtins.str, "s"),
+    builtins.sorted: standard.sorted_of,
+    builtins.str: _text_builtin(builtins.str, "s"),
     builtins.type: _type,
     builtins.zip: _zip,
 }
 
 
-_TAKING_FUNCTIONS = (
+_HIGHER_ORDER_BUILTINS = (
     builtins.filter,
     builtins.map,
     builtins.max,
@@ -189,22 +193,22 @@ _TAKING_FUNCTIONS = (
 )
 
 
-def takes_functions(fun: Any) -> bool:
-    """Whether something written in C calls the functions that it is given."""
-    known = any(fun is one for one in _TAKING_FUNCTIONS)
-    return known or getattr(fun, "__module__", None) == "itertools"
+def is_higher_order(fun: Any) -> bool:
+    """Return whether a function written in C calls the functions that it gets."""
+    is_listed = any(fun is builtin for builtin in _HIGHER_ORDER_BUILTINS)
+    return is_listed or getattr(fun, "__module__", None) == "itertools"
 
 
-def replaced(fun: Any) -> Any:
-    """What stands for a builtin or an array function, or the thing itself."""
+def replacement_of(fun: Any) -> Any:
+    """Return the replacement of a builtin or array function, or the function itself."""
     try:
-        found = _REPLACED.get(fun)
-    except TypeError:  # no hash
+        replacement = _REPLACEMENTS.get(fun)
+    except TypeError:  # not hashable
         return fun
-    found = found or strings.of_method(fun)
-    if found is not None:
-        return found
-    return functools.partial(_of_arrays, fun) if _is_array_function(fun) else fun
+    replacement = replacement or strings.text_method(fun)
+    if replacement is not None:
+        return replacement
+    return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
 
 
 def _is_array_function(fun: Any) -> bool:
@@ -217,12 +221,12 @@ def _is_array_function(fun: Any) -> bool:
     )
 
 
-def _of_arrays(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """An array function, for which a traced list is the array of its items."""
+def _call_with_stacked_lists(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call an array function with traced lists stacked to arrays."""
     args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
     return known(fun(*args, **kwargs))
 
 
 def is_plain_function(fun: Any) -> bool:
-    """Whether it is a function written in Python."""
+    """Return whether an object is a function written in Python."""
     return isinstance(fun, types.FunctionType)

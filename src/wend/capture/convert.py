@@ -1,4 +1,4 @@
-"""Makes the captured form of a function; cached per code object."""
+"""Conversion of functions to their captured form, cached per code object."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from typing import Any, NamedTuple
 
 from wend.base.errors import WendError, explain
 from wend.capture.builtins import patterns, strings
-from wend.capture.calls import is_plain_function, replaced, takes_functions
-from wend.capture.guards.reads import note, note_method
+from wend.capture.calls import is_higher_order, is_plain_function, replacement_of
+from wend.capture.guards.reads import guard_function, guard_method
 from wend.capture.heap import container_phis
-from wend.capture.heap.containers import changed_by, is_container
+from wend.capture.heap.containers import is_container, mutated_by
 from wend.capture.heap.locations import (
+    evaluate,
     is_write_logged,
-    log_write_arrays_changed_by,
+    log_write_arrays_mutated_by,
     log_write_attribute,
-    log_write_changed_by,
     log_write_contents,
-    log_write_reached,
+    log_write_mutated_by,
+    log_write_reachable,
     log_write_variable,
-    read,
 )
-from wend.capture.libraries import is_library, take_in
+from wend.capture.libraries import include_package, is_library
 from wend.capture.rewrite.jumps import exit_of_finally
 from wend.capture.rewrite.scope import mangled
 from wend.capture.rewrite.statements import rewrite_function
-from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, with_positions
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, fill_positions
 from wend.capture.source import FunctionNode, function_node
 from wend.capture.stage.branches import if_, if_return
-from wend.capture.stage.guard import check_caught, check_raise, guarded
+from wend.capture.stage.guard import check_caught, check_raise, translate_errors
 from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
     assert_,
+    check_filter,
     compare,
-    decided,
-    filtered,
     if_expression,
     not_,
     or_,
+    require_concrete,
     text,
 )
 from wend.capture.stage.uncaptured import (
-    LEFT_ALONE,
     MARKED,
-    PART,
-    WHOLE,
+    NOT_CAPTURED,
+    OUTLINED_PART,
+    WHOLE_FUNCTION,
     WITHOUT_SOURCE,
     is_captured,
 )
@@ -69,36 +69,35 @@ from wend.capture.state.assignments import (
     set_item_of,
 )
 from wend.capture.state.state import State, is_unbound
-from wend.capture.state.unbound import is_perhaps, surely
-from wend.capture.state.unbound import known as known_bound
+from wend.capture.state.unbound import is_maybe_bound, require_bound, unwrap
 from wend.capture.syntax.names import PREFIX
 from wend.trace.arrays.concrete_array import known
 
 _FACTORY = f"{PREFIX}factory"
-_FUNCTION = f"{PREFIX}function"  # no name of the user's: it may call itself
-_NOT_RUN_THROUGH = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_FUNCTION = f"{PREFIX}function"  # cannot clash with a user's name: the function may call itself
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class CaptureError(WendError, TypeError):
-    """Something that cannot be captured."""
+    """Code that cannot be captured."""
 
 
-class _Converted(NamedTuple):
-    """The captured form of a code object, and how it is written."""
+class _CapturedCode(NamedTuple):
+    """The captured form of a code object, and its rewritten syntax tree."""
 
     code: types.CodeType
     tree: ast.FunctionDef
 
 
-# By file too: equal code of two files is one code to Python, but not to who reads an error.
-_converted: weakref.WeakKeyDictionary[types.CodeType, dict[str, _Converted | None]]
-_converted = weakref.WeakKeyDictionary()
+# By file too: equal code objects of two files are one key, but tracebacks must name the file.
+_captured_code: weakref.WeakKeyDictionary[types.CodeType, dict[str, _CapturedCode | None]]
+_captured_code = weakref.WeakKeyDictionary()
 
 
 def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a function as it is when captured code calls it.
+    """Exclude a function from capture when captured code calls it.
 
-    Its `for` then runs in Python while it is recorded, and its `if` decides there.
+    Its `for` loops then run in Python while it is recorded, and its `if` statements decide there.
 
     Example:
         >>> import wend
@@ -121,70 +120,74 @@ def do_not_capture(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def capture(fun: Any) -> Any:
-    """A function whose control flow can be recorded, and whose errors show the user's lines."""
+    """Return the captured form of a function, whose errors show the user's lines."""
     _check_kind(fun)
     code = getattr(inspect.unwrap(fun), "__code__", None)
     if code is not None:
-        take_in(code.co_filename)
-    found = captured(fun)
-    return guarded(found) if found is not fun or is_plain_function(fun) else found
+        include_package(code.co_filename)
+    captured_fun = captured(fun)
+    return (
+        translate_errors(captured_fun)
+        if captured_fun is not fun or is_plain_function(fun)
+        else captured_fun
+    )
 
 
 def _check_kind(fun: Any) -> None:
-    """Refuse what runs piece by piece."""
-    what = inspect.unwrap(fun) if is_plain_function(fun) else fun
-    name = getattr(what, "__name__", "it")
-    if inspect.iscoroutinefunction(what) or inspect.isasyncgenfunction(what):
+    """Refuse generators and async functions."""
+    target = inspect.unwrap(fun) if is_plain_function(fun) else fun
+    name = getattr(target, "__name__", "it")
+    if inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target):
         cure = "wend.function takes plain functions; await around the call, not in it."
         raise CaptureError(explain(f"`{name}` is an async function.", cure=cure))
-    if inspect.isgeneratorfunction(what):
+    if inspect.isgeneratorfunction(target):
         cure = "collect the values in a list (out.append(x)) and return them."
         raise CaptureError(explain(f"`{name}` is a generator function: it has `yield`.", cure=cure))
 
 
 def captured(fun: Any) -> Any:
-    """A function whose control flow can be recorded; anything else as it is."""
+    """Return the captured form of a function; other objects are returned unchanged."""
     if isinstance(fun, types.MethodType):
-        note_method(fun.__func__, fun.__self__)
+        guard_method(fun.__func__, fun.__self__)
         return types.MethodType(captured(fun.__func__), fun.__self__)
     if isinstance(fun, functools.partial):
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
-    note(fun)
+    guard_function(fun)
     if is_captured(fun.__code__):
         return fun
     if getattr(fun, "__wend_do_not_capture__", False):
-        LEFT_ALONE[fun.__code__] = MARKED
+        NOT_CAPTURED[fun.__code__] = MARKED
         return fun
     if is_library(fun.__code__.co_filename):
         return fun
-    found = _conversion(fun)
-    return fun if found is None else _rebuilt(fun, found.code)
+    conversion = _captured_code_of(fun)
+    return fun if conversion is None else _rebind(fun, conversion.code)
 
 
 def _capture_object(fun: Any) -> Any:
-    """An object with a `__call__` in Python, as that method; builtins and classes as they are."""
-    method = getattr(type(fun), "__call__", None)  # noqa: B004  # the function itself is wanted
+    """Return the captured `__call__` of a user's object; builtins and classes unchanged."""
+    method = getattr(type(fun), "__call__", None)  # noqa: B004  # it returns the function itself
     if isinstance(fun, type) or not is_plain_function(method):
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
         return fun
-    note_method(method, fun)
+    guard_method(method, fun)
     return types.MethodType(captured(method), fun)
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """`owner.name`, through a captured getter where it is a property of a user's class."""
-    found = inspect.getattr_static(type(owner), name, None)
-    if isinstance(found, property) and is_plain_function(found.fget):
-        note_method(found.fget, owner)
-        return captured(found.fget)(owner)
+    """Return `owner.name`, through a captured getter if it is a property of a user's class."""
+    descriptor = inspect.getattr_static(type(owner), name, None)
+    if isinstance(descriptor, property) and is_plain_function(descriptor.fget):
+        guard_method(descriptor.fget, owner)
+        return captured(descriptor.fget)(owner)
     return getattr(owner, name)
 
 
 def context(manager: Any) -> Any:
-    """A context manager whose methods are captured, if they are a user's."""
+    """Return a context manager with captured methods, if they are a user's."""
     enter, leave = (getattr(type(manager), n, None) for n in ("__enter__", "__exit__"))
     if not is_plain_function(enter) or not is_plain_function(leave):
         return manager
@@ -194,7 +197,7 @@ def context(manager: Any) -> Any:
 
 
 class _Context:
-    """A context manager with other methods."""
+    """A context manager with replaced methods."""
 
     def __init__(self, manager: Any, enter: Any, leave: Any) -> None:
         self.manager, self.enter, self.leave = manager, enter, leave
@@ -207,22 +210,24 @@ class _Context:
 
 
 def call(fun: Any) -> Any:
-    """What a call in captured code calls in place of `fun`."""
-    found = _called(fun)
-    makes_arrays = found is fun and isinstance(fun, types.BuiltinFunctionType)
-    if (is_write_logged() or one_shot_iterators.region() is not None) and not _is_converted(found):
-        found = functools.partial(_watched, found, fun)
-    return functools.partial(_made_by, found) if makes_arrays else found
+    """Return what a call in captured code calls instead of `fun`."""
+    callee = _resolve_callee(fun)
+    may_create_arrays = callee is fun and isinstance(fun, types.BuiltinFunctionType)
+    if (
+        is_write_logged() or one_shot_iterators.current_region() is not None
+    ) and not _is_captured_function(callee):
+        callee = functools.partial(_call_uncaptured, callee, fun)
+    return functools.partial(_adopt_result, callee) if may_create_arrays else callee
 
 
-def _called(fun: Any) -> Any:
-    if container_phis.are_there() and (owner := changed_by(fun)) is not None:
-        container_phis.check_change(owner)
-    exchanged = replaced(fun)
-    if takes_functions(fun):
-        return functools.partial(_with_functions, exchanged)
-    if exchanged is not fun:
-        return exchanged
+def _resolve_callee(fun: Any) -> Any:
+    if container_phis.any_phis() and (owner := mutated_by(fun)) is not None:
+        container_phis.check_mutation(owner)
+    replacement = replacement_of(fun)
+    if is_higher_order(fun):
+        return functools.partial(_call_higher_order, replacement)
+    if replacement is not fun:
+        return replacement
     if fun is setattr:
         return _setattr
     if fun is next:
@@ -234,11 +239,11 @@ def _called(fun: Any) -> Any:
     return captured(fun)
 
 
-def _made_by(fun: Any, *args: Any, **kwargs: Any) -> Any:
+def _adopt_result(fun: Any, *args: Any, **kwargs: Any) -> Any:
     return known(fun(*args, **kwargs))
 
 
-_FUNCTIONS = (
+_CALLABLE_TYPES = (
     types.FunctionType,
     types.MethodType,
     types.BuiltinFunctionType,
@@ -248,54 +253,57 @@ _FUNCTIONS = (
 )
 
 
-def _with_functions(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """A call of what calls the functions it is given."""
+def _call_higher_order(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that calls its arguments, with these captured."""
 
-    def prepared(given: Any) -> Any:
-        return call(given) if isinstance(given, _FUNCTIONS) else given
+    def capture_callable(argument: Any) -> Any:
+        return call(argument) if isinstance(argument, _CALLABLE_TYPES) else argument
 
-    return fun(*map(prepared, args), **{key: prepared(given) for key, given in kwargs.items()})
+    return fun(
+        *map(capture_callable, args),
+        **{key: capture_callable(argument) for key, argument in kwargs.items()},
+    )
 
 
 def _sort(method: Any, **options: Any) -> None:
     method.__self__[:] = call(sorted)(method.__self__, **options)
 
 
-def _is_converted(fun: Any) -> bool:
-    """Whether a function is one whose control flow can be recorded."""
+def _is_captured_function(fun: Any) -> bool:
+    """Return whether a function is captured."""
     code = getattr(getattr(fun, "__func__", fun), "__code__", None)
     return isinstance(code, types.CodeType) and is_captured(code)
 
 
-def _watched(fun: Any, written: Any, *args: Any, **kwargs: Any) -> Any:
-    """A call of what is not captured, in a loop or branch: being recorded, or perhaps yet to be.
+def _call_uncaptured(fun: Any, callee: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call uncaptured code inside a loop or branch that is, or may come to be, recorded.
 
-    It tells what it changes, as far as that can be seen.
+    What it changes is logged as far as that can be determined.
     """
-    one_shot_iterators.asked(written)
-    given = (*args, *kwargs.values())
-    log_write_changed_by(written, args)
-    log_write_arrays_changed_by(written, args, kwargs)
-    if written is next:
+    one_shot_iterators.check_method_call(callee)
+    arguments = (*args, *kwargs.values())
+    log_write_mutated_by(callee, args)
+    log_write_arrays_mutated_by(callee, args, kwargs)
+    if callee is next:
         return fun(*args)
-    is_pure = fun is not written or isinstance(written, type)
+    is_pure = fun is not callee or isinstance(callee, type)
     if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
-        log_write_reached(fun)
-    for argument in given:
-        one_shot_iterators.taken_from(argument)
-        log_write_changed_by(argument)
+        log_write_reachable(fun)
+    for argument in arguments:
+        one_shot_iterators.consume(argument)
+        log_write_mutated_by(argument)
         if not is_pure:
-            _log_write_operands(written, argument)
-    found = fun(*args, **kwargs)
-    if not any(found is argument for argument in given) and changed_by(written) is None:
-        one_shot_iterators.made(found)
-    return found
+            _log_write_operands(callee, argument)
+    result = fun(*args, **kwargs)
+    if not any(result is argument for argument in arguments) and mutated_by(callee) is None:
+        one_shot_iterators.register(result)
+    return result
 
 
 def _log_write_operands(fun: Any, argument: Any) -> None:
-    """Say that a function may change a container or array that it is given."""
+    """Log that a function may change a container or array that it gets."""
     if type(fun).__module__.startswith("wend."):
-        return  # a traced function, a gradient: they refuse to
+        return  # traced functions and gradients refuse to mutate
     if is_container(argument) and getattr(fun, "__module__", None) != "builtins":
         log_write_contents(lambda: argument, f"a {type(argument).__name__}.")
 
@@ -306,17 +314,19 @@ def _setattr(owner: Any, name: str, value: Any) -> None:
 
 
 def _next(iterator: Any, *default: Any) -> Any:
-    """`next(iterator)`; what a user's own iterator does is captured, its changes seen."""
+    """Return `next(iterator)`; the `__next__` of a user's iterator is captured."""
     method = getattr(type(iterator), "__next__", None)
     if not is_plain_function(method) or default:
-        return next(one_shot_iterators.taken_from(iterator), *default)
-    found = captured(method)
+        return next(one_shot_iterators.consume(iterator), *default)
+    advance = captured(method)
     return (
-        found(iterator) if _is_converted(found) else next(one_shot_iterators.taken_from(iterator))
+        advance(iterator)
+        if _is_captured_function(advance)
+        else next(one_shot_iterators.consume(iterator))
     )
 
 
-# What rewritten code calls.
+# The functions that rewritten code calls.
 _RUNTIME = types.SimpleNamespace(
     State=State,
     and_=and_,
@@ -329,33 +339,33 @@ _RUNTIME = types.SimpleNamespace(
     check_raise=check_raise,
     compare=compare,
     context=context,
-    decided=decided,
-    decomposed=patterns.decomposed,
-    filtered=filtered,
+    decided=require_concrete,
+    decomposed=patterns.check_match_subject,
+    filtered=check_filter,
     for_=for_,
     get_item=get_item,
-    gone_through=one_shot_iterators.taken_from,
+    gone_through=one_shot_iterators.consume,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
     in_place=in_place,
     is_of_class=patterns.is_of_class,
-    is_perhaps=is_perhaps,
+    is_perhaps=is_maybe_bound,
     is_sequence=patterns.is_sequence,
     is_unbound=is_unbound,
-    known=known_bound,
-    made=one_shot_iterators.made,
+    known=require_bound,
+    made=one_shot_iterators.register,
     matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
     remainder=strings.remainder,
-    returned=read,
+    returned=evaluate,
     set_attribute=set_attribute,
     set_item=set_item,
     set_item_of=set_item_of,
     set_item_in_place=set_item_in_place,
     slice=slice,
-    surely=surely,
+    surely=unwrap,
     text=text,
     log_write_attribute=log_write_attribute,
     log_write_contents=log_write_contents,
@@ -364,19 +374,19 @@ _RUNTIME = types.SimpleNamespace(
 )
 
 
-def _conversion(fun: types.FunctionType) -> _Converted | None:
+def _captured_code_of(fun: types.FunctionType) -> _CapturedCode | None:
     code = fun.__code__
-    known = _converted.setdefault(code, {})
-    if code.co_filename not in known:
-        is_whole = not code.co_flags & _NOT_RUN_THROUGH
-        with _without_collector():
-            known[code.co_filename] = _compile(fun) if is_whole else None
-    return known[code.co_filename]
+    by_file = _captured_code.setdefault(code, {})
+    if code.co_filename not in by_file:
+        is_plain = not code.co_flags & _RESUMABLE
+        with _gc_disabled():
+            by_file[code.co_filename] = _compile(fun) if is_plain else None
+    return by_file[code.co_filename]
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Let no garbage be collected: of the many nodes of a tree none is, and looking takes long."""
+def _gc_disabled() -> Iterator[None]:
+    """Disable garbage collection: a tree has many nodes and no garbage, and scans are slow."""
     if not gc.isenabled():
         yield
         return
@@ -387,28 +397,30 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _compile(fun: types.FunctionType) -> _Converted | None:
+def _compile(fun: types.FunctionType) -> _CapturedCode | None:
     node = function_node(fun.__code__)
     if node is None:
-        LEFT_ALONE[fun.__code__] = WITHOUT_SOURCE
+        NOT_CAPTURED[fun.__code__] = WITHOUT_SOURCE
         return None
     _check_finally(node, fun)
     rewritten = rewrite_function(_as_definition(node, fun))
-    written_name, rewritten.name = rewritten.name, _FUNCTION
-    given = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
+    user_name, rewritten.name = rewritten.name, _FUNCTION
+    factory_parameters = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
-    factory = definition(_FACTORY, ast.arguments([], given, None, [], [], None, []), body)
-    with_positions(factory, rewritten)
+    factory = definition(
+        _FACTORY, ast.arguments([], factory_parameters, None, [], [], None, []), body
+    )
+    fill_positions(factory, rewritten)
     module = ast.Module([factory], [])
     compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
     outer = _code_in(compiled, _FACTORY)
-    code = _named_as_written(_code_in(outer, rewritten.name), fun.__code__, WHOLE)
-    rewritten.name = written_name
-    return _Converted(code, rewritten)
+    code = _with_user_names(_code_in(outer, rewritten.name), fun.__code__, WHOLE_FUNCTION)
+    rewritten.name = user_name
+    return _CapturedCode(code, rewritten)
 
 
 def _check_finally(node: FunctionNode, fun: types.FunctionType) -> None:
-    """Refuse to leave a `finally`: that undoes the `return` or the error that came to it."""
+    """Refuse exits from a `finally`, which discard the pending `return` or error."""
     exit_of = exit_of_finally(node)
     if exit_of is None:
         return
@@ -430,7 +442,7 @@ def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionD
     parts = fun.__qualname__.split(".")
     if len(parts) > 1 and parts[-2] != "<locals>":
         node = mangled(node, parts[-2])
-    # The values of defaults come from the function itself.
+    # The values of defaults are taken from the function object.
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
     return node
@@ -443,30 +455,32 @@ def _code_in(code: types.CodeType, name: str) -> types.CodeType:
     raise WendError(explain(f"captured code of {name} is missing"))
 
 
-def _named_as_written(
+def _with_user_names(
     code: types.CodeType, original: types.CodeType, mark: object
 ) -> types.CodeType:
-    """The code, marked, with names that tracebacks should show: the function's own."""
+    """Return the code, marked, with the function's own names for tracebacks."""
     constants = tuple(
-        _part_named(constant, original) if isinstance(constant, types.CodeType) else constant
+        _with_user_name_of_part(constant, original)
+        if isinstance(constant, types.CodeType)
+        else constant
         for constant in code.co_consts
     )
-    is_whole = not code.co_flags & _NOT_RUN_THROUGH  # a generator decides as plain Python
+    is_whole = not code.co_flags & _RESUMABLE  # a generator runs as plain Python
     marks = (mark,) if is_whole else ()
     return code.replace(
         co_consts=(*constants, *marks), co_name=original.co_name, co_qualname=original.co_qualname
     )
 
 
-def _part_named(code: types.CodeType, original: types.CodeType) -> types.CodeType:
-    """The code of a function inside: a part of the user's function, or one of the user's."""
+def _with_user_name_of_part(code: types.CodeType, original: types.CodeType) -> types.CodeType:
+    """Return the code of an outlined part, or of a nested function of the user."""
     if code.co_name.startswith(PREFIX) or THUNK in code.co_varnames:
-        return _named_as_written(code, original, PART)
-    return _named_as_written(code, code, WHOLE)
+        return _with_user_names(code, original, OUTLINED_PART)
+    return _with_user_names(code, code, WHOLE_FUNCTION)
 
 
-def _rebuilt(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
-    """The function on its captured code, with its own globals, closure and defaults."""
+def _rebind(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+    """Return the function on its captured code, with its own globals, closure and defaults."""
     cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(_RUNTIME)
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -477,7 +491,7 @@ def _rebuilt(fun: types.FunctionType, code: types.CodeType) -> types.FunctionTyp
 
 
 def source(fun: Callable[..., Any]) -> str:
-    """The rewritten code of a captured function, as text.
+    """Return the rewritten code of a captured function, as text.
 
     Args:
         fun: a function, plain or decorated.
@@ -492,5 +506,5 @@ def source(fun: Callable[..., Any]) -> str:
     plain = inspect.unwrap(fun)
     plain = getattr(plain, "__func__", plain)
     capture(plain)
-    found = _converted.get(plain.__code__, {}).get(plain.__code__.co_filename)
-    return inspect.getsource(plain) if found is None else ast.unparse(found.tree)
+    conversion = _captured_code.get(plain.__code__, {}).get(plain.__code__.co_filename)
+    return inspect.getsource(plain) if conversion is None else ast.unparse(conversion.tree)

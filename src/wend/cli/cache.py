@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from wend.runtime.disk_cache import CAP, DiskCache, disk_cache
+from wend.runtime.disk_cache import MAX_CACHE_BYTES, DiskCache, disk_cache
 
 
 def run(action: str) -> int:
@@ -26,7 +26,9 @@ def listing(cache: DiskCache) -> str:
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
     lines = [f"{_time(entry.used)}  {_kib(entry.bytes)}  {entry.path.name}" for entry in entries]
-    lines.append(f"{files(len(entries))}, {total >> 10} of {CAP >> 10} KiB, in {cache.folder}")
+    lines.append(
+        f"{files(len(entries))}, {total >> 10} of {MAX_CACHE_BYTES >> 10} KiB, in {cache.folder}"
+    )
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wend
-from wend.base.dump import Stage, watching
+from wend.base.dump import Stage, capture_stages
 from wend.base.errors import WendError, explain, listed
 from wend.capture.stage.guard import user_traceback
 from wend.cli.target import TargetError, concrete_of
@@ -37,9 +37,9 @@ def run(target: str, backend: str, stage: str | None, svg: Path | None, html: Pa
         html: where to write a page with everything.
     """
     try:
-        with watching() as watch:
+        with capture_stages() as watch:
             concrete = concrete_of(target)
-            concrete.executable(backend)
+            concrete.compiled.executable(backend)
         stages = watch.stages(concrete.graph)
         chosen = _chosen(stages, stage)
     except WendError as error:

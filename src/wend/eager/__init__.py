@@ -1,1 +1,1 @@
-"""Floor 6: operations on arrays that may be staged: dispatch, promotion, broadcasting."""
+"""Operations on arrays that may be staged: dispatch, promotion, broadcasting."""

@@ -1,6 +1,6 @@
-"""Sends an operation where it belongs: plain arrays run its NumPy kernel, staged ones record it.
+"""Dispatch: plain arrays run an operation's NumPy kernel, staged ones record it.
 
-This room knows staged arrays only by the two abstract classes here.
+This package knows staged arrays only by the two abstract classes here.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ import numpy as np
 from wend.ir.dtypes import INT64
 from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, TensorType, Type
+from wend.runtime.array_boundary import foreign_boundary
 
 
 class Staged:
     """An array of which only the type is known: it stands for a value of a graph.
 
-    Abstract, but no `ABC`: every operation asks some twenty times whether something is one, and
-    of an `ABC` that takes ten times as long.
+    Abstract, but no `ABC`: every operation makes some twenty `isinstance` checks against it, and
+    those of an `ABC` take ten times as long.
     """
 
     __slots__ = ()
 
     type: TensorType
-    weak: bool  # a Python scalar: it takes the dtype of what it meets (D4)
+    weak: bool  # a Python scalar: it adapts to the dtype of the other operand (D4)
 
     def leaked(self) -> Exception:
-        """The error for a use outside the trace that made this."""
+        """Return the error for a use outside the trace that made this."""
         raise NotImplementedError
 
     def read(self) -> Any:
-        """What stands for this here and now: itself, or an array where nothing records it."""
+        """Return its current value: itself, or an array where nothing is being recorded."""
         return self
 
 
 class Recorder(ABC):
-    """What adds operations to the graph that is being recorded.
+    """Adds operations to the graph that is being recorded.
 
-    `role` is what is recorded, for messages: "the body of while_loop at f.py:3".
+    `role` describes the recording for messages: "the body of while_loop at f.py:3".
     """
 
     role: str
@@ -52,31 +53,31 @@ class Recorder(ABC):
 
     @abstractmethod
     def size_of(self, number: Any) -> Dim:
-        """The size that an integer is, staged or plain: of equal ones the same."""
+        """Return the dimension of an integer, staged or plain; equal integers share one."""
 
     @abstractmethod
     def size_between(self, start: Any, stop: Any, size: Any) -> Dim:
-        """How much of an axis of a size a slice leaves, whose bounds are staged or plain."""
+        """Return the length of a slice of an axis of a size, whose bounds are staged or plain."""
 
     @abstractmethod
     def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
-        """The size over which axes of different ones are spread, none known to be 1."""
+        """Return the size that axes of different sizes broadcast to, none known to be 1."""
 
     @abstractmethod
-    def sizes_of_reshape(self, shape: Shape | None, wanted: Sequence[Any]) -> Shape:
-        """The sizes of what has a shape, brought to another; −1 stands for what is left."""
+    def sizes_of_reshape(self, shape: Shape | None, target: Sequence[Any]) -> Shape:
+        """Return the sizes after a reshape; −1 stands for the remaining size."""
 
 
 recorder: ContextVar[Recorder | None] = ContextVar("wend_recorder", default=None)
 
 
 def is_staged(x: object) -> bool:
-    """Whether this stands for a value of a graph."""
+    """Return whether this stands for a value of a graph."""
     return isinstance(x, Staged)
 
 
 def any_staged(things: Iterable[object]) -> bool:
-    """Whether a staged array is among these, also inside lists and tuples."""
+    """Return whether a staged array is among these, also inside lists and tuples."""
     for thing in things:
         if isinstance(thing, Staged):
             return True
@@ -86,19 +87,19 @@ def any_staged(things: Iterable[object]) -> bool:
 
 
 def read_all(things: Sequence[Any]) -> list[Any]:
-    """The things with each staged array as it reads now, also inside lists and tuples."""
+    """Return the items with each staged array read, also inside lists and tuples."""
     return [read(thing) for thing in things]
 
 
 def read(thing: Any) -> Any:
-    """A staged array as it reads now, also inside lists and tuples; anything else as it is."""
+    """Return a staged array's current value, also inside containers; others unchanged."""
     if isinstance(thing, Staged):
         return thing.read()
     if type(thing) not in (list, tuple) or not any_staged(thing):
         return thing
-    found = read_all(thing)
-    is_same = all(new is old for new, old in zip(found, thing, strict=True))
-    return thing if is_same else type(thing)(found)
+    values = read_all(thing)
+    is_same = all(new is old for new, old in zip(values, thing, strict=True))
+    return thing if is_same else type(thing)(values)
 
 
 def apply_all(op: Op, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
@@ -133,10 +134,13 @@ def apply(op: Op, *operands: Any, **attrs: Any) -> Any:
 
 
 def type_of(x: Any) -> Type:
-    """The type of a plain or staged array."""
+    """Return the type of a plain or staged array."""
     if isinstance(x, Staged):
         return x.type
     if type(x) is int:
-        return TensorType(INT64, ())  # however great: it takes the dtype of what it meets
+        return TensorType(INT64, ())  # of any magnitude: it adapts to the other operand's dtype
+    boundary = foreign_boundary(x)
+    if boundary is not None:
+        return boundary.type_of(x)
     array = np.asarray(x)
     return TensorType(array.dtype, array.shape)

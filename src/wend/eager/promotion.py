@@ -20,7 +20,7 @@ _WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
 
 
 def as_array(x: Any) -> Any:
-    """A staged array as it is; anything else as a NumPy array, Python scalars left alone."""
+    """Return an operand as a staged or NumPy array; Python scalars stay as they are."""
     if isinstance(x, Staged):
         return x.read()
     if isinstance(x, (np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS:
@@ -29,7 +29,7 @@ def as_array(x: Any) -> Any:
 
 
 def tensor_type(x: Any) -> TensorType:
-    """The type of an operand.
+    """Return the type of an operand.
 
     Raises:
         TypeMismatchError: it is no array of a dtype that graphs know.
@@ -41,14 +41,14 @@ def tensor_type(x: Any) -> TensorType:
 
 
 def is_weak(x: Any) -> bool:
-    """Whether an operand is a Python scalar, plain or staged."""
+    """Return whether an operand is a Python scalar, plain or staged."""
     return x.weak if isinstance(x, Staged) else type(x) in PYTHON_SCALARS
 
 
 def promotion_kinds(xs: Sequence[Any]) -> list[Any]:
-    """What NumPy's promotion takes for operands: dtypes, or the Python types of scalars.
+    """Return the operands of NumPy's promotion: dtypes, or the Python types of scalars.
 
-    Where all are Python scalars their own dtypes decide, as if they were arrays.
+    If all are Python scalars, their dtypes decide, as if they were arrays.
     """
     dtypes = [tensor_type(x).dtype for x in xs]
     if all(map(is_weak, xs)):
@@ -60,31 +60,33 @@ def promotion_kinds(xs: Sequence[Any]) -> list[Any]:
 
 
 def result_dtype(*xs: Any) -> np.dtype:
-    """The dtype that operands share, as `np.result_type` gives it."""
+    """Return the common dtype of operands, as `np.result_type` gives it."""
     examples = {int: 0, float: 0.0, complex: 0j}
     return np.result_type(*(examples.get(kind, kind) for kind in promotion_kinds(xs)))
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
-    """The operand with this dtype. A Python scalar that does not fit is NumPy's OverflowError."""
+    """Return the operand with this dtype; a Python scalar out of range is NumPy's OverflowError."""
     dtype = np.dtype(dtype)
     if not isinstance(x, (Staged, np.ndarray)):
         return np.asarray(x, None if dtype == BOOL else dtype).astype(dtype)[()]
-    return x if tensor_type(x).dtype == dtype else _prepared(elementwise.cast, x, dtype=dtype)
+    return (
+        x if tensor_type(x).dtype == dtype else _convert_operand(elementwise.cast, x, dtype=dtype)
+    )
 
 
-def _prepared(op: Op, x: Any, **attrs: Any) -> Any:
-    """What an operation takes in place of an operand.
+def _convert_operand(op: Op, x: Any, **attrs: Any) -> Any:
+    """Apply a conversion to an operand.
 
-    In a trace it is prepared when the function runs: the numbers of an array may change (D9),
-    and a number spread over a shape is one constant in the graph, not an array of them.
+    In a trace the conversion is recorded even for a plain array: its elements may change (D9), and
+    a scalar broadcast to a shape is one constant in the graph, not an array.
     """
     current = recorder.get()
     return apply(op, x, **attrs) if current is None else current.emit(op, (x,), attrs)[0]
 
 
 def broadcast(*xs: Any) -> list[Any]:
-    """Spread operands over their common shape.
+    """Broadcast operands to their common shape.
 
     Raises:
         ShapeError: the shapes do not broadcast.
@@ -94,31 +96,31 @@ def broadcast(*xs: Any) -> list[Any]:
         return list(xs)
     target = common_shape(shapes)
     if target is not None and all(isinstance(dim, int) for dim in target):
-        return [_to_known(x, target) for x in xs]
+        return [_broadcast_static(x, target) for x in xs]
     for x in xs:
         if target is not None and tensor_type(x).shape == target and isinstance(x, Staged):
             size = apply(shaping.shape_of, x)
-            return [_to_value(y, size, target) for y in xs]
+            return [_broadcast_dynamic(y, size, target) for y in xs]
     size = apply(shaping.shape_of, xs[0])
     for x in xs[1:]:
         size = apply(shaping.broadcast_shapes, size, apply(shaping.shape_of, x))
-    return [_to_value(x, size, target) for x in xs]
+    return [_broadcast_dynamic(x, size, target) for x in xs]
 
 
-def _to_known(x: Any, shape: Shape) -> Any:
+def _broadcast_static(x: Any, shape: Shape) -> Any:
     if tensor_type(x).shape == shape:
         return x
-    return _prepared(shaping.broadcast_to, x, shape=shape)
+    return _convert_operand(shaping.broadcast_to, x, shape=shape)
 
 
-def _to_value(x: Any, size: Any, shape: Shape | None) -> Any:
+def _broadcast_dynamic(x: Any, size: Any, shape: Shape | None) -> Any:
     if shape is not None and tensor_type(x).shape == shape:
         return x
     return apply(shaping.broadcast_to, x, size, shape=shape)
 
 
 def common_shape(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape that shapes broadcast to; None where a rank is unknown.
+    """Return the shape that shapes broadcast to; None where a rank is unknown.
 
     A new symbol stands for a size that only the run decides.
     """
@@ -137,8 +139,8 @@ def _common_dim(column: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     numbers = {dim for dim in column if isinstance(dim, int) and dim != 1}
     names = {dim for dim in column if isinstance(dim, Symbol)}
     if len(numbers) > 1:
-        wanted = " ".join(str(shape).replace(" ", "") for shape in shapes)
-        raise ShapeError(f"operands could not be broadcast together with shapes {wanted}")
+        shape_texts = " ".join(str(shape).replace(" ", "") for shape in shapes)
+        raise ShapeError(f"operands could not be broadcast together with shapes {shape_texts}")
     if numbers:
         return numbers.pop()
     if len(names) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.base.config import settings
 from wend.base.source import Source, user_source
-from wend.capture.guards.reads import Change, GuardSet, reading
+from wend.capture.guards.reads import Change, GuardSet, record_guards
 from wend.function.concrete import ConcreteFunction
 from wend.function.fast_path import FastPaths, LeafPlan
 from wend.function.guard_checks import ChangeWarnings, GuardCheck
@@ -263,7 +263,7 @@ class TraceCache:
     ) -> Trace:
         """A new trace; `asked`: what was called with, where more than that is traced for."""
         where = user_source()
-        with reading() as found:
+        with record_guards() as found:
             concrete = self.make(arguments)
         own = given(arguments)
         reason = self._reason(own if asked is None else given(asked))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
-from wend.autodiff.jvp import JVP, jvp
-from wend.autodiff.linearize import Linearized, linearize
-from wend.autodiff.vjp import VJP, vjp
-from wend.backends.build import executable, kind
-from wend.backends.protocol import Executable
+from wend.backends.compiled_graph import CompiledGraph
+from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import explain, listed
-from wend.base.gc_pause import gc_paused
 from wend.base.source import at
 from wend.function.forward_run import Run, start
 from wend.function.pruning import part_between
@@ -26,8 +22,7 @@ from wend.function.signature.trace_inputs import TraceInputs
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.ops.hosting import HOST_CALLS
-from wend.passes.pipeline import CANONICALIZE, LazyOptimized, run_passes
-from wend.runtime.graph_cache import TransformResult, cached_transform
+from wend.passes.pipeline import CANONICALIZE, run_passes
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
@@ -65,13 +60,15 @@ class ConcreteFunction:
         self.name = name
         self.traced = traced
         self.backend = backend
-        self.graph: Graph = run_passes(traced.graph, CANONICALIZE)
+        self.compiled = CompiledGraph(run_passes(traced.graph, CANONICALIZE))
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
-        self._executables: dict[tuple[Hashable, Graph], tuple[LazyOptimized, Executable]] = {}
-        self._derivatives: dict[Any, Any] = {}
+
+    @property
+    def graph(self) -> Graph:
+        return self.compiled.graph
 
     @property
     def structured_input_signature(self) -> Any:
@@ -122,25 +119,6 @@ class ConcreteFunction:
             )
         raise NotImplementedError("saving a concrete function is not built yet; save the function")
 
-    def executable(
-        self, backend: str, graph: Graph | None = None, shown: int | None = None
-    ) -> Executable:
-        """What runs the graph, or one derived from it; compiled when first asked for.
-
-        Args:
-            backend: what runs it.
-            graph: the graph, if it is another one.
-            shown: how many of its results users see, if not all.
-        """
-        is_form, graph = graph is not None, graph or self.graph
-        key = kind(backend), graph
-        if key not in self._executables:
-            with gc_paused():
-                pending = LazyOptimized(graph)
-                run = executable(backend, pending, forwards_inputs=is_form, shown=shown)
-            self._executables[key] = pending, run
-        return self._executables[key][1]
-
     def explain(self) -> Explanation:
         """What runs of it, so far, have kept and asked of Python.
 
@@ -157,14 +135,11 @@ class ConcreteFunction:
             >>> run.explain()
             runs in Python: det at <doctest explain[1]>:1
         """
-        runs = [run for _, run in self._executables.values()]
-        return Explanation("\n".join([*self.costs(), *memory(runs)]))
+        return Explanation("\n".join([*self.costs(), *memory(self.compiled.executables())]))
 
     def costs(self) -> list[str]:
-        """What `explain` of the function tells of it, too."""
-        runs = [*self._executables.items()]
-        graphs = {graph: pending.optimized for (_, graph), (pending, _) in runs}  # once each
-        return costs([*graphs.values()], [run for _, (_, run) in runs])
+        """Return the lines of `explain` on what compiled runs keep, fuse and ask of Python."""
+        return costs(self.compiled.optimized_graphs(), self.compiled.executables())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.
@@ -254,36 +229,8 @@ class ConcreteFunction:
 
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""
-        return self.traced.run(self.executable(backend), arrays)
-
-    def vjp(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
-        """The forward and backward graphs, for these params and results."""
-        return self._derived(VJP, "vjp", (wrt, seeded), lambda: vjp(self.graph, wrt, seeded))
-
-    def jvp(self, wrt: tuple[int, ...]) -> JVP:
-        """The graph of values and tangents, for tangents of these params."""
-        return self._derived(JVP, "jvp", (wrt,), lambda: jvp(self.graph, wrt))
-
-    def linearize(self, wrt: tuple[int, ...], chosen: tuple[int, ...]) -> Linearized:
-        """The graph and its linear part, for tangents of these params and results."""
-        options = wrt, chosen
-        make = functools.partial(linearize, self.graph, wrt, chosen)
-        return self._derived(Linearized, "linearize", options, make)
-
-    def _derived(
-        self, kind: Callable[..., T], what: str, options: tuple[Any, ...], make: Callable[[], Any]
-    ) -> T:
-        """A record of graphs, and last of what they are connected to: made once, or found."""
-
-        def made() -> TransformResult:
-            *graphs, connected = make()
-            return graphs, connected
-
-        if (what, options) not in self._derivatives:
-            graphs, connected = cached_transform(what, self.graph, options, made)
-            self._derivatives[what, options] = kind(*graphs, connected)
-        found: T = self._derivatives[what, options]
-        return found
+        boundary = choose(backend).boundary
+        return self.traced.run(self.compiled.executable(backend), arrays, boundary)
 
     @property
     def forward_graph(self) -> Graph:
@@ -325,10 +272,10 @@ class ConcreteFunction:
     @functools.cached_property
     def forms(self) -> ForwardBackward:
         """The forward form, and a backward form for every choice of cotangents."""
-        types = self.traced.result_types
-        wrt = [k for k, type in enumerate(self.input_types) if is_differentiable(type.type)]
-        seeded = [k for k, type in enumerate(types) if is_differentiable(type.type)]
-        return ForwardBackward(self.graph, wrt, seeded)
+        results = self.traced.result_types
+        wrt = [k for k, leaf in enumerate(self.input_types) if is_differentiable(leaf.type)]
+        seeded = [k for k, leaf in enumerate(results) if is_differentiable(leaf.type)]
+        return self.compiled.forward_backward(wrt, seeded)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the picture of its graph."""

@@ -14,10 +14,11 @@ from wend.eager.promotion import as_array
 from wend.function.signature.signature import Arguments
 from wend.ir.graph import Value
 from wend.numpy import creating
+from wend.runtime.array_boundary import HOST
 from wend.tape.eager_tape import EagerTape
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
-from wend.trace.traced import check_results, owned
+from wend.trace.traced import check_results
 
 
 def runs_eagerly() -> bool:
@@ -34,7 +35,7 @@ def run_python(name: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: 
     found = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
     found = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in found]
     found = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in found]
-    return trees.unflatten(tree, owned(found, trees.flatten((list(args), kwargs))[0]))
+    return trees.unflatten(tree, HOST.own(found, trees.flatten((list(args), kwargs))[0]))
 
 
 class RecordedRun:

@@ -16,13 +16,14 @@ from wend.backends.fastcall import (
     FastCall,
     Guard,
 )
+from wend.backends.protocol import FastCallable
 from wend.base import trees
-from wend.base.config import Settings, where_settings_are
+from wend.base.config import Settings, settings_storage
 from wend.base.pytree_codegen import (
-    Build,
-    Take,
-    builder,
-    taker,
+    Flatten,
+    Unflatten,
+    compile_flatten,
+    compile_unflatten,
 )
 from wend.eager.dispatch import recorder
 from wend.runtime.storage import Storage
@@ -63,7 +64,7 @@ class FastPath:
     trace: Trace
     fast_call: FastCall
     call: Callable[..., Any]
-    take: Take | None = None
+    take: Flatten | None = None
     is_bare: bool = False
     bare: Callable[..., Any] | None = None
 
@@ -187,11 +188,12 @@ def _made(trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> FastPa
         for x in traced.captured
     ]
     tree = traced.result_tree
-    guards = (_NOT_RECORDED, Guard(*where_settings_are(), here))
+    guards = (_NOT_RECORDED, Guard(*settings_storage(), here))
     is_single = tree.is_leaf() and not traced.written
     gives = len(traced.result_types) + len(traced.written)
     form = CallSignature(tuple(takes), count + len(variables), gives, is_single, guards)
-    fast_call = concrete.executable(backend).fast_call(form)
+    execute = concrete.compiled.executable(backend)
+    fast_call = execute.fast_call(form) if isinstance(execute, FastCallable) else None
     if fast_call is None:
         return None
     fast_call.allow_calls(0)
@@ -203,10 +205,10 @@ def _made(trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> FastPa
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
-        call = _with_structure(call, builder(trees.numbered(tree)) or tree.unflatten)
+        call = _with_structure(call, compile_unflatten(trees.numbered(tree)) or tree.unflatten)
     if taken.tree is None:
         return FastPath(trace, fast_call, call, is_bare=call is fast_call.call and trace.special)
-    take = taker(trees.numbered(taken.tree))
+    take = compile_flatten(trees.numbered(taken.tree))
     return None if take is None else FastPath(trace, fast_call, call, take)
 
 
@@ -233,7 +235,7 @@ def _with_writes(
     return call_with_writes
 
 
-def _with_structure(call: Callable[..., Any], build: Build) -> Callable[..., Any]:
+def _with_structure(call: Callable[..., Any], build: Unflatten) -> Callable[..., Any]:
     def call_with_structure(*args: Any) -> Any:
         leaves = call(*args)
         return leaves if leaves is FALLBACK else build(leaves)

@@ -9,18 +9,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from wend.backends.fastcall import FALLBACK
 from wend.base import trees
-from wend.base.config import settings
-from wend.base.errors import RetraceWarning, ShapeError
-from wend.base.source import is_own
-from wend.capture.guards.reads import include
-from wend.capture.stage.guard import user_traceback, without_head
-from wend.eager.dispatch import recorder
+from wend.base.errors import RetraceWarning
+from wend.base.source import is_wend_file
+from wend.capture.guards.reads import include_guards
 from wend.function.cache import Trace, TraceCache
+from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
-from wend.function.eager import run_python, runs_eagerly
-from wend.function.fast_path import FastPath, LeafPlan
 from wend.function.guard_checks import warn
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
@@ -45,8 +40,7 @@ class Function:
         2
     """
 
-    # What a call is done by is an attribute of each function: of most it is machine code in the
-    # end, which a method in Python in front of it would make half as fast.
+    # `__call__` is an attribute of each function (see `CallPath`).
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
 
@@ -96,10 +90,7 @@ class Function:
         # Those that derivatives make for a call are not the user's to keep.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
-        self._shortcuts = self._cache.fast_paths
-        self._slow_call = _slow_call(weakref.ref(self))
-        self._installed: FastPath | None = None
-        self.__call__ = self._slow_call  # type: ignore[method-assign]
+        self.__call__ = CallPath(self)  # type: ignore[method-assign]
         self._of_instances: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
@@ -203,100 +194,6 @@ class Function:
                 args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
-    def _call_fast(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call with a shortcut, if one serves; the last one is what calls try first."""
-        fast_paths = self._shortcuts
-        if not fast_paths:
-            return self._call(args, kwargs)
-        try:
-            result = fast_paths.call(args, kwargs)
-            if result is FALLBACK and self._cache.refresh_budget():
-                result = fast_paths.call(args, kwargs)
-        except ValueError:
-            if fast_paths.failed is not None:
-                self._tell_sizes(fast_paths.failed, args, kwargs)
-            raise
-        if result is FALLBACK:
-            result = self._call(args, kwargs)
-        if fast_paths.first is not self._installed:
-            self._installed = fast_paths.first
-            if self._installed is not None:
-                self.__call__ = self._installed.or_else(  # type: ignore[method-assign]
-                    self._slow_call
-                )
-        return result
-
-    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        own = 1 if self.signature.is_method else 0
-        if not kwargs and recorder.get() is None:
-            here = settings()
-            if not here.eager:
-                plain = args[own:]
-                known = self._cache.find_by_shape(plain)
-                if known is not None:
-                    backend = self.backend or here.backend
-                    if backend not in known.needs_python:
-                        taken = LeafPlan(range(own, len(args)), len(args))
-                        self._cache.install_fast_path(known, taken, backend)
-                    try:
-                        return known.concrete.run(backend, plain)
-                    except ValueError:
-                        self._tell_sizes(known, args, {})
-                        raise
-        if self.eagerly is not None and runs_eagerly():
-            if self.input_signature is not None:
-                args, kwargs = self._binding.fit(args, kwargs)
-            return run_python(self.name, self.eagerly, args, kwargs)
-        arguments = self._bind(args, kwargs)
-        try:
-            trace = self._trace_for(arguments)
-        except Exception as error:
-            # The user's own lines only; those of wend that are left out are no help.
-            error.__traceback__ = user_traceback(error.__traceback__)
-            raise
-        concrete, recording = trace.concrete, current()
-        if recording is None and not kwargs and is_flat(arguments, args, own):
-            self._cache.remember_plain(args[own:], trace)
-        if recording is not None:
-            return concrete.traced.call_in(recording, arguments.arrays, self.backend)
-        backend = self.backend or settings().backend
-        if trace.is_used and backend not in trace.needs_python:
-            shape = self._taken(args, kwargs, arguments)
-            if shape is not None:
-                self._cache.install_fast_path(trace, shape, backend)
-        trace.is_used = True
-        try:
-            return concrete.run(backend, arguments.arrays)
-        except ValueError:
-            if not trace.special:
-                self._check_sizes(arguments)
-            raise
-
-    def _taken(
-        self, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
-    ) -> LeafPlan | None:
-        """What a trace takes of calls that are structured like this one, of arrays only."""
-        own = 1 if self.signature.is_method else 0
-        is_other = len(arguments.rest) != own or self.input_signature is not None
-        if is_other or is_flat(arguments, args, own):
-            return None
-        leaves, tree = trees.flatten((tuple(args), kwargs))
-        numbered = trees.unflatten(tree, range(len(leaves)))
-        places = self.signature.bound_leaves(*numbered)
-        return LeafPlan(places[own:], len(leaves), tree)
-
-    def _tell_sizes(self, trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        if not trace.special:
-            self._check_sizes(self._bind(args, kwargs))
-
-    def _check_sizes(self, arguments: Arguments) -> None:
-        """Let what a run with unknown sizes fails for be told as a trace with known ones does."""
-        try:
-            self._cache.make(arguments)
-        except ShapeError as error:
-            error.__traceback__ = user_traceback(error.__traceback__)
-            raise error from None
-
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         return self._binding.bind(args, kwargs)
 
@@ -314,32 +211,8 @@ class Function:
                 warn(RetraceWarning, warning)
             self._cache.tell_of_changes()
         if within:
-            include(found.watch.reads)
+            include_guards(found.watch.reads)
         return found
-
-
-def _slow_call(reference: weakref.ref[Function]) -> Callable[..., Any]:
-    """Calls a function; holds it weakly, since the function holds this."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        fun = reference()
-        if fun is None:
-            raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
-        try:
-            return fun._call_fast(args, kwargs)
-        except Exception as error:
-            error.__traceback__ = without_head(error.__traceback__)
-            raise
-
-    return call
-
-
-def is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:
-    """Whether what is traced are just the arguments as they were given, from the first on."""
-    arrays = arguments.arrays
-    if len(arrays) != len(args) - first or len(arguments.leaves) != len(args):
-        return False
-    return all(mine is given for mine, given in zip(arrays, args[first:], strict=True))
 
 
 class BoundFunction:
@@ -400,7 +273,7 @@ def _remade(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
 
 def _is_own(fun: Callable[..., Any]) -> bool:
     code = getattr(fun, "__code__", None)
-    return code is not None and is_own(code.co_filename)
+    return code is not None and is_wend_file(code.co_filename)
 
 
 class Options(TypedDict, total=False):

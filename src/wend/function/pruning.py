@@ -14,7 +14,7 @@ from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature
 from wend.function.value_names import PruneError, ValueNames
 from wend.ir.graph import Node, Value
-from wend.passes.extract_subgraph import Pruned, missing_params, prune
+from wend.passes.extract_subgraph import Subgraph, extract_subgraph, missing_params
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced
 
@@ -64,7 +64,7 @@ def part_between(concrete: ConcreteFunction, feeds: Any, fetches: Any) -> Part:
 
 def _cut(
     names: ValueNames, fed: Sequence[Value], wanted: Sequence[Value], effects: Sequence[Node]
-) -> Pruned:
+) -> Subgraph:
     """The part of the graph.
 
     Raises:
@@ -77,7 +77,7 @@ def _cut(
         what = f"{names.head}: what is fetched cannot be computed without {lacking}."
         cure = "feed it as well, or a value on the way from it."
         raise PruneError(explain(what, cure=cure))
-    return prune(names.graph, fed, wanted, effects)
+    return extract_subgraph(names.graph, fed, wanted, effects)
 
 
 def _parameters(each: Sequence[Any], names: Sequence[str | None]) -> list[str]:

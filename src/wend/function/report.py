@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.protocol import Executable
+from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.source import at
 from wend.function.remarks import fused_loops, hoisted, largest, recomputed
@@ -189,8 +189,9 @@ def costs(graphs: Sequence[Graph], runs: Sequence[Executable]) -> list[str]:
         graphs: those of a trace, as they are run, each once.
         runs: what runs them.
     """
-    loops = [loop for run in runs for loop in run.fused_loops]
-    calls = [node for run in runs for node in run.host_nodes]
+    explaining = [run for run in runs if isinstance(run, Explains)]
+    loops = [loop for run in explaining for loop in run.fused_loops]
+    calls = [node for run in explaining for node in run.host_nodes]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
     done = [*recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
     return [*_kept(graphs), *done, *dict.fromkeys(in_python)]
@@ -203,12 +204,12 @@ def _kept(graphs: Sequence[Graph]) -> list[str]:
         of_loops.setdefault(kept.loop, []).append(kept)
     found = []
     for loop, group in of_loops.items():
-        group.sort(key=lambda kept: (kept.rest == "records", -kept.least))
+        group.sort(key=lambda kept: (kept.variable_part == "records", -kept.min_bytes))
         names = [*dict.fromkeys(map(str, group))]
         more = len(names) - _MOST_RECORDS
         what = ", ".join(names[:_MOST_RECORDS]) + (f" and {more} more" if more > 0 else "")
-        least = sum(kept.least for kept in group)
-        rest = dict.fromkeys(kept.rest for kept in group if kept.rest)
+        least = sum(kept.min_bytes for kept in group)
+        rest = dict.fromkeys(kept.variable_part for kept in group if kept.variable_part)
         size = " and its ".join([f"{least:,} bytes", *rest])
         found.append((least, f"keeps {what}, {size} a trip of the loop{at(loop.source)}"))
     return largest(found)
@@ -216,6 +217,7 @@ def _kept(graphs: Sequence[Graph]) -> list[str]:
 
 def memory(runs: Sequence[Executable]) -> list[str]:
     """A line about the memory that waits for the next call, if any does."""
-    sizes = [item for run in runs for item in run.held_memory().items()]
+    holding = [run for run in runs if isinstance(run, HoldsMemory)]
+    sizes = [item for run in holding for item in run.held_memory().items()]
     texts = [f"{size:,} bytes of {what}" for what, size in sizes if size]
     return [f"holds for the next call: {', '.join(texts)}"] if texts else []

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from wend.backends.protocol import choose
 from wend.base.errors import explain
 from wend.function.host.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.runtime.sequence import Sequence as Sequence_
 from wend.tape.recorded_value import RecordedValue
-from wend.trace.recording.arguments import to_run
 from wend.trace.recording.recording import current
-from wend.trace.traced import copied, owned
 
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
@@ -40,11 +39,12 @@ def run_forward(
         node = traced.call_graph(recording, graph, arrays, given, backend)
         own = [recording.wrap(value) for value in node.results]
         return own, own[count:]
-    execute = concrete.executable(backend, graph, shown=count if keeps else None)
-    arguments = copied([*traced.arguments(arrays), *map(to_run, given)])
+    execute = concrete.compiled.executable(backend, graph, shown=count if keeps else None)
+    boundary = choose(backend).boundary
+    arguments = boundary.copy([*traced.arguments(arrays, boundary), *map(boundary.receive, given)])
     with traced.running(arrays):
         results = execute(arguments)
-    return copied(results[:count]), results[count:]
+    return boundary.copy(results[:count]), results[count:]
 
 
 def run_linear(
@@ -67,9 +67,10 @@ def run_linear(
     """
     recording = current()
     if recording is None:
-        execute = concrete.executable(backend, graph)
-        arguments = [*kept, *map(to_run, given)]
-        return owned(execute(arguments), arguments)
+        execute = concrete.compiled.executable(backend, graph)
+        boundary = choose(backend).boundary
+        arguments = [*kept, *map(boundary.receive, given)]
+        return boundary.own(execute(arguments), arguments)
     if not recording.runs_now() and any(isinstance(x, _RECORDS) for x in kept):
         raise NotImplementedError(
             explain(

@@ -16,7 +16,7 @@ import numpy as np
 from wend.base.errors import NestingError, listed
 from wend.base.gc_pause import gc_paused
 from wend.capture.convert import capture
-from wend.capture.guards.reads import note
+from wend.capture.guards.reads import guard_function
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature.binding import Binding
 from wend.function.signature.keys import ByIdentity
@@ -96,7 +96,7 @@ class Tracing:
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
         plain = inspect.unwrap(self.fun)
         if isinstance(plain, FunctionType):
-            note(plain, **arguments.objects())
+            guard_function(plain, **arguments.objects())
         try:
             return trace_function(
                 capture(self.fun) if self.capture else self.fun,

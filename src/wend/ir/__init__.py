@@ -1,4 +1,4 @@
-"""Floor 1: the graph. Types, operations, builder, printer, parser, verifier."""
+"""The graph: types, operations, builder, printer, parser, verifier."""
 
 from wend.ir.builder import Builder as Builder
 from wend.ir.canonical import digest as digest

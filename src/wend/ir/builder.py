@@ -1,4 +1,4 @@
-"""Makes a graph, node by node."""
+"""Construction of graphs, node by node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def new_symbol() -> Symbol:
     return Symbol(f"d{next(_numbers)}")
 
 
-# Given an operation, its operands and attrs, and what its shape rule answers.
+# (op, operands, attrs, result types of the shape rule) -> the types with fresh symbols named
 NameSizes: TypeAlias = Callable[
     [Op, Sequence[Value], Mapping[str, Any], tuple[Type, ...]], tuple[Type, ...]
 ]
@@ -30,12 +30,12 @@ class Builder:
     """A graph under construction.
 
     `source` is the user's line that new nodes belong to; None: the line that is running now.
-    `name_sizes` names the sizes that a shape rule calls new; None: each is a new symbol.
+    `name_sizes` names the fresh symbols of a shape rule; None: each becomes a new symbol.
     """
 
     def __init__(self, name: str, name_sizes: NameSizes | None = None) -> None:
         self.name = name
-        self._name_sizes = name_sizes or _new_names
+        self._name_sizes = name_sizes or _name_fresh_symbols
         self.params: list[Value] = []
         self.nodes: list[Node] = []
         self.source: Source | None = None
@@ -49,11 +49,11 @@ class Builder:
     def emit_node(
         self, op: Op, operands: Sequence[Value], regions: Sequence[Graph] = (), **attrs: Any
     ) -> Node:
-        """Append a node whose result types follow from the operation's shape rule."""
+        """Append a node; its result types follow from the operation's shape rule."""
         source = self.source or user_source()
-        given = {"regions": regions, **attrs} if op.regions else attrs
+        infer_attrs = {"regions": regions, **attrs} if op.regions else attrs
         try:
-            types = as_tuple(op.infer(*(operand.type for operand in operands), **given))
+            types = as_tuple(op.infer(*(operand.type for operand in operands), **infer_attrs))
         except WendError as error:
             error.args = (f"{op.name}{at(source)}: {error}",)
             raise
@@ -63,7 +63,7 @@ class Builder:
         return node
 
     def emit(self, op: Op, *operands: Value, **attrs: Any) -> Value:
-        """Append a node with one result, and return that."""
+        """Append a node with one result, and return the result."""
         (result,) = self.emit_node(op, operands, **attrs).results
         return result
 
@@ -75,16 +75,16 @@ class Builder:
 
 
 def as_tuple(types: Any) -> tuple[Type, ...]:
-    """What a shape rule gave, as a tuple."""
+    """Return the result of a shape rule as a tuple."""
     return types if isinstance(types, tuple) else (types,)
 
 
-def _new_names(
+def _name_fresh_symbols(
     op: Op, operands: Sequence[Value], attrs: Mapping[str, Any], types: tuple[Type, ...]
 ) -> tuple[Type, ...]:
-    """Give the new unknowns of a shape rule's answer names of their own."""
-    unknown = {symbol for type in types for symbol in symbols(type) if symbol.is_fresh}
-    if not unknown:
+    """Replace the fresh symbols of a shape rule's result types by new symbols."""
+    fresh_symbols = {symbol for type in types for symbol in symbols(type) if symbol.is_fresh}
+    if not fresh_symbols:
         return types
-    names = {symbol: new_symbol() for symbol in sorted(unknown, key=str)}
+    names = {symbol: new_symbol() for symbol in sorted(fresh_symbols, key=str)}
     return tuple(substitute(type, names) for type in types)

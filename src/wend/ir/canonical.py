@@ -1,4 +1,4 @@
-"""When two graphs are one: equality and digest, which ignore names and source lines (D20)."""
+"""Graph equality and digest, which ignore names and source lines (D20)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wend.ir.printer import to_text
 
 
 def equal(a: Graph, b: Graph) -> bool:
-    """Whether two graphs do the same: the same nodes, types and attrs in the same order."""
+    """Return whether two graphs are equal: the same nodes, types and attrs in the same order."""
     a_text, a_table = _canonical(a)
     b_text, b_table = _canonical(b)
     return (
@@ -23,21 +23,21 @@ def equal(a: Graph, b: Graph) -> bool:
 
 
 def digest(graph: Graph) -> str:
-    """A hash of a graph: equal for equal graphs, good within this process."""
-    import hashlib  # 3 ms: not at `import wend`
+    """Return a hash of a graph; equal for equal graphs, valid within this process."""
+    import hashlib  # takes 3 ms, too much for `import wend`
 
     text, table = _canonical(graph)
-    found = hashlib.sha256(text.encode())
+    hasher = hashlib.sha256(text.encode())
     for entry in table:
         if isinstance(entry, np.ndarray):
-            found.update(f"{entry.dtype}{entry.shape}".encode() + entry.tobytes())
+            hasher.update(f"{entry.dtype}{entry.shape}".encode() + entry.tobytes())
         else:
-            found.update(f"object {id(entry)}".encode())
-    return found.hexdigest()
+            hasher.update(f"object {id(entry)}".encode())
+    return hasher.hexdigest()
 
 
 def _canonical(graph: Graph) -> tuple[str, list[Any]]:
-    """The text of a graph without its name, and what the text refers to."""
+    """Return the text of a graph without its name, and the side table of the text."""
     table: list[Any] = []
     text = to_text(dataclasses.replace(graph, name="_"), table=table)
     return text, table

@@ -1,4 +1,4 @@
-"""The dtypes of wend: NumPy's, with the short names that graphs are printed in."""
+"""The supported dtypes, with the short names that graphs are printed in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALL = NUMERIC | BOOLS
 
 
 def is_supported(dtype: np.dtype) -> bool:
-    """Say whether arrays of this dtype can be traced (native byte order, no objects)."""
+    """Return whether arrays of this dtype can be traced (native byte order, no objects)."""
     return dtype in SHORT_NAMES
 
 
@@ -47,10 +47,10 @@ def short(dtype: np.dtype) -> str:
 
 
 def real_of(dtype: np.dtype) -> np.dtype:
-    """The dtype of the real part: float64 for complex128; a real dtype is its own."""
+    """Return the dtype of the real part: float64 for complex128; a real dtype itself."""
     return np.zeros((), dtype).real.dtype
 
 
 def complex_of(dtype: np.dtype) -> np.dtype:
-    """The complex dtype with parts of this real dtype."""
+    """Return the complex dtype with parts of this real dtype."""
     return np.dtype(np.complex64) if dtype.itemsize <= 4 else np.dtype(np.complex128)

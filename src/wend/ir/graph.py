@@ -15,7 +15,7 @@ from wend.ir.types import TensorType, Type
 
 
 class Value:
-    """What a node gives or a graph is given; `node` is None for a param."""
+    """A param of a graph, whose `node` is None, or a result of a node."""
 
     __slots__ = ("index", "name", "node", "type")
 
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a transform has done with a node; `explain` tells it.
+    """A note that a transform leaves on a node, for `explain`.
 
     Attributes:
         is_rematerialized: a backward pass recomputes it instead of reading a residual.
@@ -55,7 +55,7 @@ class Remark:
 class Node:
     """One application of an operation to operands.
 
-    What is remarked of it, and names of its results, are kept by copies and ignored by equality.
+    Copies keep its remark and the names of its results; equality ignores both.
     """
 
     __slots__ = ("__weakref__", "attrs", "op", "operands", "regions", "remark", "results", "source")
@@ -71,7 +71,7 @@ class Node:
     ) -> None:
         self.op = op
         self.operands = tuple(operands)
-        is_frozen = type(attrs) is MappingProxyType  # another node's: nobody changes it
+        is_frozen = type(attrs) is MappingProxyType  # of another node, and immutable
         self.attrs = attrs if is_frozen else MappingProxyType(dict(attrs))
         self.regions = tuple(regions)
         self.source = source
@@ -92,8 +92,8 @@ class Node:
 class Graph:
     """A program: params, nodes in program order, results. Also the region of a node.
 
-    `captures` are the last of the params: those that stand for outer values which the function
-    uses (arrays, values of an enclosing trace). Regions have none: theirs come as operands (D8).
+    `captures` are the last of the params: those that stand for outer values which the function uses
+    (arrays, values of an enclosing trace). Regions have none: theirs are operands (D8).
     """
 
     name: str
@@ -118,19 +118,19 @@ class Graph:
                 yield from region.walk()
 
     def has_effects(self) -> bool:
-        """Whether a run does more than give results: then it must not happen twice."""
+        """Whether a run has effects beyond its results, so that it must not happen twice."""
         return any(node.op.effect is not Effect.NONE for node in self.walk())
 
     def count(self, op_name: str | None = None) -> int:
-        """How many nodes of an operation there are, or of all, at any depth."""
+        """The number of nodes of an operation, or of all nodes, at any depth."""
         return sum(op_name in (None, node.op.name) for node in self.walk())
 
     def to_svg(self) -> str:
-        """A picture of the graph, as the text of an SVG file that needs no other.
+        """A picture of the graph, as the text of a self-contained SVG file.
 
         Loops, branches and calls are boxes around their regions. Lines are values, dashed ones
-        lists; numbers stand where they are used, and what a loop keeps for its backward pass has
-        a colour of its own. A viewer shows the text of the node that the reader points at.
+        lists; constants are drawn where they are used, and the residuals of a loop have a color of
+        their own. A viewer shows the text of the node under the pointer.
 
         Example:
             >>> import wend
@@ -138,12 +138,12 @@ class Graph:
             >>> graph.to_svg()[:4]
             '<svg'
         """
-        from wend.pictures.svg import to_svg  # drawn only where somebody asks for it
+        from wend.pictures.svg import to_svg  # imported only when a picture is drawn
 
         return to_svg(self)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the picture; of a very large graph the text."""
+        """The representation in notebooks: the picture, or the text of a very large graph."""
         from wend.pictures.svg import to_html
 
         return to_html(self)

@@ -13,11 +13,11 @@ Rule: TypeAlias = Callable[..., Any]  # speaks to the builder only; see docs/add
 
 
 class Effect(enum.Enum):
-    """What an operation does beyond its results."""
+    """The effect of an operation beyond its results."""
 
     NONE = "none"
-    WORLD = "world"  # seen outside: print, assert_; takes and gives the world token
-    STATE = "state"  # assigns to a variable; takes and gives what that holds
+    WORLD = "world"  # visible outside: print, assert_; takes and gives the world token
+    STATE = "state"  # assigns to a variable; takes its old value and gives the new one
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Partials:
 
     Attributes:
         rules: `(b, *operands, result) -> factor` for each operand; None: it has no derivative.
-        linear: the operands it is linear in while the others stay.
+        linear: the operands it is linear in while the others stay constant.
     """
 
     rules: tuple[Rule | None, ...]
@@ -41,10 +41,9 @@ class Linear:
         transpose: `(b, node, ct, index) -> ct of operand index`.
         operands: the operands it is linear in; None: in all.
         jointly: linear in all of them together (`concat`), not in each while the others stay
-            (`dot_general`).
-        accumulate: `(b, node, ct, index, into) -> into + ct of operand index`, where adding into
-            what is already there is cheaper than making a cotangent and adding it (reads by
-            position).
+            constant (`dot_general`).
+        accumulate: `(b, node, ct, index, into) -> into + ct of operand index`, where adding in
+            place is cheaper than making a cotangent and adding it (reads by position).
     """
 
     transpose: Rule
@@ -60,7 +59,7 @@ class Explicit:
     Attributes:
         vjp: `(b, node, cts) -> a cotangent or ZERO per operand`, linear in the cotangents.
         jvp: `(b, node, tangents) -> a tangent or ZERO per result`; None: the transpose of `vjp`.
-        linear: the operands it is linear in, all together, while the others stay.
+        linear: the operands it is jointly linear in while the others stay constant.
     """
 
     vjp: Rule
@@ -70,22 +69,22 @@ class Explicit:
 
 @dataclass(frozen=True, slots=True)
 class ByRegions:
-    """Derivative by a rule in `autodiff/rule_*.py`, which sees the node: most hold regions.
+    """Derivative by a rule in `autodiff/rule_*.py`, which gets the node: most hold regions.
 
-    It may put another node in its place, which gives what the backward pass needs.
+    The rule may replace the node by one that also gives the residuals.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class NoGradient:
-    """No derivative exists or it is zero everywhere: integers, orders, comparisons, effects."""
+    """No derivative exists, or it is zero everywhere: integers, orders, comparisons, effects."""
 
 
 Derivative: TypeAlias = Partials | Linear | Explicit | ByRegions | NoGradient
 
 
 def no_gradient() -> NoGradient:
-    """Say aloud that an operation stops derivatives."""
+    """Declare that an operation stops derivatives."""
     return NoGradient()
 
 
@@ -94,13 +93,13 @@ class Op:
     """One operation. The kernel is its definition and every backend's oracle.
 
     Attributes:
-        name: unique; what graphs print.
-        infer: the shape rule; raises a `WendError` that says what does not fit.
+        name: unique; printed in graphs.
+        infer: the shape rule; raises a `WendError` if the operands do not fit.
         kernel: runs it on NumPy arrays; None for the operations that hold regions.
         derivative: how it is differentiated.
-        effect: what it does besides its results.
-        regions: names of its regions; a last one with a star (`branch*`) for any number of a kind.
-        is_cheap: worth running again in a backward pass rather than keeping its result.
+        effect: its effect besides its results.
+        regions: names of its regions; a last one with a star (`branch*`) stands for any number.
+        is_cheap: cheaper to recompute in a backward pass than to keep its result.
     """
 
     name: str
@@ -115,7 +114,7 @@ class Op:
     def linear_operands(self) -> tuple[int, ...] | None:
         """The operands it is linear in (D28), complex ones over real factors; None: in all.
 
-        `Node.linear_operands` counts them where it is all.
+        `Node.linear_operands` gives their positions in that case, too.
         """
         match self.derivative:
             case Linear(operands=linear) | Partials(linear=linear) | Explicit(linear=linear):
@@ -124,7 +123,7 @@ class Op:
 
     @property
     def is_jointly_linear(self) -> bool:
-        """Whether it is linear in all of those together, not in each while the others stay."""
+        """Whether it is linear in all of those together, not only in each one separately."""
         match self.derivative:
             case Linear(jointly=jointly):
                 return jointly
@@ -139,7 +138,7 @@ class Op:
 
 
 class Table(Mapping[str, Op]):
-    """Operations by name; `ops.build` fills the one there is, by listing its families."""
+    """Operations by name; `ops.build` fills the one instance, by listing its families."""
 
     def __init__(self) -> None:
         self._ops: dict[str, Op] = {}

@@ -1,7 +1,7 @@
-"""Graphs as bytes, for the next process: they are equal for equal graphs, and fast to read.
+"""Serialization of graphs for other processes: equal bytes for equal graphs, and fast to read.
 
-What text cannot hold a process cannot leave to another one: Python's objects. They are told by
-where they stand among the objects of a graph that both processes have (`Names`).
+Python objects cannot be serialized. They are referred to by their position among the objects of a
+graph that both processes have (`Names`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wend.ir.types import (
     Type,
 )
 
-# The last format of marshal in which bytes do not depend on which equal objects are one.
+# The last marshal format whose bytes do not depend on the identity of equal objects.
 _FORMAT = 2
 _PLAIN = frozenset({type(None), bool, int, float, complex, str})
 _ATOMS = {TokenType: "token", HostType: "host"}
@@ -40,15 +40,15 @@ _WRAPPERS = {ListType: "list", MaybeType: "maybe", ResourceType: "ref"}
 _KINDS: dict[str, Any] = {name: kind for kind, name in _WRAPPERS.items()}
 _NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
-Packed: TypeAlias = Any  # tuples of what marshal knows
+Packed: TypeAlias = Any  # tuples of types that marshal supports
 
 
 class Names:
-    """What bytes name by number: sizes that are not known, and objects.
+    """The symbols and objects that packed graphs refer to by number.
 
     Attributes:
-        symbols: the sizes, in the order in which they were met.
-        objects: large arrays, and whatever else only Python knows.
+        symbols: the dimension symbols, in order of appearance.
+        objects: large arrays, and other Python objects.
     """
 
     def __init__(self, symbols: Sequence[Symbol] = (), objects: Sequence[Any] = ()) -> None:
@@ -57,28 +57,28 @@ class Names:
         self._numbers = {id(x): k for k, x in enumerate(objects)}
 
     def copy(self) -> Names:
-        """Names to go on from these."""
+        """Return a copy that can be extended independently."""
         return Names([*self.symbols], self.objects)
 
     def symbol(self, symbol: Symbol) -> int:
-        """The number of a size; a new one if it has none."""
+        """Return the number of a symbol, a new one if it has none."""
         return self.symbols.setdefault(symbol, len(self.symbols))
 
     def object(self, x: Any) -> int:
-        """The number of an object; a new one if it has none."""
+        """Return the number of an object, a new one if it has none."""
         if id(x) not in self._numbers:
             self._numbers[id(x)] = len(self.objects)
             self.objects.append(x)
         return self._numbers[id(x)]
 
     def arrays(self) -> list[np.ndarray] | None:
-        """The objects, if all of them are arrays of numbers; else None."""
+        """Return the objects if all of them are arrays of numbers, else None."""
         are_arrays = all(type(x) is np.ndarray and not x.dtype.hasobject for x in self.objects)
         return self.objects if are_arrays else None
 
 
 def pack(graphs: Sequence[Graph], names: Names) -> bytes:
-    """Graphs as bytes, with the user's lines; `names` learns what they name by number."""
+    """Serialize graphs with their source lines; `names` is extended."""
     packer = _Packer(names)
     numbers = [packer.graph(graph) for graph in graphs]
     whole = (
@@ -94,11 +94,11 @@ def pack(graphs: Sequence[Graph], names: Names) -> bytes:
 
 
 def unpack(data: bytes, names: Names) -> list[Graph]:
-    """The graphs that were packed, anew; sizes that `names` does not know get names of their own.
+    """Return new graphs from their serialized form; symbols that `names` lacks are new ones.
 
     Args:
-        data: what `pack` gave.
-        names: with the objects that it knew in the end.
+        data: the result of `pack`.
+        names: with the objects that it had after packing.
     """
     ops, types, sources, attrs, graphs, numbers, count = marshal.loads(data)
     symbols = [*names.symbols]
@@ -119,10 +119,10 @@ class _Packer:
         self._graph_numbers: dict[Graph, int] = {}
 
     def graph(self, graph: Graph) -> int:
-        """The number of a graph; graphs in it come before it."""
-        known = self._graph_numbers.get(graph)
-        if known is not None:
-            return known
+        """Return the number of a graph; graphs in it come before it."""
+        number = self._graph_numbers.get(graph)
+        if number is not None:
+            return number
         numbers: dict[Value, int] = {}
         params = tuple([(self.type(v.type), v.name) for v in graph.params])
         for param in graph.params:
@@ -140,7 +140,7 @@ class _Packer:
     def node(self, node: Node, numbers: Mapping[Value, int]) -> Packed:
         remark = node.remark
         if TABLE.get(node.op.name) is not node.op:
-            self.names.object(node.op)  # one that no other process has
+            self.names.object(node.op)  # an operation that other processes lack
         named = [v.name for v in node.results if v.name is not None]
         return (
             self.ops.setdefault(node.op.name, len(self.ops)),
@@ -154,19 +154,19 @@ class _Packer:
         )
 
     def source(self, source: Source | None) -> int:
-        """The number of a line; -1 where there is none."""
+        """Return the number of a line; -1 where there is none."""
         return -1 if source is None else self.sources.setdefault(source, len(self.sources))
 
     def attr_number(self, attrs: Mapping[str, Any]) -> int:
-        known = self._attr_numbers.get(id(attrs))
-        if known is not None:
-            return known[0]
+        entry = self._attr_numbers.get(id(attrs))
+        if entry is not None:
+            return entry[0]
         self.attrs.append(tuple([(key, self.attr(value)) for key, value in sorted(attrs.items())]))
-        self._attr_numbers[id(attrs)] = len(self.attrs) - 1, attrs  # held: the id stays its own
+        self._attr_numbers[id(attrs)] = len(self.attrs) - 1, attrs  # kept alive: the id is its key
         return len(self.attrs) - 1
 
     def attr(self, value: Any) -> Packed:
-        """Plain values as they are, others as tuples that begin with what they are."""
+        """Return plain values unchanged, others as tuples that begin with their kind."""
         kind = type(value)
         if kind in _PLAIN:
             return value
@@ -179,15 +179,15 @@ class _Packer:
         if kind in _ATOMS or kind in _WRAPPERS or kind is TensorType:
             return "type", self.type(value)
         if kind is np.ndarray and value.size <= INLINE_ELEMENTS and not value.dtype.hasobject:
-            return "array", *written_array(value)
+            return "array", *pack_array(value)
         return "object", self.names.object(value)
 
     def type(self, type: Type) -> int:
-        known = self._type_numbers.get(type)
-        if known is None:
-            known = self._type_numbers[type] = len(self.types)
+        number = self._type_numbers.get(type)
+        if number is None:
+            number = self._type_numbers[type] = len(self.types)
             self.types.append(self.packed_type(type))
-        return known
+        return number
 
     def packed_type(self, kind: Type) -> Packed:
         if isinstance(kind, TensorType):
@@ -199,7 +199,7 @@ class _Packer:
         return (_ATOMS[type(kind)],)
 
     def dim(self, dim: Dim) -> int:
-        """A size; one that is not known as a negative number."""
+        """Return a size; a symbol as a negative number."""
         return -1 - self.names.symbol(dim) if isinstance(dim, Symbol) else dim
 
 
@@ -220,14 +220,14 @@ class _Unpacker:
         self.attrs = [*map(self.mapping, attrs), _NO_ATTRS]
 
     def graphs(self, graphs: Sequence[Packed], numbers: Sequence[int]) -> list[Graph]:
-        made: list[Graph] = []
+        unpacked: list[Graph] = []
         for packed in graphs:
-            made.append(self.graph(made, *packed))
-        return [made[number] for number in numbers]
+            unpacked.append(self.graph(unpacked, *packed))
+        return [unpacked[number] for number in numbers]
 
     def graph(
         self,
-        made: Sequence[Graph],
+        earlier: Sequence[Graph],
         name: str,
         params: Packed,
         nodes: Packed,
@@ -235,39 +235,45 @@ class _Unpacker:
         captures: int,
     ) -> Graph:
         types = self.types
-        given = tuple([Value(types[type], name=called) for type, called in params])
-        values = list(given)
-        found = []
-        for op, operands, attrs, regions, kinds, source, names, remark in nodes:
+        new_params = tuple([Value(types[type], name=value_name) for type, value_name in params])
+        values = list(new_params)
+        new_nodes = []
+        for op, operands, attrs, regions, result_types, source, names, remark in nodes:
             node = Node(
                 self.ops[op],
                 [values[k] for k in operands],
                 self.attrs[attrs],
-                [made[k] for k in regions],
-                [types[k] for k in kinds],
+                [earlier[k] for k in regions],
+                [types[k] for k in result_types],
                 self.sources[source],
             )
             if remark is not None:
                 is_rematerialized, loop = remark
                 node.remark = Remark(is_rematerialized, self.sources[loop])
             if names is not None:
-                for result, called in zip(node.results, names, strict=True):
-                    result.name = called
+                for result, value_name in zip(node.results, names, strict=True):
+                    result.name = value_name
             values += node.results
-            found.append(node)
-        last = tuple([values[k] for k in results])
-        return Graph(name, given, tuple(found), last, given[len(given) - captures :])
+            new_nodes.append(node)
+        new_results = tuple([values[k] for k in results])
+        return Graph(
+            name,
+            new_params,
+            tuple(new_nodes),
+            new_results,
+            new_params[len(new_params) - captures :],
+        )
 
     def type(self, packed: Packed) -> Type:
-        kind, *rest = packed
+        kind, *content = packed
         if kind == "token":
             return TOKEN
         if kind == "host":
             return HOST
         if kind in _KINDS:
-            wrapped: Type = _KINDS[kind](self.type(rest[0]))
+            wrapped: Type = _KINDS[kind](self.type(content[0]))
             return wrapped
-        (shape,) = rest
+        (shape,) = content
         return TensorType(np.dtype(kind), shape and tuple([self.dim(dim) for dim in shape]))
 
     def dim(self, dim: int) -> Dim:
@@ -279,29 +285,29 @@ class _Unpacker:
     def attr(self, packed: Packed) -> Any:
         if type(packed) is not tuple:
             return packed
-        kind, *rest = packed
+        kind, *content = packed
         match kind:
             case "tuple":
-                return tuple(map(self.attr, rest))
+                return tuple(map(self.attr, content))
             case "symbol":
-                return self.symbols[rest[0]]
+                return self.symbols[content[0]]
             case "dtype":
-                return np.dtype(rest[0])
+                return np.dtype(content[0])
             case "type":
-                return self.types[rest[0]]
+                return self.types[content[0]]
             case "array":
-                return read_array(rest)
-        return self.objects[rest[0]]
+                return unpack_array(content)
+        return self.objects[content[0]]
 
 
-def written_array(array: np.ndarray) -> Packed:
-    """An array of numbers as what marshal writes."""
+def pack_array(array: np.ndarray) -> Packed:
+    """Return an array of numbers as a tuple that marshal supports."""
     return array.dtype.str, array.shape, array.tobytes()
 
 
-def read_array(written: Packed) -> np.ndarray:
-    """The array, read-only as constants are."""
-    dtype, shape, data = written
+def unpack_array(packed: Packed) -> np.ndarray:
+    """Return the array, read-only as constants are."""
+    dtype, shape, data = packed
     array: np.ndarray = np.frombuffer(data, dtype).reshape(shape).copy()
     array.flags.writeable = False
     return array

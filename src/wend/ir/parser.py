@@ -1,4 +1,4 @@
-"""Reads the text that `printer` writes back into a graph."""
+"""The parser of the text that `printer` writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wend.ir.types import (
     Type,
 )
 
-_WORDS = re.compile(
+_TOKENS = re.compile(
     r"""(?P<space>[ \t]+)
     |(?P<source>;[^\n]*)
     |(?P<newline>\n)
@@ -42,10 +42,10 @@ _WORDS = re.compile(
 
 
 def parse(text: str, *, table: Sequence[Any] = (), ops: Mapping[str, Op] = TABLE) -> Graph:
-    """Read a graph from its text.
+    """Parse a graph.
 
     Args:
-        text: what `to_text` printed.
+        text: the output of `to_text`.
         table: the entries that the text refers to as `@0`, `@1`, …
         ops: the operations by name.
 
@@ -58,44 +58,44 @@ def parse(text: str, *, table: Sequence[Any] = (), ops: Mapping[str, Op] = TABLE
 class _Parser:
     def __init__(self, text: str, table: Sequence[Any], ops: Mapping[str, Op]) -> None:
         self.lines = text.split("\n")
-        self.words = list(self._split(text))
+        self.tokens = list(self._split(text))
         self.position = 0
         self.table = table
         self.ops = ops
         self.values: dict[str, Value] = {}
 
     def _split(self, text: str) -> Any:
-        line, at = 1, 0
-        while at < len(text):
-            found = _WORDS.match(text, at)
-            if found is None:
-                raise ParseError(f"line {line}: cannot read {text[at : at + 20]!r}")
-            at = found.end()
-            kind = found.lastgroup
+        line, position = 1, 0
+        while position < len(text):
+            match = _TOKENS.match(text, position)
+            if match is None:
+                raise ParseError(f"line {line}: cannot read {text[position : position + 20]!r}")
+            position = match.end()
+            kind = match.lastgroup
             if kind == "newline":
                 line += 1
             elif kind != "space":
-                yield kind, found.group(), line
+                yield kind, match.group(), line
         yield "end", "", line
 
-    # the words
-    def fail(self, wanted: str) -> ParseError:
-        _, word, line = self.words[self.position]
+    # tokens
+    def fail(self, expected: str) -> ParseError:
+        _, text, line = self.tokens[self.position]
         return ParseError(
-            f"line {line}: expected {wanted}, found {word!r}\n  {self.lines[line - 1].strip()}"
+            f"line {line}: expected {expected}, found {text!r}\n  {self.lines[line - 1].strip()}"
         )
 
     def kind(self) -> str:
-        return str(self.words[self.position][0])
+        return str(self.tokens[self.position][0])
 
     def peek(self, text: str) -> bool:
-        return bool(self.words[self.position][1] == text)
+        return bool(self.tokens[self.position][1] == text)
 
     def take(self, kind: str) -> str:
         if self.kind() != kind:
             raise self.fail(f"a {kind}")
         self.position += 1
-        return str(self.words[self.position - 1][1])
+        return str(self.tokens[self.position - 1][1])
 
     def expect(self, *texts: str) -> None:
         for text in texts:
@@ -225,8 +225,8 @@ class _Parser:
             return TensorType(LONG_NAMES[word], None)
         dims: list[Dim] = []
         while not self.accept("]"):
-            known = self.kind() == "number"
-            dims.append(int(self.take("number")) if known else Symbol(self.take("word")))
+            is_number = self.kind() == "number"
+            dims.append(int(self.take("number")) if is_number else Symbol(self.take("word")))
             self.accept(",")
         return TensorType(LONG_NAMES[word], tuple(dims))
 
@@ -248,8 +248,8 @@ class _Parser:
                 self.accept(",")
             return tuple(items)
         self.expect(":")
-        is_dtype = self.words[self.position][1] in LONG_NAMES
-        if is_dtype and self.words[self.position + 1][1] != "[":
+        is_dtype = self.tokens[self.position][1] in LONG_NAMES
+        if is_dtype and self.tokens[self.position + 1][1] != "[":
             return LONG_NAMES[self.take("word")]
         return self.type()
 

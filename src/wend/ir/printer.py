@@ -1,7 +1,7 @@
-"""Graphs as text. The parser reads it back to an equal graph (D20).
+"""The printer of graphs. The parser reads its output back to an equal graph (D20).
 
-Values and symbols are numbered in order of appearance, so that text ignores names. Arrays over
-16 elements and Python callables become `@0`, `@1`, … : entries of a side table.
+Values and symbols are numbered in order of appearance, so the text ignores names. Arrays over 16
+elements and Python callables become `@0`, `@1`, … : entries of a side table.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ def to_text(
     """Print a graph.
 
     Args:
-        graph: what to print.
-        table: receives what the text only refers to as `@0`, `@1`, …
+        graph: the graph to print.
+        table: receives the objects that the text refers to as `@0`, `@1`, …
         sources: write the user's file and line behind each node.
         named: regions of which only a name is written; the text does not parse back.
     """
     printer = _Printer([] if table is None else table, sources, named or {})
-    printer.graph(graph, "graph " + _quoted_if_odd(graph.name), "")
+    printer.graph(graph, "graph " + _quoted_if_needed(graph.name), "")
     return "\n".join(printer.lines)
 
 
 def value_numbers(graph: Graph) -> dict[Value, int]:
-    """The numbers that the values of a graph have in its text."""
+    """Return the numbers that the values of a graph have in its text."""
     printer = _Printer([], False, {})
     printer.graph(graph, "graph", "")
     return printer.numbers
 
 
 def node_texts(graph: Graph) -> dict[Node, str]:
-    """The line that each node has in a graph's text, those inside regions included."""
+    """Return the line of each node in a graph's text, those inside regions included."""
     printer = _Printer([], False, {})
     printer.graph(graph, "graph", "")
     return printer.texts
@@ -108,12 +108,12 @@ class _Printer:
                 self.graph(region, name, indent + "  ")
 
     def typed(self, value: Value) -> str:
-        # Counted, not the size of the table: a graph that is called twice is printed twice.
+        # A counter, not `len(numbers)`: a graph that is called twice is printed twice.
         self.numbers[value] = next(self.next_number)
         return f"%{self.numbers[value]}: {self.type(value.type)}"
 
     def names(self, values: Iterable[Value]) -> str:
-        # A value that is not defined here (a broken graph) is still printed, as %?.
+        # A value that is not defined (in an invalid graph) is printed as %?.
         return ", ".join(f"%{self.numbers.get(value, '?')}" for value in values)
 
     def type(self, type: Type) -> str:
@@ -156,12 +156,12 @@ class _Printer:
 
 
 def region_names(node: Node) -> list[str]:
-    """How each region of a node is headed: `before`, `after`, `branch0`, `branch1`, …"""
+    """Return the labels of a node's regions: `before`, `after`, `branch0`, `branch1`, …"""
     return [region_name(node.op, index) for index in range(len(node.regions))]
 
 
 def region_name(op: Op, index: int) -> str:
-    """How a region is headed; an operation's last name with a star is for any number of them."""
+    """Return the label of a region; a last name with a star is numbered."""
     last = len(op.regions) - 1
     if index >= last and op.regions[last].endswith("*"):
         return f"{op.regions[last][:-1]}{index - last}"
@@ -172,7 +172,7 @@ def _number(value: float) -> str:
     return repr(value) if math.isfinite(value) else str(value)
 
 
-def _quoted_if_odd(name: str) -> str:
-    """A name that the parser would take for something else (`nan`, `<lambda>`) is quoted."""
+def _quoted_if_needed(name: str) -> str:
+    """Quote a name that the parser would take for something else (`nan`, `<lambda>`)."""
     is_word = name.isidentifier() and name not in ("inf", "nan")
     return name if is_word else repr(name)

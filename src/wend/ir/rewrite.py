@@ -1,4 +1,4 @@
-"""Copies graphs with changes; nothing is ever edited in place."""
+"""Functional graph rewriting: graphs are copied with changes, never edited in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def copy_node(
     regions: Sequence[Graph] | None = None,
     dims: Mapping[Symbol, Dim] | None = None,
 ) -> Node:
-    """A node like this one on other operands; `dims` renames dimensions."""
+    """Return a copy of a node on other operands; `dims` renames dimension symbols."""
     regions = node.regions if regions is None else regions
     types = [result.type for result in node.results]
     attrs: Mapping[str, Any] = node.attrs
@@ -33,16 +33,16 @@ def copy_node(
     return copy
 
 
-def on_operands(
+def with_operands(
     node: Node,
     operands: Sequence[Value],
     regions: Sequence[Graph] | None = None,
     dims: Mapping[Symbol, Dim] | None = None,
 ) -> Node:
-    """The node itself if these are its operands and regions, else a copy on them.
+    """Return the node itself if its operands and regions are these, else a copy with them.
 
-    For what takes the place of a node, once: graphs that follow each other share what does not
-    change, which halves the time of passes.
+    For a one-to-one replacement. Sharing unchanged nodes between successive graphs halves the time
+    of passes.
     """
     is_same = not dims and all(map(is_, operands, node.operands))
     if is_same and (regions is None or all(map(is_, regions, node.regions))):
@@ -51,13 +51,13 @@ def on_operands(
 
 
 def keep_names(old: Iterable[Value], new: Iterable[Value]) -> None:
-    """Let values be called what those are called that they stand for."""
-    for before, after in zip(old, new, strict=True):
-        after.name = before.name
+    """Copy the names of values to those that replace them."""
+    for old_value, new_value in zip(old, new, strict=True):
+        new_value.name = old_value.name
 
 
 def rename_attr(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
-    """An attr with its dimensions renamed."""
+    """Return an attr with its dimension symbols renamed."""
     if isinstance(attr, Symbol):
         return dims.get(attr, attr)
     if isinstance(attr, tuple):
@@ -68,36 +68,36 @@ def rename_attr(attr: Any, dims: Mapping[Symbol, Dim]) -> Any:
 
 
 def rename_dims(dims: dict[Symbol, Dim], old: Iterable[Value], new: Iterable[Value]) -> None:
-    """Note what the dimensions of values are called in the values that stand for them."""
-    for before, after in zip(old, new, strict=True):
-        pairs = zip(symbols(before.type), symbols(after.type), strict=True)
-        dims.update((mine, theirs) for mine, theirs in pairs if mine != theirs)
+    """Record the new dimensions for the symbols of values, from the values that replace them."""
+    for old_value, new_value in zip(old, new, strict=True):
+        pairs = zip(symbols(old_value.type), symbols(new_value.type), strict=True)
+        dims.update((symbol, dim) for symbol, dim in pairs if symbol != dim)
 
 
-# Puts what stands for a node at the end of the nodes so far, and gives its results.
-Put: TypeAlias = Callable[[list[Node], Node, list[Value]], Sequence[Value]]
+# (new nodes so far, node, new operands) -> results; appends the nodes that replace `node`.
+NodeRewriter: TypeAlias = Callable[[list[Node], Node, list[Value]], Sequence[Value]]
 
 
-def with_nodes(graph: Graph, put: Put) -> Graph:
-    """The graph with something in place of each node.
+def rewrite_nodes(graph: Graph, rewrite: NodeRewriter) -> Graph:
+    """Return the graph with each node rewritten.
 
     Args:
-        graph: what is copied.
-        put: is given the nodes so far, a node of the graph, and its operands as they are now.
+        graph: the graph to rewrite.
+        rewrite: appends the replacement of a node to the new nodes, and returns its results.
     """
     mapping: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         operands = [mapping.get(value, value) for value in node.operands]
-        mapping.update(zip(node.results, put(nodes, node, operands), strict=True))
+        mapping.update(zip(node.results, rewrite(nodes, node, operands), strict=True))
     results = tuple(mapping.get(value, value) for value in graph.results)
-    return graph_of(graph, graph.params, nodes, results)
+    return rebuild_graph(graph, graph.params, nodes, results)
 
 
-def graph_of(
+def rebuild_graph(
     graph: Graph, params: Sequence[Value], nodes: Sequence[Node], results: Sequence[Value]
 ) -> Graph:
-    """A graph with other nodes; itself, where they are those it has."""
+    """Return a graph with other nodes, or the graph itself if nothing differs."""
     new = tuple(params), tuple(nodes), tuple(results)
     old = graph.params, graph.nodes, graph.results
     if all(len(a) == len(b) and all(map(is_, a, b)) for a, b in zip(new, old, strict=True)):
@@ -111,18 +111,20 @@ def copy_nodes(
     mapping: dict[Value, Value],
     replaced: Mapping[Node, Sequence[Node]] | None = None,
 ) -> list[Node]:
-    """Copy nodes with their operands mapped; `mapping` learns where each result went.
+    """Copy nodes with their operands mapped; the results are added to `mapping`.
 
-    `replaced` gives nodes to stand for some; the first results of the last of them stand for the
-    results of the old one, and all of theirs are mapped as well.
+    `replaced` gives nodes that replace some; the first results of the last of them replace the
+    results of the old node, and all of their results are mapped as well.
     """
     copies = []
-    dims: dict[Symbol, Dim] = {}  # what sizes that a replaced node named are called now
+    dims: dict[Symbol, Dim] = {}  # symbols of replaced nodes -> those of their replacements
     for node in nodes:
         replacements = replaced.get(node, (node,)) if replaced else (node,)
-        for stand_in in replacements:
-            copy = copy_node(stand_in, [mapping.get(v, v) for v in stand_in.operands], dims=dims)
-            mapping.update(zip(stand_in.results, copy.results, strict=True))
+        for replacement in replacements:
+            copy = copy_node(
+                replacement, [mapping.get(v, v) for v in replacement.operands], dims=dims
+            )
+            mapping.update(zip(replacement.results, copy.results, strict=True))
             copies.append(copy)
         if replacements[-1] is not node:
             results = copies[-1].results[: len(node.results)]
@@ -134,15 +136,15 @@ def copy_nodes(
 def lift(
     values: Iterable[Value], nodes: list[Node], sources: Mapping[Value, Value]
 ) -> dict[Value, Value]:
-    """Copy what values are computed from to the nodes of another graph.
+    """Copy the computation of values into another graph.
 
     Args:
-        values: what is wanted there.
-        nodes: those of the graph under construction; what is copied is appended.
-        sources: values that are not to be computed there, with what stands for each.
+        values: the values to compute.
+        nodes: the nodes of the graph under construction; the copies are appended.
+        sources: maps values that are not to be recomputed to values of that graph.
 
     Returns:
-        What stands there for each value that was copied or given.
+        The new value for each value that was copied or given.
 
     Raises:
         ValueError: a value depends on a param that is no source.
@@ -164,7 +166,7 @@ def lift(
 
 
 def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple[Value, ...]:
-    """Append a copy of a graph's nodes to `nodes`, and return what its results have become.
+    """Append a copy of a graph's nodes to `nodes`, and return its new results.
 
     Symbols of the params bind to the dimensions of the arguments; other symbols of the graph are
     renamed, so that a graph may be inlined twice.
@@ -189,9 +191,9 @@ def inline(graph: Graph, arguments: Sequence[Value], nodes: list[Node]) -> tuple
 
 
 def copy_graph(graph: Graph, dims: Mapping[Symbol, Dim] | None = None) -> Graph:
-    """A copy of a graph with values of its own; `dims` renames dimensions.
+    """Return a copy of a graph with new values; `dims` renames dimension symbols.
 
-    Regions in which nothing is renamed are shared: nobody changes a graph.
+    Regions in which nothing is renamed are shared: graphs are immutable.
     """
     mapping: dict[Value, Value] = {}
     for param in graph.params:

@@ -1,4 +1,4 @@
-"""Walks over graphs: who uses a value, what a value depends on."""
+"""Traversals of graphs: uses, forward reachability, backward slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wend.ir.graph import Graph, Node, Value
 
 
 def use_counts(graph: Graph) -> dict[Value, int]:
-    """How often each value is read by this graph's own nodes and results (regions are closed)."""
+    """Count the uses of each value by the graph's own nodes and results (regions are closed)."""
     counts: dict[Value, int] = {}
     for node in graph.nodes:
         for operand in node.operands:
@@ -19,7 +19,7 @@ def use_counts(graph: Graph) -> dict[Value, int]:
 
 
 def reached_values(graph: Graph, sources: Iterable[Value]) -> set[Value]:
-    """Every value that depends on one of the sources, the sources included."""
+    """Return the values that depend on one of the sources, the sources included."""
     reached = set(sources)
     for node in graph.nodes:
         if any(operand in reached for operand in node.operands):
@@ -28,18 +28,18 @@ def reached_values(graph: Graph, sources: Iterable[Value]) -> set[Value]:
 
 
 def operands_first(
-    wanted: Iterable[Value], operands: Callable[[Value], Iterable[Value]]
+    roots: Iterable[Value], operands: Callable[[Value], Iterable[Value]]
 ) -> Iterator[Value]:
-    """Each value once, after those that `operands` names for it. Long chains do no harm."""
+    """Yield each value once, in post-order of `operands`; iterative, so long chains are safe."""
     seen: set[Value] = set()
-    for root in wanted:
+    for root in roots:
         if root in seen:
             continue
         seen.add(root)
         path = [(root, iter(operands(root)))]
         while path:
-            value, rest = path[-1]
-            operand = next((operand for operand in rest if operand not in seen), None)
+            value, pending = path[-1]
+            operand = next((operand for operand in pending if operand not in seen), None)
             if operand is None:
                 path.pop()
                 yield value
@@ -48,19 +48,19 @@ def operands_first(
                 path.append((operand, iter(operands(operand))))
 
 
-def backward_slice(wanted: Iterable[Value], at_hand: Container[Value]) -> list[Node]:
-    """The nodes to run, in order, to have every wanted value from those at hand.
+def backward_slice(roots: Iterable[Value], available: Container[Value]) -> list[Node]:
+    """Return the nodes to run, in order, to compute the roots from the available values.
 
     Raises:
-        ValueError: a value depends on a param that is not at hand.
+        ValueError: a value depends on a param that is not available.
     """
 
     def operands(value: Value) -> Sequence[Value]:
-        if value in at_hand:
+        if value in available:
             return ()
         if value.node is None:
             raise ValueError(f"{value!r} is not at hand, and no node gives it")
         return value.node.operands
 
-    needed = (value for value in operands_first(wanted, operands) if value not in at_hand)
+    needed = (value for value in operands_first(roots, operands) if value not in available)
     return list(dict.fromkeys(value.node for value in needed if value.node is not None))

@@ -15,7 +15,7 @@ from wend.ir.dtypes import INEXACT, short
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A dimension that is only known at run time; equal symbols are equal sizes (D10)."""
+    """A dimension that is only known at run time; equal symbols denote equal sizes (D10)."""
 
     name: str
 
@@ -24,7 +24,7 @@ class Symbol:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a shape rule made it to stand for a new unknown; the builder names it."""
+        """Whether a shape rule made it for a new unknown, which the builder will name."""
         return self.name.startswith("?")
 
 
@@ -33,13 +33,13 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 
 def fresh(number: int = 0) -> Symbol:
-    """A new unknown dimension in the answer of a shape rule; equal numbers are one unknown."""
+    """Return a new unknown dimension for a shape rule's result; equal numbers are one unknown."""
     return Symbol(f"?{number}")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """An array: its dtype and shape. `shape` None: not even the rank is known."""
+    """The type of an array: dtype and shape. `shape` None: not even the rank is known."""
 
     dtype: np.dtype
     shape: Shape | None
@@ -65,7 +65,7 @@ class TensorType:
 
     @property
     def nbytes(self) -> int | None:
-        """How many bytes its elements take; None where a dimension is not known."""
+        """The size of its elements in bytes; None where a dimension is symbolic."""
         sizes = [dim for dim in self.shape or () if isinstance(dim, int)]
         if self.shape is None or len(sizes) < len(self.shape):
             return None
@@ -80,7 +80,7 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class ListType:
-    """An immutable list of values of one type (D11)."""
+    """The type of an immutable list of values of one type (D11)."""
 
     element: Type
 
@@ -90,7 +90,7 @@ class ListType:
 
 @dataclass(frozen=True, slots=True)
 class MaybeType:
-    """A value that may be Zero, or absent, at run time (D2)."""
+    """The type of a value that may be Zero, or absent, at run time (D2)."""
 
     of: Type
 
@@ -100,7 +100,7 @@ class MaybeType:
 
 @dataclass(frozen=True, slots=True)
 class TokenType:
-    """Orders effects: who takes a token runs after who gave it (D16)."""
+    """The type of tokens, which order effects: a token's user runs after its producer (D16)."""
 
     def __str__(self) -> str:
         return "token"
@@ -108,7 +108,7 @@ class TokenType:
 
 @dataclass(frozen=True, slots=True)
 class HostType:
-    """An object of Python's that only host calls read: how one of them is pulled back (D17)."""
+    """The type of Python objects that only host calls read: records of host calls (D17)."""
 
     def __str__(self) -> str:
         return "host"
@@ -116,7 +116,7 @@ class HostType:
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A reference to a Variable that holds values of one type."""
+    """The type of a reference to a Variable that holds values of one type."""
 
     of: TensorType
 
@@ -136,12 +136,12 @@ def tensor(dtype: np.dtype | type | str, *shape: Dim) -> TensorType:
 
 
 def shape_text(shape: Shape | None) -> str:
-    """The sizes as graphs print them: `n0,3`, or `...` where the rank is unknown."""
+    """Return the sizes as graphs print them: `n0,3`, or `...` where the rank is unknown."""
     return "..." if shape is None else ",".join(map(str, shape))
 
 
 def is_differentiable(type: Type) -> bool:
-    """Whether a value of this type can have a cotangent: floats, and lists of them."""
+    """Return whether a value of this type can have a cotangent: floats, and lists of them."""
     match type:
         case TensorType(dtype=dtype):
             return dtype in INEXACT
@@ -151,19 +151,19 @@ def is_differentiable(type: Type) -> bool:
 
 
 def without_maybe(type: Type) -> Type:
-    """The type of the value when it is there."""
+    """Return the type of the value where it is present."""
     return type.of if isinstance(type, MaybeType) else type
 
 
 def symbols(type: Type) -> tuple[Symbol, ...]:
-    """Every symbolic dimension of a type, in order."""
+    """Return the symbolic dimensions of a type, in order."""
     while not isinstance(type, TensorType):
         match type:
             case ListType(element=inner) | MaybeType(of=inner) | ResourceType(of=inner):
                 type = inner
             case _:
                 return ()
-    # Asked of every value that is made: most are numbers.
+    # Called for every new value; most are scalars.
     return tuple([dim for dim in type.shape if isinstance(dim, Symbol)]) if type.shape else ()
 
 
@@ -189,33 +189,36 @@ def _lookup(dim: Dim, dims: Mapping[Symbol, Dim]) -> Dim:
     return dims.get(dim, dim) if isinstance(dim, Symbol) else dim
 
 
-def accepts(expected: Type, found: Type, bound: dict[Symbol, Dim] | None = None) -> bool:
-    """Whether a value of type `found` may be given where `expected` is declared.
+def accepts(expected: Type, actual: Type, bound: dict[Symbol, Dim] | None = None) -> bool:
+    """Return whether a value of type `actual` may be passed where `expected` is declared.
 
-    Symbols of `expected` bind to what they meet: a symbol takes any size, but the same size
+    Symbols of `expected` bind to the sizes they meet: a symbol takes any size, but the same size
     each time. `bound` carries those bindings over several values (the params of one region).
     """
     bound = {} if bound is None else bound
-    match expected, found:
+    match expected, actual:
         case TensorType(), TensorType():
-            if expected.dtype != found.dtype:
+            if expected.dtype != actual.dtype:
                 return False
             if expected.shape is None:
                 return True
-            if found.shape is None or len(expected.shape) != len(found.shape):
+            if actual.shape is None or len(expected.shape) != len(actual.shape):
                 return False
-            pairs = zip(expected.shape, found.shape, strict=True)
-            return all(_accepts_dim(mine, theirs, bound) for mine, theirs in pairs)
-        case ListType(element=mine), ListType(element=theirs):
-            return accepts(mine, theirs, bound)
-        case MaybeType(of=mine), _:
-            return accepts(mine, without_maybe(found), bound)
-        case ResourceType(of=mine), ResourceType(of=theirs):
-            return accepts(mine, theirs, bound)
-    return expected == found
+            pairs = zip(expected.shape, actual.shape, strict=True)
+            return all(
+                _accepts_dim(expected_inner, actual_inner, bound)
+                for expected_inner, actual_inner in pairs
+            )
+        case ListType(element=expected_inner), ListType(element=actual_inner):
+            return accepts(expected_inner, actual_inner, bound)
+        case MaybeType(of=expected_inner), _:
+            return accepts(expected_inner, without_maybe(actual), bound)
+        case ResourceType(of=expected_inner), ResourceType(of=actual_inner):
+            return accepts(expected_inner, actual_inner, bound)
+    return expected == actual
 
 
-def _accepts_dim(mine: Dim, theirs: Dim, bound: dict[Symbol, Dim]) -> bool:
-    if isinstance(mine, Symbol):
-        return bound.setdefault(mine, theirs) == theirs
-    return mine == theirs
+def _accepts_dim(expected: Dim, actual: Dim, bound: dict[Symbol, Dim]) -> bool:
+    if isinstance(expected, Symbol):
+        return bound.setdefault(expected, actual) == actual
+    return expected == actual

@@ -1,4 +1,4 @@
-"""Checks a graph: scopes, types and regions, with the user's line where there is a fault."""
+"""The verifier: scopes, types and regions of a graph, with the user's line in errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wend.ir.types import Dim, Symbol, TensorType, Type, accepts
 
 
 def verify(graph: Graph) -> Graph:
-    """Return the graph if it is sound.
+    """Return the graph if it is valid.
 
     Raises:
         GraphError: a value is used before or outside its definition, a type is not what the shape
@@ -43,28 +43,32 @@ def _verify_node(node: Node, defined: set[Value]) -> None:
             raise GraphError(f"{where}: uses {operand!r}, which is not defined before it here")
     for region in node.regions:
         _verify_scope(region)
-    given = {"regions": node.regions, **node.attrs} if node.op.regions else node.attrs
+    infer_attrs = {"regions": node.regions, **node.attrs} if node.op.regions else node.attrs
     try:
-        inferred = as_tuple(node.op.infer(*(operand.type for operand in node.operands), **given))
+        inferred = as_tuple(
+            node.op.infer(*(operand.type for operand in node.operands), **infer_attrs)
+        )
     except WendError as error:
         raise GraphError(f"{where}: {error}") from error
     recorded = tuple(result.type for result in node.results)
     bound: dict[Symbol, Dim] = {}
     same = len(inferred) == len(recorded) and all(
-        accepts(mine, _as_known(theirs, mine), bound)
-        for mine, theirs in zip(inferred, recorded, strict=True)
+        accepts(expected, _with_known_sizes(actual, expected), bound)
+        for expected, actual in zip(inferred, recorded, strict=True)
     )
     # Only the unknowns that the rule calls new may have another name in the graph.
-    if not same or any(mine != dim and not mine.is_fresh for mine, dim in bound.items()):
+    if not same or any(
+        expected != dim and not expected.is_fresh for expected, dim in bound.items()
+    ):
         raise GraphError(
             f"{where}: has results {listed(recorded)}, its shape rule gives {listed(inferred)}"
         )
 
 
-def _as_known(type: Type, inferred: Type) -> Type:
-    """A type with the sizes that a rule knows in place of symbols.
+def _with_known_sizes(type: Type, inferred: Type) -> Type:
+    """Return a type with its symbols replaced by the sizes that the shape rule infers.
 
-    A graph for unknown sizes may be inlined where they are known; what it calls a symbol stays one.
+    A graph for symbolic sizes may be inlined where they are known; its symbols remain symbols.
     """
     if not (isinstance(type, TensorType) and isinstance(inferred, TensorType)):
         return type

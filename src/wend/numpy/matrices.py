@@ -59,7 +59,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     index = arange(count)
     found: Any = shaping.moveaxis(front[index + row, index + column], 0, -1)
     if is_staged(found) and is_staged(a):
-        found.is_seen_in(a)  # in NumPy, changing the array would change it
+        found.become_view_of(a)  # in NumPy, changing the array would change it
     return found
 
 

@@ -290,7 +290,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     sizes = tuple(b - a for a, b in pairwise(bounds))
     parts = list(apply_all(ops.split, x, sizes=sizes, axis=axis))
     for part, key in zip(parts, keys, strict=True):
-        part.is_part(x, key)
+        part.become_part(x, key)
     return parts
 
 

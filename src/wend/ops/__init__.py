@@ -1,1 +1,1 @@
-"""Floor 3: what each operation means. `build.py` is the page to read first."""
+"""The operations: shape rules, NumPy kernels and derivatives, a family per file."""

@@ -86,7 +86,7 @@ class Build(Builder):
 
     # Constants
     def constant(self, value: Any, dtype: Any = None) -> Value:
-        """A value known now. The array is copied and frozen."""
+        """A constant; the array is copied and frozen."""
         array = np.array(value, dtype)
         array.flags.writeable = False
         return self.emit(creating.constant, value=array)
@@ -101,15 +101,15 @@ class Build(Builder):
         return self.emit(creating.iota, dtype=np.dtype(dtype), length=length)
 
     def from_elements(self, xs: Sequence[Value], shape: Axes) -> Value:
-        """The array of some numbers, in C order."""
+        """The array of some scalars, in C order."""
         return self.emit(creating.from_elements, *xs, shape=shape)
 
     def positions(self, like: Value, *, axis: int) -> Value:
-        """Where each element is along an axis: integers of the shape of `like`."""
+        """The index of each element along an axis: integers of the shape of `like`."""
         dims = like.tensor.dims
         size = dims[axis]
-        line = self.iota(size if isinstance(size, int) else self.size_of(like, axis))
-        column = self.insert_axes(line, axes=tuple(range(1, len(dims) - axis)))
+        indices = self.iota(size if isinstance(size, int) else self.size_of(like, axis))
+        column = self.insert_axes(indices, axes=tuple(range(1, len(dims) - axis)))
         return self.broadcast_like(column, like)
 
     def full_like(self, like: Value, number: complex) -> Value:
@@ -231,53 +231,53 @@ class Build(Builder):
         )
 
     def broadcast_to(self, x: Value, shape: Axes) -> Value:
-        """Spread over a known shape."""
+        """Broadcast to a static shape."""
         return x if x.tensor.shape == shape else self.emit(shaping.broadcast_to, x, shape=shape)
 
     def spread(self, x: Value, sizes: Value, shape: Shape) -> Value:
-        """Spread over a shape that is a value; `shape` declares what is known of it."""
+        """Broadcast to a shape that is a value; `shape` declares what is known of it."""
         return self.emit(shaping.broadcast_to, x, sizes, shape=shape)
 
     def broadcast_like(self, x: Value, like: Value) -> Value:
-        """Spread over the shape of another value."""
+        """Broadcast to the shape of another value."""
         if x.tensor.shape == like.tensor.shape and x.tensor.shape is not None:
             return x
-        given = () if like.tensor.is_static else (self.shape_of(like),)
-        return self.emit(shaping.broadcast_to, x, *given, shape=like.tensor.shape)
+        sizes = () if like.tensor.is_static else (self.shape_of(like),)
+        return self.emit(shaping.broadcast_to, x, *sizes, shape=like.tensor.shape)
 
     def sum_like(self, x: Value, like: Value) -> Value:
         """The transpose of `broadcast_like`: sum down to the shape of another value."""
-        mine, wanted = x.tensor.shape, like.tensor.shape
-        if mine is None or wanted is None:
-            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=wanted)
-        if mine == wanted:
+        shape, target = x.tensor.shape, like.tensor.shape
+        if shape is None or target is None:
+            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=target)
+        if shape == target:
             return x
-        lead = len(mine) - len(wanted)
-        pairs = list(zip(mine[lead:], wanted, strict=True))
+        leading = len(shape) - len(target)
+        pairs = list(zip(shape[leading:], target, strict=True))
         if any(a != b and b != 1 for a, b in pairs):
-            # Whether a symbol was stretched is only known at run time.
-            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=wanted)
-        axes = [k + lead for k, (a, b) in enumerate(pairs) if a != b]
+            # Only the run knows whether an axis of symbolic size was broadcast.
+            return self.emit(shaping.sum_to, x, self.shape_of(like), shape=target)
+        axes = [k + leading for k, (a, b) in enumerate(pairs) if a != b]
         if axes:
             x = self.reduce_sum(x, axes=tuple(axes), keepdims=True)
-        return self.reduce_sum(x, axes=tuple(range(lead))) if lead else x
+        return self.reduce_sum(x, axes=tuple(range(leading))) if leading else x
 
     def refine(self, x: Value, type: Type) -> Value:
         """The same value under a type whose dimensions have other names."""
         return x if x.type == type else self.emit(shaping.refine, x, type=type)
 
     def reshape(self, x: Value, shape: Shape) -> Value:
-        """Another shape; one −1 stands for what is left."""
+        """Reshape; one −1 stands for the remaining size."""
         return x if x.tensor.shape == shape else self.emit(shaping.reshape, x, shape=shape)
 
     def reshape_like(self, x: Value, like: Value) -> Value:
         if x.tensor.shape == like.tensor.shape and x.tensor.shape is not None:
             return x
-        given = () if like.tensor.is_static else (self.shape_of(like),)
-        return self.emit(shaping.reshape, x, *given, shape=like.tensor.shape)
+        sizes = () if like.tensor.is_static else (self.shape_of(like),)
+        return self.emit(shaping.reshape, x, *sizes, shape=like.tensor.shape)
 
     def insert_axes(self, x: Value, *, axes: Axes) -> Value:
-        """Put axes of size 1 where they will be in the result."""
+        """Insert axes of size 1 at these positions of the result."""
         dims: list[Dim] = list(x.tensor.dims)
         for axis in sorted(axes):
             dims.insert(axis, 1)
@@ -287,11 +287,11 @@ class Build(Builder):
         sizes = [self.insert_axes(self.size_of(x, k), axes=(0,)) for k in range(len(x.tensor.dims))]
         for axis in sorted(axes):
             sizes.insert(axis, self.constant([1], np.int64))
-        given = self.concat(*sizes, axis=0)
-        return self.emit(shaping.reshape, x, given, shape=tuple(dims))
+        shape = self.concat(*sizes, axis=0)
+        return self.emit(shaping.reshape, x, shape, shape=tuple(dims))
 
     def merge_axes(self, x: Value, *, start: int) -> Value:
-        """Make one axis of all axes from `start` on."""
+        """Merge all axes from `start` on into one."""
         dims = x.tensor.dims
         merged = size_of(dims[start:])
         if x.tensor.is_static and merged is not None:
@@ -299,11 +299,11 @@ class Build(Builder):
         if start == len(dims) - 1:
             return x
         sizes = self.shape_of(x)
-        rest = self.slice(sizes, slices=((start, None, None),))
-        product = self.reduce_prod(rest, axes=(0,), keepdims=True)
-        given = self.concat(self.slice(sizes, slices=((None, start, None),)), product, axis=0)
+        merged_sizes = self.slice(sizes, slices=((start, None, None),))
+        product = self.reduce_prod(merged_sizes, axes=(0,), keepdims=True)
+        new_sizes = self.concat(self.slice(sizes, slices=((None, start, None),)), product, axis=0)
         shape = (*dims[:start], new_symbol() if merged is None else merged)
-        return self.emit(shaping.reshape, x, given, shape=shape)
+        return self.emit(shaping.reshape, x, new_sizes, shape=shape)
 
     def transpose(self, x: Value, *, perm: Axes) -> Value:
         in_order = perm == tuple(range(len(perm)))
@@ -317,11 +317,11 @@ class Build(Builder):
         return xs[0] if len(xs) == 1 else self.emit(shaping.concat, *xs, axis=axis)
 
     def slice(self, x: Value, *, slices: shaping.Slices) -> Value:
-        """`x[start:stop:step, …]` with known bounds, a triple per axis."""
+        """`x[start:stop:step, …]` with static bounds, a triple per axis."""
         return self.emit(shaping.slice_, x, slices=slices)
 
     def part(self, x: Value, start: int, stop: int) -> Value:
-        """A part of the last axis."""
+        """A slice of the last axis."""
         whole = ((None, None, None),) * (len(x.tensor.dims) - 1)
         return self.slice(x, slices=(*whole, (start, stop, None)))
 
@@ -329,7 +329,7 @@ class Build(Builder):
         return self.emit(shaping.add_slice, into, x, slices=slices)
 
     def narrow(self, x: Value, start: Value, stop: Value, *, axis: int, size: Dim | None) -> Value:
-        """One axis cut at positions that are values."""
+        """A slice of one axis whose bounds are values."""
         return self.emit(shaping.narrow, x, start, stop, axis=axis, size=size)
 
     def add_narrow(self, into: Value, x: Value, start: Value, stop: Value, *, axis: int) -> Value:
@@ -339,7 +339,7 @@ class Build(Builder):
     def take_part(
         self, x: Value, *positions: Value, entries: parts.Entries, cuts: tuple[Dim, ...]
     ) -> Value:
-        """A part, where some positions are values; `cuts` are the sizes of what is cut."""
+        """A part with some positions that are values; `cuts` are the sizes of its `"cut"` axes."""
         return self.emit(parts.take_part, x, *positions, entries=entries, cuts=cuts)
 
     def set_part(self, into: Value, x: Value, *positions: Value, entries: parts.Entries) -> Value:
@@ -362,7 +362,7 @@ class Build(Builder):
         return self.emit(updating.set_slice, into, x, slices=slices)
 
     def scatter_set(self, into: Value, x: Value, *indices: Value) -> Value:
-        """`into` with what is at positions of its leading axes replaced."""
+        """`into` with the elements at positions of its leading axes replaced."""
         return self.emit(updating.scatter_set, into, x, *indices)
 
     def take_along(self, x: Value, indices: Value, *, axis: int) -> Value:
@@ -413,7 +413,7 @@ class Build(Builder):
         return self.emit(lists.list_push, list, x)
 
     def list_pop(self, list: Value) -> tuple[Value, ...]:
-        """All but the last, and the last."""
+        """The list without its last element, and that element."""
         return self.emit_node(lists.list_pop, [list]).results
 
     def list_get(self, list: Value, index: Value) -> Value:
@@ -429,7 +429,7 @@ class Build(Builder):
         return self.emit(lists.list_len, list)
 
     def list_stack(self, list: Value, element_shape: Value | None = None) -> Value:
-        """The items as one array. `element_shape`: where their sizes are not known before."""
+        """The elements as one array; `element_shape` is needed where their shape is not static."""
         assert isinstance(list.type, ListType)
         element = list.type.element
         assert isinstance(element, TensorType)
@@ -440,10 +440,10 @@ class Build(Builder):
         return self.emit(lists.list_stack, list, element_shape, dtype=element.dtype)
 
     def list_stack_like(self, list: Value, like: Value) -> Value:
-        """The items as one array of the shape of `like`."""
+        """The elements as one array of the shape of `like`."""
         shape = self.shape_of(like)
-        rest = self.slice(shape, slices=((1, None, None),))
-        return self.reshape_like(self.list_stack(list, rest), like)
+        element_shape = self.slice(shape, slices=((1, None, None),))
+        return self.reshape_like(self.list_stack(list, element_shape), like)
 
     def list_unstack(self, x: Value) -> Value:
         return self.emit(lists.list_unstack, x)
@@ -461,7 +461,7 @@ class Build(Builder):
         return self.add(x, y)
 
     def instantiate(self, x: Value, like: Value) -> Value:
-        """The value of a maybe, zeros where it is Zero; of a primal that is a maybe, as it is."""
+        """The value of a maybe, zeros where it is Zero; unchanged if `like` is a maybe, too."""
         if not isinstance(x.type, MaybeType) or isinstance(like.type, MaybeType):
             return x
         return self.emit(maybe.instantiate, x, self.zeros_like(like))
@@ -471,7 +471,7 @@ class Build(Builder):
         return self.emit(maybe.any_nonzero, *xs)
 
     def present(self, x: Value) -> Value:
-        """The value of a maybe that is known to be there."""
+        """The value of a maybe that is known to be present."""
         return self.emit(maybe.present, x) if isinstance(x.type, MaybeType) else x
 
     # Effects
@@ -482,15 +482,22 @@ class Build(Builder):
         return self.emit(effects.assert_, token, condition, *values, message=message)
 
     def store(self, previous: Value, value: Value, *, variable: Storage) -> Value:
-        """What a variable holds from here on, who held `previous`."""
+        """The value of a variable after a store; `previous` is its value before."""
         return self.emit(state.store, previous, value, variable=variable)
 
     # Regions
     def while_(
-        self, carry: Sequence[Value], invariants: Sequence[Value], before: Graph, after: Graph
+        self,
+        carry: Sequence[Value],
+        invariants: Sequence[Value],
+        before: Graph,
+        after: Graph,
+        *,
+        memory: str = "keep",
     ) -> Node:
-        operands = (*carry, *invariants)
-        return self.emit_node(control.while_, operands, (before, after), carry=len(carry))
+        """Emit a loop; `memory` names the tape policy of its backward pass."""
+        operands, attrs = (*carry, *invariants), {} if memory == "keep" else {"memory": memory}
+        return self.emit_node(control.while_, operands, (before, after), carry=len(carry), **attrs)
 
     def if_(self, selector: Value, operands: Sequence[Value], branches: Sequence[Graph]) -> Node:
         return self.emit_node(control.if_, (selector, *operands), branches)
@@ -502,12 +509,12 @@ class Build(Builder):
         return self.emit_node(control.linear_block, operands, (body,), of=of, cotangents=count)
 
     def call(self, callee: Graph, operands: Sequence[Value], *, recompute: bool = False) -> Node:
-        """A call; `recompute`: the backward pass is to run it again, keeping nothing inside."""
+        """A call; with `recompute` the backward pass runs it again and keeps no residuals."""
         attrs = {"recompute": True} if recompute else {}
         return self.emit_node(control.call, operands, (callee,), **attrs)
 
     def custom_vjp_forward(self, parts: custom.CustomVjpParts, operands: Sequence[Value]) -> Node:
-        """The forward form of a call with a rule: it also gives residuals, perhaps more."""
+        """The forward form of a call with a rule: it also gives residuals, perhaps more results."""
         return self.emit_node(
             custom.custom_vjp_forward,
             operands,
@@ -516,6 +523,6 @@ class Build(Builder):
             captured=parts.captured,
             outs=parts.outs,
             residuals=parts.residuals,
-            given=tuple(backward.given for backward in parts.backwards),
+            given=tuple(backward.seeded for backward in parts.backwards),
             wrt=tuple(backward.wrt for backward in parts.backwards),
         )

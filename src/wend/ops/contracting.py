@@ -27,12 +27,12 @@ def _infer_dot_general(
     x, y = tensor_of(x), tensor_of(y)
     if x.dtype != y.dtype:
         raise TypeMismatchError(f"operands must have one dtype, found {x} and {y}")
-    for mine, theirs in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
-        same_dim(x.dims[mine], y.dims[theirs], f"axes {mine} and {theirs} of {x} and {y}")
-    shared = [x.dims[k] for k in batch[0]]
-    mine_free = [x.dims[k] for k in _free(len(x.dims), contract[0], batch[0])]
-    their_free = [y.dims[k] for k in _free(len(y.dims), contract[1], batch[1])]
-    return x.with_shape((*shared, *mine_free, *their_free))
+    for x_axis, y_axis in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
+        same_dim(x.dims[x_axis], y.dims[y_axis], f"axes {x_axis} and {y_axis} of {x} and {y}")
+    batch_dims = [x.dims[k] for k in batch[0]]
+    x_free = [x.dims[k] for k in _free(len(x.dims), contract[0], batch[0])]
+    y_free = [y.dims[k] for k in _free(len(y.dims), contract[1], batch[1])]
+    return x.with_shape((*batch_dims, *x_free, *y_free))
 
 
 @functools.lru_cache(maxsize=256)
@@ -40,26 +40,32 @@ def _orders(
     ranks: tuple[int, int], contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
 ) -> tuple[Axes, Axes]:
     """The axes of both operands as [batch, free, contracted] and [batch, contracted, free]."""
-    mine, theirs = (_free(ranks[k], contract[k], batch[k]) for k in (0, 1))
-    return batch[0] + mine + contract[0], batch[1] + contract[1] + theirs
+    x_free, y_free = (_free(ranks[k], contract[k], batch[k]) for k in (0, 1))
+    return batch[0] + x_free + contract[0], batch[1] + contract[1] + y_free
 
 
 def _kernel_dot_general(
     x: Any, y: Any, *, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]
 ) -> Any:
-    # As one (batched) matrix product: [batch, free, contracted] @ [batch, contracted, free].
+    # One (batched) matrix product: [batch, free, contracted] @ [batch, contracted, free].
     x, y = np.asarray(x), np.asarray(y)
     orders = _orders((x.ndim, y.ndim), contract, batch)
     left, right = x.transpose(orders[0]), y.transpose(orders[1])
-    many, deep = len(batch[0]), len(contract[0])
-    shared, rows = left.shape[:many], left.shape[many : left.ndim - deep]
-    depth, columns = left.shape[left.ndim - deep :], right.shape[many + deep :]
-    if right.shape[: many + deep] != shared + depth:
+    batch_rank, contracted_rank = len(batch[0]), len(contract[0])
+    batch_shape, rows = (
+        left.shape[:batch_rank],
+        left.shape[batch_rank : left.ndim - contracted_rank],
+    )
+    depth, columns = (
+        left.shape[left.ndim - contracted_rank :],
+        right.shape[batch_rank + contracted_rank :],
+    )
+    if right.shape[: batch_rank + contracted_rank] != batch_shape + depth:
         raise _not_aligned(x, y, contract, batch)
     size = math.prod(depth)
-    left = left.reshape(*shared, math.prod(rows), size)
-    right = right.reshape(*shared, size, math.prod(columns))
-    return np.matmul(left, right).reshape(shared + rows + columns)[()]
+    left = left.reshape(*batch_shape, math.prod(rows), size)
+    right = right.reshape(*batch_shape, size, math.prod(columns))
+    return np.matmul(left, right).reshape(batch_shape + rows + columns)[()]
 
 
 def _not_aligned(
@@ -74,22 +80,23 @@ def _not_aligned(
 
 
 def _transpose_dot_general(b: Any, node: Any, ct: Any, index: int) -> Any:
-    # d(operand) = ct · other, contracted over what was free in the other, then put in order.
-    mine, theirs = index, 1 - index
-    operand, other = node.operands[mine], node.operands[theirs]
+    # d(operand) = ct · other, contracted over the other's free axes, then transposed.
+    k, other_k = index, 1 - index
+    operand, other = node.operands[k], node.operands[other_k]
     contract, batch = node.attrs["contract"], node.attrs["batch"]
-    my_free = _free(len(operand.type.dims), contract[mine], batch[mine])
-    other_free = _free(len(other.type.dims), contract[theirs], batch[theirs])
-    shared = tuple(range(len(batch[0])))
-    start = len(shared) + (len(my_free) if index == 0 else 0)
+    operand_free = _free(len(operand.type.dims), contract[k], batch[k])
+    other_free = _free(len(other.type.dims), contract[other_k], batch[other_k])
+    batch_axes = tuple(range(len(batch[0])))
+    start = len(batch_axes) + (len(operand_free) if index == 0 else 0)
     ct_axes = tuple(range(start, start + len(other_free)))
     product = b.dot_general(
-        ct, other, contract=(ct_axes, other_free), batch=(shared, batch[theirs])
+        ct, other, contract=(ct_axes, other_free), batch=(batch_axes, batch[other_k])
     )
-    # The product's axes: batch, my free ones, then the contracted ones in the other's order.
-    left_over = _free(len(other.type.dims), other_free, batch[theirs])
-    pairs = dict(zip(contract[theirs], contract[mine], strict=True))
-    order = (*batch[mine], *my_free, *(pairs[k] for k in left_over))
+    # The product's axes: batch, the operand's free axes, then the contracted ones in the other's
+    # order.
+    other_contracted = _free(len(other.type.dims), other_free, batch[other_k])
+    pairs = dict(zip(contract[other_k], contract[k], strict=True))
+    order = (*batch[k], *operand_free, *(pairs[axis] for axis in other_contracted))
     return b.transpose(product, perm=tuple(np.argsort(order).tolist()))
 
 
@@ -107,16 +114,16 @@ def _infer_convolve(x: Type, y: Type) -> TensorType:
     check_dtype(x, NUMERIC)
     if x.dtype != y.dtype or len(x.dims) != 1 or len(y.dims) != 1:
         raise ShapeError(f"convolves two vectors of one dtype, found {x} and {y}")
-    mine, theirs = x.dims[0], y.dims[0]
-    if mine == 0 or theirs == 0:
+    x_size, y_size = x.dims[0], y.dims[0]
+    if x_size == 0 or y_size == 0:
         raise ShapeError(f"cannot convolve an empty vector: {x} and {y}")
-    if isinstance(mine, int) and isinstance(theirs, int):
-        return x.with_shape((mine + theirs - 1,))
+    if isinstance(x_size, int) and isinstance(y_size, int):
+        return x.with_shape((x_size + y_size - 1,))
     return x.with_shape((fresh(),))
 
 
 def _transpose_convolve(b: Any, node: Any, ct: Any, index: int) -> Any:
-    # The correlation with the other: a convolution with it backwards, cut to where all overlaps.
+    # The correlation with the other: convolve with its reverse, keep where they overlap fully.
     operand, other = node.operands[index], node.operands[1 - index]
     backwards = b.slice(other, slices=((None, None, -1),))
     start = b.sub(b.size_of(other, 0), b.integer(1))
@@ -125,7 +132,7 @@ def _transpose_convolve(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.narrow(whole, start, stop, axis=0, size=operand.type.dims[0])
 
 
-# z[k] = Σ x[i]·y[k−i], for every k where anything overlaps
+# z[k] = Σ x[i]·y[k−i], the full convolution
 convolve = Op(
     "convolve",
     _infer_convolve,

@@ -1,4 +1,4 @@
-"""The operations that hold regions, and the views that name their parts.
+"""The operations that hold regions, and views of such nodes that name their parts.
 
 `While` has the shape of MLIR's `scf.while`: `before` takes the carry and gives a predicate and
 the values it forwards, to `after` while the predicate holds and to the results when it does not;
@@ -33,20 +33,20 @@ from wend.ir.types import (
 PREDICATE = TensorType(BOOL, ())
 
 
-def _check_given(
-    what: str, params: Sequence[Type], given: Sequence[Type], outer: set[Symbol]
+def _check_arguments(
+    what: str, params: Sequence[Type], arguments: Sequence[Type], outer: set[Symbol]
 ) -> None:
-    """Values given to a region fit its params; outer dimensions stay what they are."""
-    if len(params) != len(given):
-        raise ShapeError(f"{what}: takes {len(params)} values, given {len(given)}")
+    """Check that arguments of a region fit its params; outer symbols are bound to themselves."""
+    if len(params) != len(arguments):
+        raise ShapeError(f"{what}: takes {len(params)} values, given {len(arguments)}")
     bound: dict[Symbol, Dim] = {symbol: symbol for symbol in outer}
-    for position, (param, type) in enumerate(zip(params, given, strict=True)):
+    for position, (param, type) in enumerate(zip(params, arguments, strict=True)):
         if not accepts(param, type, bound):
             raise TypeMismatchError(f"{what}: value {position} is {type}, expected {param}")
 
 
-def _outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, ...]:
-    """Types as seen outside a region: dimensions that only it knows become new unknowns."""
+def _as_seen_outside(types: Iterable[Type], outer: set[Symbol]) -> tuple[Type, ...]:
+    """Return types as seen outside a region: symbols that only it knows become new unknowns."""
     types = tuple(types)
     local = [s for type in types for s in symbols(type) if s not in outer]
     names = {symbol: fresh(k) for k, symbol in enumerate(dict.fromkeys(local))}
@@ -57,22 +57,24 @@ def _outer_symbols(types: Iterable[Type]) -> set[Symbol]:
     return {symbol for type in types for symbol in symbols(type)}
 
 
-def _infer_while(*types: Type, carry: int, regions: Sequence[Graph]) -> tuple[Type, ...]:
+def _infer_while(
+    *types: Type, carry: int, regions: Sequence[Graph], memory: str = "keep"
+) -> tuple[Type, ...]:
     before, after = regions
-    # A carry whose size changes has a dimension of its own in the regions, not an outer one.
+    # A carry whose size changes has a separate symbol in the regions, not an outer one.
     outer, invariants = _outer_symbols(types), types[carry:]
-    _check_given("before", before.param_types, types, outer)
+    _check_arguments("before", before.param_types, types, outer)
     if not before.results or before.result_types[0] != PREDICATE:
-        found = before.result_types[0] if before.results else "nothing"
-        raise TypeMismatchError(f"the predicate must be a bool scalar, not {found}")
+        predicate_type = before.result_types[0] if before.results else "nothing"
+        raise TypeMismatchError(f"the predicate must be a bool scalar, not {predicate_type}")
     forwarded = before.result_types[1:]
-    _check_given("after", after.param_types, (*forwarded, *invariants), outer)
-    _check_given("the next carry", before.param_types[:carry], after.result_types, outer)
-    return _outside(forwarded, outer)
+    _check_arguments("after", after.param_types, (*forwarded, *invariants), outer)
+    _check_arguments("the next carry", before.param_types[:carry], after.result_types, outer)
+    return _as_seen_outside(forwarded, outer)
 
 
 def _join(a: Type, b: Type) -> Type | None:
-    """The type that holds either of two, or None."""
+    """Return the least type that holds both types, or None."""
     if a == b:
         return a
     if isinstance(a, MaybeType) or isinstance(b, MaybeType):
@@ -87,17 +89,17 @@ def _join(a: Type, b: Type) -> Type | None:
 
 
 def _join_shapes(a: TensorType, b: TensorType) -> TensorType | None:
-    """Sizes that are a symbol on either side are unknown; two numbers must be equal."""
+    """Join two shapes: sizes that differ become unknown, or None if both are numbers."""
     if a.shape is None or b.shape is None:
         return a.with_shape(None)
     pairs = list(zip(a.shape, b.shape, strict=False))
     if len(a.shape) != len(b.shape) or any(
-        mine != theirs and isinstance(mine, int) and isinstance(theirs, int)
-        for mine, theirs in pairs
+        a_dim != b_dim and isinstance(a_dim, int) and isinstance(b_dim, int)
+        for a_dim, b_dim in pairs
     ):
         return None
     dims = (
-        mine if mine == theirs else Symbol(f"either {mine} or {theirs}") for mine, theirs in pairs
+        a_dim if a_dim == b_dim else Symbol(f"either {a_dim} or {b_dim}") for a_dim, b_dim in pairs
     )
     return a.with_shape(tuple(dims))
 
@@ -107,7 +109,7 @@ def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[T
         raise TypeMismatchError(f"the predicate must be a bool or i64 scalar, not {selector}")
     outer = _outer_symbols(types)
     for number, branch in enumerate(regions):
-        _check_given(f"branch {number}", branch.param_types, types, outer)
+        _check_arguments(f"branch {number}", branch.param_types, types, outer)
         if len(branch.results) != len(regions[0].results):
             raise ShapeError("branches give different numbers of results")
     joined = []
@@ -119,11 +121,11 @@ def _infer_if(selector: Type, *types: Type, regions: Sequence[Graph]) -> tuple[T
                 raise TypeMismatchError(f"result {position} differs: {listed(options)}")
             type = both
         joined.append(type)
-    return _outside(joined, outer)
+    return _as_seen_outside(joined, outer)
 
 
 def infer_call(*types: Type, regions: Sequence[Graph], recompute: bool = False) -> tuple[Type, ...]:
-    """What a call of the one region gives; its sizes are bound by what it is given."""
+    """Return the result types of a call of the one region; its symbols bind to the arguments."""
     (callee,) = regions
     if len(callee.params) != len(types):
         raise ShapeError(f"{callee.name}: takes {len(callee.params)} values, given {len(types)}")
@@ -150,27 +152,33 @@ def _infer_block(
 while_ = Op("while", _infer_while, None, ByRegions(), regions=("before", "after"))
 if_ = Op("if", _infer_if, None, ByRegions(), regions=("branch*",))
 call = Op("call", infer_call, None, ByRegions(), regions=("callee",))
-# What a node's derivative does with the cotangents of its results (attr `cotangents`: how many of
-# the operands are those; `of`: the node's operation). All Zero in: all Zero out, and nothing runs.
+# The derivative of a node of operation `of`, applied to the cotangents of its results: the first
+# `cotangents` operands. If all of them are Zero, so are the results, and nothing runs.
 linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("body",))
 
 
 @dataclass(frozen=True, slots=True)
 class WhileParts:
-    """A `while` node by its parts; nobody counts operands."""
+    """A `while` node by its parts; nobody counts operands.
+
+    `memory` names the tape policy of its backward pass (D31); `"keep"` is not an attribute of the
+    node.
+    """
 
     carry: tuple[Value, ...]
     invariants: tuple[Value, ...]
     before: Graph
     after: Graph
     source: Source | None = None
+    memory: str = "keep"
 
     @staticmethod
     def of(node: Node) -> WhileParts:
         count = node.attrs["carry"]
         before, after = node.regions
         carry, invariants = node.operands[:count], node.operands[count:]
-        return WhileParts(carry, invariants, before, after, node.source)
+        memory = node.attrs.get("memory", "keep")
+        return WhileParts(carry, invariants, before, after, node.source, memory)
 
     @property
     def before_carry(self) -> tuple[Value, ...]:
@@ -187,12 +195,12 @@ class WhileParts:
 
     @property
     def forwarded(self) -> tuple[Value, ...]:
-        """What `before` hands on, to `after` or to the results."""
+        """The values that `before` forwards, to `after` or to the results."""
         return self.before.results[1:]
 
     @property
     def after_forwarded(self) -> tuple[Value, ...]:
-        """The params of `after` that hold what was forwarded."""
+        """The params of `after` that hold the forwarded values."""
         return self.after.params[: len(self.forwarded)]
 
     @property
@@ -206,7 +214,7 @@ class WhileParts:
 
 @dataclass(frozen=True, slots=True)
 class IfParts:
-    """An `if` node by its parts. A bool selector takes branch 1 when it is true."""
+    """The parts of an `if` node. A bool selector takes branch 1 when it is true."""
 
     selector: Value
     operands: tuple[Value, ...]
@@ -219,10 +227,10 @@ class IfParts:
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """A `call` node by its parts.
+    """The parts of a `call` node.
 
-    `recompute`: nothing of its inside is kept for a backward pass, which runs the callee again;
-    no pass may undo that (D15).
+    `recompute`: the backward pass keeps no residuals and runs the callee again; no pass may undo
+    that (D15).
     """
 
     operands: tuple[Value, ...]
@@ -236,7 +244,7 @@ class CallParts:
 
 @dataclass(frozen=True, slots=True)
 class BlockParts:
-    """A `linear_block` node by its parts; the body takes cotangents, then forward values."""
+    """The parts of a `linear_block` node; the body takes cotangents, then forward values."""
 
     cotangents: tuple[Value, ...]
     forward: tuple[Value, ...]
@@ -249,6 +257,6 @@ class BlockParts:
 
 
 def parts(node: Node) -> Any:
-    """The parts of a node that holds regions."""
+    """Return the parts of a node that holds regions."""
     views = {while_: WhileParts, if_: IfParts, call: CallParts, linear_block: BlockParts}
     return views[node.op].of(node)  # type: ignore[attr-defined]

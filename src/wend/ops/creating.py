@@ -1,4 +1,4 @@
-"""Operations that make arrays from nothing, or from numbers: constants, ranges, elements."""
+"""Operations that make arrays from nothing, or from scalars: constants, ranges, elements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _kernel_nonnegative(x: Any, *, message: str) -> Any:
     return x
 
 
-# Sizes or counts as they are; an error where one is negative: `{}` in its text is the smallest
+# Sizes or counts, unchanged; an error if one is negative, with the smallest for `{}`
 nonnegative = Op("nonnegative", _infer_nonnegative, _kernel_nonnegative, no_gradient())
 
 
@@ -70,7 +70,7 @@ def _transpose_from_elements(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.gather(ct, *(b.integer(int(k)) for k in np.unravel_index(index, shape)))
 
 
-# An array of numbers, in C order
+# An array of scalars, in C order
 from_elements = Op(
     "from_elements",
     _infer_from_elements,

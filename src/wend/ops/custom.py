@@ -1,13 +1,14 @@
-"""Calls of functions with a derivative rule of the user's own (D15), and the views of their parts.
+"""Calls of functions with a user-defined derivative rule (D15), and views of their parts.
 
     custom_vjp(operands; callee, forward, backward0, …)    callee:   operands → outs
     custom_vjp_forward(operands; forward, backward0, …)    forward:  operands → outs, residuals
     custom_jvp(operands; callee, jvp)                      backward: residuals, cts → cts
                                                            jvp:      operands, tangents → the same
 
-A value needs only the callee. Reverse mode puts the forward form in place of either call: its first
-results have the user's rule for a derivative, the rest of them are differentiated as what they are.
-Each `backward` serves the cotangents of other outs (`given`), and gives those of `wrt`.
+A value needs only the callee. Reverse mode puts the forward form in place of either call: its
+first results have the user's rule for a derivative, the others are differentiated by their own
+computation. Each `backward` takes the cotangents of other outs (attr `given`), and gives those of
+the operands `wrt`.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from wend.ops.control import infer_call
 Positions = tuple[int, ...]
 
 
-class OwnRule:
-    """The rule of a function, for the calls of that function which the rule itself makes.
+class RecursiveRule:
+    """The rule of a function, for calls of that function which the rule itself makes.
 
-    Such a call holds its callee only: a region cannot hold itself. The rule is settled when the
-    function's outer call has been recorded. One that never is stands where rules call their
-    function in ever new ways, too deep to be recorded.
+    Such a call holds its callee only: a region cannot hold itself. The rule is resolved when the
+    function's outer call has been recorded. It stays unresolved where rules call their function in
+    ever new ways, too deep to be recorded.
     """
 
     def __init__(self) -> None:
         self.regions: tuple[Graph, ...] = ()
         self.attrs: dict[str, Any] = {}
 
-    def settle(self, regions: Sequence[Graph], attrs: Mapping[str, Any]) -> None:
-        """Take the regions besides the callee, and the attrs, of a call with this rule."""
+    def resolve(self, regions: Sequence[Graph], attrs: Mapping[str, Any]) -> None:
+        """Set the regions besides the callee, and the attrs, of a call with this rule."""
         self.regions, self.attrs = tuple(regions), dict(attrs)
 
     @property
-    def is_settled(self) -> bool:
+    def is_resolved(self) -> bool:
         return bool(self.regions)
 
     def __repr__(self) -> str:
@@ -52,22 +53,22 @@ class OwnRule:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """One backward graph: the outs whose cotangents it takes, the operands whose it gives."""
+    """A backward graph, the outs whose cotangents it takes, and the operands it differentiates."""
 
     graph: Graph
-    given: Positions
+    seeded: Positions
     wrt: Positions
 
 
 @dataclass(frozen=True, slots=True)
 class CustomVjpParts:
-    """A `custom_vjp` node, or its forward form, by its parts.
+    """The parts of a `custom_vjp` node, or of its forward form.
 
     Attributes:
         name: the function's name, for messages.
-        captured: how many of the operands, the last ones, the function closes over.
-        outs: how many of the results of `forward` are the function's own.
-        residuals: how many come next, for the backward graphs.
+        captured: the number of operands, the last ones, that the function closes over.
+        outs: the number of results of `forward` that are the function's own.
+        residuals: the number of further results that the backward graphs take.
         forward: operands → outs, residuals, perhaps more.
         backwards: at least one; the first takes the cotangent of every out that can have one.
     """
@@ -83,13 +84,13 @@ class CustomVjpParts:
     def of(node: Node) -> CustomVjpParts:
         attrs, regions = _with_rule(node)
         if node.op is custom_vjp_forward:
-            forward, *rest = regions
+            forward, *backwards = regions
             outs, residuals = attrs["outs"], attrs["residuals"]
         else:
-            callee, forward, *rest = regions
+            callee, forward, *backwards = regions
             outs = len(callee.results)
             residuals = len(forward.results) - outs
-        triples = zip(rest, attrs["given"], attrs["wrt"], strict=True)
+        triples = zip(backwards, attrs["given"], attrs["wrt"], strict=True)
         return CustomVjpParts(
             attrs["name"],
             attrs["captured"],
@@ -101,24 +102,26 @@ class CustomVjpParts:
 
     @property
     def wrt(self) -> set[int]:
-        """The operands that have a cotangent by this rule."""
+        """The operands that get a cotangent by this rule."""
         return {i for backward in self.backwards for i in backward.wrt}
 
     def backward_for(self, seeded: set[int]) -> Backward:
-        """The backward graph that takes the fewest cotangents besides the seeded ones."""
-        fitting = [backward for backward in self.backwards if seeded <= {*backward.given}]
-        return min(fitting, key=lambda backward: len(backward.given))
+        """Return the backward graph that takes the fewest cotangents besides the seeded ones."""
+        candidates = [backward for backward in self.backwards if seeded <= {*backward.seeded}]
+        return min(candidates, key=lambda backward: len(backward.seeded))
 
 
 @dataclass(frozen=True, slots=True)
 class CustomJvpParts:
-    """A `custom_jvp` node by its parts.
+    """The parts of a `custom_jvp` node.
 
     Attributes:
         name: the function's name, for messages.
-        captured: how many of the operands, the last ones, the function closes over.
+        captured: the number of operands, the last ones, that the function closes over.
         callee: operands → outs.
-        jvp: operands, tangents of the operands `wrt` → outs, tangents of the outs `moved`.
+        jvp: operands, tangents of the operands `wrt` → outs, tangents of the outs `tangent_outs`.
+        wrt: the operands whose tangents the jvp takes.
+        tangent_outs: the outs whose tangents the jvp gives.
     """
 
     name: str
@@ -126,7 +129,7 @@ class CustomJvpParts:
     callee: Graph
     jvp: Graph
     wrt: Positions
-    moved: Positions
+    tangent_outs: Positions
 
     @staticmethod
     def of(node: Node) -> CustomJvpParts:
@@ -142,16 +145,16 @@ class CustomJvpParts:
 
 
 def has_rule(node: Node) -> bool:
-    """Whether the rule of a call is known; not of one too deep in rules of its own function."""
+    """Return whether the rule of a call is resolved."""
     rule = node.attrs.get("rule")
-    return not isinstance(rule, OwnRule) or rule.is_settled
+    return not isinstance(rule, RecursiveRule) or rule.is_resolved
 
 
 def _with_rule(node: Node) -> tuple[Mapping[str, Any], Sequence[Graph]]:
     rule = node.attrs.get("rule")
-    if not isinstance(rule, OwnRule):
+    if not isinstance(rule, RecursiveRule):
         return node.attrs, node.regions
-    if not rule.is_settled:
+    if not rule.is_resolved:
         name = node.attrs["name"]
         raise MissingRuleError(
             explain(
@@ -168,14 +171,14 @@ def _with_rule(node: Node) -> tuple[Mapping[str, Any], Sequence[Graph]]:
 # Shape rules
 def _infer_custom_vjp(*types: Type, regions: Sequence[Graph], **attrs: Any) -> tuple[Type, ...]:
     callee, *rule = regions
-    found = infer_call(*types, regions=(callee,))
+    types_of_outs = infer_call(*types, regions=(callee,))
     if rule:
         forward, *backwards = rule
         infer_call(*types, regions=(forward,))
         _check_outs(callee, forward)
         outs = len(callee.results)
         _check_backwards(forward, backwards, outs, len(forward.results) - outs, **attrs)
-    return found
+    return types_of_outs
 
 
 def _infer_forward(
@@ -188,16 +191,16 @@ def _infer_forward(
 
 def _infer_custom_jvp(*types: Type, regions: Sequence[Graph], **attrs: Any) -> tuple[Type, ...]:
     callee, *rule = regions
-    found = infer_call(*types, regions=(callee,))
+    types_of_outs = infer_call(*types, regions=(callee,))
     if rule:
         (jvp,) = rule
-        wrt, moved = attrs["wrt"], attrs["moved"]
+        wrt, tangent_outs = attrs["wrt"], attrs["moved"]
         tangents = [types[i] for i in wrt]
         infer_call(*types, *tangents, regions=(jvp,))
         _check_outs(callee, jvp)
-        expected = [jvp.result_types[i] for i in moved]
+        expected = [jvp.result_types[i] for i in tangent_outs]
         _check_types("a tangent", expected, jvp.result_types[len(callee.results) :])
-    return found
+    return types_of_outs
 
 
 def _check_outs(callee: Graph, ruled: Graph) -> None:
@@ -217,19 +220,19 @@ def _check_backwards(
 ) -> None:
     types = forward.result_types
     for backward, cts, operands in zip(backwards, given, wrt, strict=True):
-        passed = [*types[outs : outs + residuals], *(types[i] for i in cts)]
-        _check_types(f"a param of {backward.name}", backward.param_types, passed)
+        argument_types = [*types[outs : outs + residuals], *(types[i] for i in cts)]
+        _check_types(f"a param of {backward.name}", backward.param_types, argument_types)
         expected = [forward.params[i].type for i in operands]
         _check_types(f"a cotangent of {backward.name}", expected, backward.result_types)
 
 
-def _check_types(what: str, expected: Sequence[Type], found: Sequence[Type]) -> None:
-    if len(expected) != len(found):
-        raise ShapeError(f"{what}: there are {len(found)} of them, expected {len(expected)}")
+def _check_types(what: str, expected: Sequence[Type], actual: Sequence[Type]) -> None:
+    if len(expected) != len(actual):
+        raise ShapeError(f"{what}: there are {len(actual)} of them, expected {len(expected)}")
     bound: dict[Symbol, Dim] = {}
-    for mine, theirs in zip(expected, found, strict=True):
-        if not accepts(mine, theirs, bound):
-            raise TypeMismatchError(f"{what} is {theirs}, expected {mine}")
+    for expected_type, actual_type in zip(expected, actual, strict=True):
+        if not accepts(expected_type, actual_type, bound):
+            raise TypeMismatchError(f"{what} is {actual_type}, expected {expected_type}")
 
 
 custom_vjp = Op(
@@ -244,5 +247,5 @@ custom_vjp_forward = Op(
 )
 custom_jvp = Op("custom_jvp", _infer_custom_jvp, None, ByRegions(), regions=("callee", "jvp"))
 
-# The first region of each is what runs where no derivative is asked for.
+# The first region of each is the primal function.
 RULED = frozenset({custom_vjp, custom_vjp_forward, custom_jvp})

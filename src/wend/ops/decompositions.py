@@ -1,11 +1,11 @@
 """Eigenvalues and singular values of stacks of matrices.
 
 Rules are written for the gradient of a real function, whose cotangent is conjugated: g = conj(ct)
-(D19 pairs without conjugation), and give the gradient back conjugated.
+(D19 pairs without conjugation), and return the gradient conjugated.
 
-Where eigenvalues or singular values are equal their vectors have no derivative: a vector may turn
-within its space. The rules then leave out that turning (1/0 counts as 0), so functions that do not
-depend on the choice of vectors, such as those of the values alone, have their right gradient.
+Vectors of equal eigenvalues or singular values have no derivative: they may rotate within their
+space. The rules leave that rotation out (1/0 counts as 0), so functions that do not depend on the
+choice of vectors, such as those of the values alone, have the correct gradient.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def matrix_of(a: Type, *, square: bool = False) -> TensorType:
 
 
 def shorter(a: TensorType) -> Dim:
-    """The lesser of the sizes of a matrix, which must be known."""
+    """Return the lesser of the sizes of a matrix, which must be known."""
     rows, columns = a.dims[-2:]
     if rows == columns:
         return rows
@@ -45,7 +45,7 @@ def shorter(a: TensorType) -> Dim:
     return min(rows, columns)
 
 
-# What rules are made of
+# Building blocks of the rules
 def conj(b: Any, x: Any) -> Any:
     """The conjugate, of real numbers as well."""
     return b.conj(x) if x.type.dtype.kind == "c" else x
@@ -63,10 +63,10 @@ def gradient(b: Any, ct: Any, like: Any) -> Any:
 
 def product(b: Any, *factors: Any) -> Any:
     """A matrix product from left to right."""
-    found = factors[0]
+    result = factors[0]
     for factor in factors[1:]:
-        found = b.matmul(found, factor)
-    return found
+        result = b.matmul(result, factor)
+    return result
 
 
 def symmetric(b: Any, x: Any) -> Any:
@@ -98,8 +98,8 @@ def on_diagonal(b: Any, square: Any) -> Any:
     """A mask of the diagonal, of the shape of a stack of square matrices."""
     size = square.type.dims[-1]
     index = b.iota(size if isinstance(size, int) else b.size_of(square, len(square.type.dims) - 1))
-    shape = b.insert_axes(index, axes=(1,)), b.insert_axes(index, axes=(0,))
-    return b.eq(*(b.broadcast_like(side, square) for side in shape))
+    row_and_column = b.insert_axes(index, axes=(1,)), b.insert_axes(index, axes=(0,))
+    return b.eq(*(b.broadcast_like(x, square) for x in row_and_column))
 
 
 def diagonal(b: Any, values: Any, like: Any) -> Any:
@@ -113,15 +113,15 @@ def inverse_gaps(b: Any, w: Any, like: Any) -> Any:
     w = b.cast(w, like.type.dtype)
     gaps = b.sub(b.broadcast_like(row(b, w), like), b.broadcast_like(column(b, w), like))
     equal = b.eq(gaps, b.zeros_like(gaps))
-    found = b.reciprocal(b.select(equal, b.ones_like(gaps), gaps))
-    return b.select(equal, b.zeros_like(gaps), found)
+    reciprocals = b.reciprocal(b.select(equal, b.ones_like(gaps), gaps))
+    return b.select(equal, b.zeros_like(gaps), reciprocals)
 
 
 def inverse(b: Any, x: Any) -> Any:
     """1/x, and 0 where x = 0."""
     zero = b.eq(x, b.zeros_like(x))
-    found = b.reciprocal(b.select(zero, b.ones_like(x), x))
-    return b.select(zero, b.zeros_like(x), found)
+    reciprocals = b.reciprocal(b.select(zero, b.ones_like(x), x))
+    return b.select(zero, b.zeros_like(x), reciprocals)
 
 
 # Hermitian matrices
@@ -136,14 +136,14 @@ def _pull_back_eigh(b: Any, node: Any, cts: Any) -> Any:
     w, v = node.results
     inner = b.zeros_like(v)
     if cts[1] is not ZERO:
-        turned = product(b, adjoint(b, v), gradient(b, cts[1], v))
-        inner = b.mul(inverse_gaps(b, w, v), turned)
+        projected = product(b, adjoint(b, v), gradient(b, cts[1], v))
+        inner = b.mul(inverse_gaps(b, w, v), projected)
     if cts[0] is not ZERO:
         inner = b.add(inner, diagonal(b, cts[0], v))
     return (conj(b, symmetric(b, product(b, v, inner, adjoint(b, v)))),)
 
 
-# Only one triangle is read; the gradient is Hermitian all the same
+# Reads one triangle only, but the gradient is Hermitian
 eigh = Op(
     "eigh",
     _infer_eigh,
@@ -152,7 +152,7 @@ eigh = Op(
 )
 
 
-# Any square matrix; the results are complex whatever the numbers are
+# For any square matrix; the results are always complex
 def _infer_eig(a: Type) -> tuple[TensorType, ...]:
     a = matrix_of(a, square=True)
     vectors = a.with_dtype(a.dtype if a.dtype.kind == "c" else complex_of(a.dtype))
@@ -171,15 +171,15 @@ def _pull_back_eig(b: Any, node: Any, cts: Any) -> Any:
     (a,), (w, v) = node.operands, node.results
     inner = b.zeros_like(v)
     if cts[1] is not ZERO:
-        turned = product(b, adjoint(b, v), gradient(b, cts[1], v))
-        kept = b.select(on_diagonal(b, v), turned, b.zeros_like(v))
-        length = b.real(b.reduce_sum(kept, axes=(len(v.type.dims) - 2,)))
-        along = times_columns(b, product(b, adjoint(b, v), v), length)
-        inner = b.mul(conj(b, inverse_gaps(b, w, v)), b.sub(turned, along))
+        projected = product(b, adjoint(b, v), gradient(b, cts[1], v))
+        projected_diagonal = b.select(on_diagonal(b, v), projected, b.zeros_like(v))
+        length = b.real(b.reduce_sum(projected_diagonal, axes=(len(v.type.dims) - 2,)))
+        parallel = times_columns(b, product(b, adjoint(b, v), v), length)
+        inner = b.mul(conj(b, inverse_gaps(b, w, v)), b.sub(projected, parallel))
     if cts[0] is not ZERO:
         inner = b.add(inner, diagonal(b, b.conj(cts[0]), v))
-    found = b.conj(b.solve(adjoint(b, v), product(b, inner, adjoint(b, v))))
-    return (found if a.type.dtype.kind == "c" else b.real(found),)
+    gradient_of_a = b.conj(b.solve(adjoint(b, v), product(b, inner, adjoint(b, v))))
+    return (gradient_of_a if a.type.dtype.kind == "c" else b.real(gradient_of_a),)
 
 
 eig = Op("eig", _infer_eig, _kernel_eig, Explicit(_pull_back_eig))
@@ -206,20 +206,20 @@ def _pull_back_svd(b: Any, node: Any, cts: Any) -> Any:
             "use svd with full_matrices=False, or svdvals"
         )
     gu, gv = (None if ct is ZERO else conj(b, ct) for ct in (cts[0], cts[2]))
-    inner = _within(b, u, s, vh, gu, gv)
+    inner = _gradient_within_spaces(b, u, s, vh, gu, gv)
     if cts[1] is not ZERO:
         inner = b.add(inner, diagonal(b, cts[1], inner))
-    found = product(b, u, inner, vh)
+    grad_a = product(b, u, inner, vh)
     if gu is not None and rows != columns and shorter(a.type) == columns:
         out = b.sub(gu, product(b, u, adjoint(b, u), gu))
-        found = b.add(found, product(b, times_columns(b, out, inverse(b, s)), vh))
+        grad_a = b.add(grad_a, product(b, times_columns(b, out, inverse(b, s)), vh))
     if gv is not None and rows != columns and shorter(a.type) == rows:
         out = b.sub(gv, product(b, gv, adjoint(b, vh), vh))
-        found = b.add(found, product(b, u, times_rows(b, inverse(b, s), out)))
-    return (conj(b, found),)
+        grad_a = b.add(grad_a, product(b, u, times_rows(b, inverse(b, s), out)))
+    return (conj(b, grad_a),)
 
 
-def _within(b: Any, u: Any, s: Any, vh: Any, gu: Any, gv: Any) -> Any:
+def _gradient_within_spaces(b: Any, u: Any, s: Any, vh: Any, gu: Any, gv: Any) -> Any:
     """The part of the gradient within the spaces of the singular vectors."""
     left = None if gu is None else product(b, adjoint(b, u), gu)
     right = None if gv is None else product(b, vh, adjoint(b, gv))
@@ -233,10 +233,10 @@ def _within(b: Any, u: Any, s: Any, vh: Any, gu: Any, gv: Any) -> Any:
         skew = b.sub(right, adjoint(b, right))
         inner = b.add(inner, times_rows(b, s, b.mul(skew, gaps)))
     if left is not None and right is not None and left.type.dtype.kind == "c":
-        # What is left of the freedom to turn u and v together by a phase.
+        # The remaining freedom: a common phase of u and v.
         gap = b.sub(left, right)
-        turning = b.sub(gap, adjoint(b, gap))
-        phase = times_columns(b, turning, b.scale(inverse(b, s), 0.25))
+        skew_gap = b.sub(gap, adjoint(b, gap))
+        phase = times_columns(b, skew_gap, b.scale(inverse(b, s), 0.25))
         inner = b.add(inner, b.select(on_diagonal(b, like), phase, b.zeros_like(like)))
     return inner
 

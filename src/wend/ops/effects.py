@@ -1,4 +1,4 @@
-"""Operations seen outside: they take and give the world's token, which keeps their order (D16)."""
+"""Operations with visible effects: they take and give the world token, which orders them (D16)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _check_token(type: Type) -> None:
 
 
 class _Elementwise:
-    """An array to be formatted: a spec is for its elements."""
+    """An array to be formatted elementwise: a format spec applies to its elements."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -36,10 +36,10 @@ class _Elementwise:
         return repr(self.array)
 
 
-def written(format: str, values: Sequence[Any]) -> str:
-    """A format string with values in its places; a spec for an array is for its elements."""
-    shown = [_Elementwise(x) if isinstance(x, np.ndarray) and x.ndim else x for x in values]
-    return format.format(*shown)
+def format_values(format: str, values: Sequence[Any]) -> str:
+    """Return a format string with values filled in; a spec for an array applies to its elements."""
+    formattable = [_Elementwise(x) if isinstance(x, np.ndarray) and x.ndim else x for x in values]
+    return format.format(*formattable)
 
 
 def _infer_print(token: Type, *values: Type, format: str, **how: Any) -> TokenType:
@@ -48,11 +48,11 @@ def _infer_print(token: Type, *values: Type, format: str, **how: Any) -> TokenTy
 
 
 def _kernel_print(token: Any, *values: Any, format: str, **how: Any) -> Any:
-    print(written(format, values), **how)  # noqa: T201 - what it is for
+    print(format_values(format, values), **how)  # noqa: T201 - what it is for
     return token
 
 
-# Writes the values by a format; `end`, `file`, `flush` are those of Python's `print`
+# Prints the values by a format; `end`, `file` and `flush` are as in Python's `print`
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
@@ -65,7 +65,7 @@ def _infer_assert(token: Type, condition: Type, *values: Type, message: str) -> 
 
 def _kernel_assert(token: Any, condition: Any, *values: Any, message: str) -> Any:
     if not condition:
-        raise AssertionFailed(written(message, values))
+        raise AssertionFailed(format_values(message, values))
     return token
 
 

@@ -39,9 +39,9 @@ def elementwise(
     derivative: Derivative | None = None,
     result: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
 ) -> Op:
-    """Make the record of an elementwise operation; without partials it has no gradient.
+    """Make an elementwise operation; without `partials` or `derivative` it has no gradient.
 
-    `linear`: the operands it is linear in while the others stay.
+    `linear`: the operands it is linear in while the others stay constant.
     """
 
     def infer(*types: Type) -> TensorType:
@@ -109,7 +109,7 @@ abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)])
 sign = elementwise("sign", np.sign, REALS)
 
 
-def _share(compare: str) -> Rule:
+def _tie_partial(compare: str) -> Rule:
     # Where the two are equal each gets half, as in JAX.
     def partial(b: Any, x: Any, y: Any, z: Any) -> Any:
         one = b.ones_like(x)
@@ -123,13 +123,13 @@ maximum = elementwise(
     "maximum",
     np.maximum,
     ALL,
-    [_share("gt"), lambda b, x, y, z: _share("gt")(b, y, x, z)],
+    [_tie_partial("gt"), lambda b, x, y, z: _tie_partial("gt")(b, y, x, z)],
 )
 minimum = elementwise(
     "minimum",
     np.minimum,
     ALL,
-    [_share("lt"), lambda b, x, y, z: _share("lt")(b, y, x, z)],
+    [_tie_partial("lt"), lambda b, x, y, z: _tie_partial("lt")(b, y, x, z)],
 )
 
 # Powers, exponentials, logarithms
@@ -323,7 +323,7 @@ complex_abs = elementwise(
     result=real_of,
 )
 
-# Its argument, as a constant to every derivative
+# The identity, constant to every derivative
 stop_gradient = elementwise("stop_gradient", lambda x: x, ALL)
 
 
@@ -334,7 +334,7 @@ def _fmod_divisor(b: Any, x: Any, y: Any, z: Any) -> Any:
 signbit = elementwise("signbit", np.signbit, FLOATS, result=lambda _: BOOL)
 nextafter = elementwise("nextafter", np.nextafter, FLOATS)
 
-# The remainder with the sign of x; flat in y but for the jumps
+# The remainder with the sign of x
 fmod = elementwise("fmod", np.fmod, FLOATS, [lambda b, x, y, z: b.ones_like(x), _fmod_divisor])
 fmod_int = elementwise("fmod_int", np.fmod, INTEGERS)
 

@@ -31,14 +31,14 @@ def _infer_det(a: Type) -> TensorType:
     return a.with_shape(a.dims[:-2])
 
 
-def _spread(b: Any, x: Any, like: Any) -> Any:
-    """One number for each matrix, over the matrices."""
+def _broadcast_scalars(b: Any, x: Any, like: Any) -> Any:
+    """Broadcast one number per matrix over the matrices."""
     return b.broadcast_like(column(b, column(b, b.cast(x, like.type.dtype))), like)
 
 
 def _pull_back_det(b: Any, node: Any, cts: Any) -> Any:
     (a,) = node.operands
-    return (b.mul(_spread(b, cts[0], a), b.emit(cofactors, a)),)
+    return (b.mul(_broadcast_scalars(b, cts[0], a), b.emit(cofactors, a)),)
 
 
 det = Op("det", _infer_det, lambda a: np.linalg.det(a), Explicit(_pull_back_det))
@@ -59,12 +59,12 @@ def _pull_back_cofactors(b: Any, node: Any, cts: Any) -> Any:
     (a,), (c,) = node.operands, node.results
     rank = len(a.type.dims)
     inner = b.reduce_sum(b.mul(cts[0], c), axes=(rank - 2, rank - 1))
-    turned = product(b, c, b.matrix_transpose(cts[0]), c)
-    found = b.sub(b.mul(_spread(b, inner, a), c), turned)
-    return (b.div(found, _spread(b, b.emit(det, a), a)),)
+    cross_term = product(b, c, b.matrix_transpose(cts[0]), c)
+    numerator = b.sub(b.mul(_broadcast_scalars(b, inner, a), c), cross_term)
+    return (b.div(numerator, _broadcast_scalars(b, b.emit(det, a), a)),)
 
 
-# The gradient of det. Its own derivative is for regular matrices: at singular ones it is NaN.
+# The gradient of det. Its own derivative is defined for regular matrices, and NaN at singular ones.
 cofactors = Op(
     "cofactors",
     lambda a: matrix_of(a, square=True),
@@ -89,7 +89,7 @@ def _pull_back_slogdet(b: Any, node: Any, cts: Any) -> Any:
     if factor is None:
         return (ZERO,)
     one = b.select(on_diagonal(b, a), b.ones_like(a), b.zeros_like(a))
-    return (b.mul(_spread(b, factor, a), b.solve(b.matrix_transpose(a), one)),)
+    return (b.mul(_broadcast_scalars(b, factor, a), b.solve(b.matrix_transpose(a), one)),)
 
 
 slogdet = Op(
@@ -125,7 +125,7 @@ def _pull_back_pinv(b: Any, node: Any, cts: Any) -> Any:
     return (conj(b, b.sub(b.add(second, third), first)),)
 
 
-# Where the rank changes there is no derivative
+# No derivative exists where the rank changes
 pinv = Op("pinv", _infer_pinv, _kernel_pinv, Explicit(_pull_back_pinv))
 
 

@@ -1,13 +1,13 @@
-"""Calls of Python at execution time, and how they are pulled back (D17).
+"""Host calls: calls of Python at execution time, and their pullbacks (D17).
 
     py_function(token, arrays…)                        → token, results…
     py_function_forward(token, arrays…)                → token, results…, handle
     py_pull(handle, sources…, cotangents…)             → cotangents of some of the sources
     py_pull_forward(handle, sources…, cotangents…)     → the same, handle
 
-A handle is one run of Python that was recorded: the forward form gives it as a residual. A pull may
-be recorded in its turn, on the same handle, so there is no highest order. The sources are operands
-so that a pull's own derivative has somewhere to go; the numbers are those that the handle holds.
+A handle is a recorded run of Python, which the forward form gives as a residual. A pull may be
+recorded in turn, on the same handle, so derivatives of any order exist. The sources are operands
+so that the pull can be differentiated by them; their values are those that the handle holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wend.ir.graph import Node, Value
 from wend.ir.op import ByRegions, Effect, Op
 from wend.ir.types import HOST, TOKEN, TensorType, Type, fresh, is_differentiable
 
-# A dtype, and sizes, None where only the run knows; None in place of them all: of any rank.
+# A dtype and a shape; a size is None if only the run knows it, the shape None for any rank.
 Declared: TypeAlias = tuple[np.dtype, tuple[int | None, ...] | None]
 
 
@@ -30,26 +30,26 @@ class Handle(Protocol):
     """A recorded run of Python."""
 
     def pull(self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of some sources, from those of some results."""
+        """Return the cotangents of some sources, from those of some results."""
 
     def pull_recorded(
         self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]
     ) -> tuple[list[Any], Handle]:
-        """The same, recorded: by the sources and the cotangents."""
+        """Pull back like `pull`, recorded with respect to the sources and the cotangents."""
 
 
 class HostFunction(Protocol):
-    """What is called."""
+    """A Python function that graphs call."""
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The function's name in the user's code."""
 
     def call(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run it."""
+        """Run the function."""
 
     def call_recorded(self, arrays: Sequence[Any]) -> tuple[list[Any], Handle]:
-        """Run it, recorded by those of the arrays that can be differentiated."""
+        """Run the function, recorded with respect to its differentiable arrays."""
 
 
 def _infer_call(
@@ -57,14 +57,14 @@ def _infer_call(
 ) -> tuple[Type, ...]:
     if token != TOKEN:
         raise TypeMismatchError(f"the first operand must be a token, not {token}")
-    found: list[Type] = [TOKEN]
+    types: list[Type] = [TOKEN]
     for dtype, sizes in results:
-        first = sum(len(getattr(type, "shape", None) or ()) for type in found)
+        first = sum(len(getattr(type, "shape", None) or ()) for type in types)
         shape = None
         if sizes is not None:
             shape = tuple(fresh(first + k) if n is None else n for k, n in enumerate(sizes))
-        found.append(TensorType(dtype, shape))
-    return tuple(found)
+        types.append(TensorType(dtype, shape))
+    return tuple(types)
 
 
 def _infer_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
@@ -94,22 +94,22 @@ def _kernel_call(
 def _kernel_forward(
     token: Any, *arrays: Any, function: HostFunction, results: tuple[Declared, ...]
 ) -> Any:
-    found, handle = function.call_recorded(arrays)
-    return (token, *found, handle)
+    outputs, handle = function.call_recorded(arrays)
+    return (token, *outputs, handle)
 
 
 def _kernel_pull(
     handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    found = handle.pull(given, wrt, arrays[sources:])
-    return found[0] if len(found) == 1 else tuple(found)
+    cotangents = handle.pull(given, wrt, arrays[sources:])
+    return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
 
 
 def _kernel_pull_forward(
     handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    found, again = handle.pull_recorded(given, wrt, arrays[sources:])
-    return (*found, again)
+    cotangents, recorded = handle.pull_recorded(given, wrt, arrays[sources:])
+    return (*cotangents, recorded)
 
 
 py_function = Op("py_function", _infer_call, _kernel_call, ByRegions(), effect=Effect.WORLD)
@@ -119,7 +119,7 @@ py_function_forward = Op(
 py_pull = Op("py_pull", _infer_pull, _kernel_pull, ByRegions())
 py_pull_forward = Op("py_pull_forward", _infer_pull_forward, _kernel_pull_forward, ByRegions())
 
-# Those that give a handle, and which of them stands for each
+# The recorded form, which gives a handle, of each operation
 FORWARD = {
     py_function: py_function_forward,
     py_function_forward: py_function_forward,
@@ -130,12 +130,12 @@ HOST_CALLS = frozenset({py_function, py_function_forward})
 
 
 def sources_of(node: Node) -> list[int]:
-    """Which operands of a node its handle knows as sources."""
+    """Return the positions of the operands that a node's handle can differentiate by."""
     return _floats(node.operands)
 
 
 def targets_of(node: Node) -> list[int]:
-    """Which results of a node its handle can be given cotangents of."""
+    """Return the positions of the results that a node's handle takes cotangents of."""
     return _floats(node.results)
 
 

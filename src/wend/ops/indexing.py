@@ -1,4 +1,4 @@
-"""Reading and adding by positions that are values.
+"""Gather and scatter-add: reading and adding at positions that are values.
 
 `gather` indexes the leading axes of `x` with integer arrays of one shape, as `x[i, j]` does;
 negative positions count from the end and a position out of range is NumPy's IndexError.
@@ -14,11 +14,11 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import BOOLS, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
-from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unpacked
+from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unwrap_single
 
 
 def index_shape(indices: tuple[Type, ...]) -> Shape:
-    """The shape that integer arrays which index together have in common."""
+    """Return the common shape of integer arrays that index together."""
     first = check_same(indices)
     check_dtype(first, INTEGERS, "a position")
     return first.dims
@@ -53,9 +53,9 @@ gather = Op(
 
 def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
-    wanted = into.with_shape((*index_shape(indices), *into.dims[len(indices) :]))
-    if x.rank != wanted.rank or x.dtype != wanted.dtype:
-        raise ShapeError(f"adds {wanted} into {into}, found {x}")
+    part = into.with_shape((*index_shape(indices), *into.dims[len(indices) :]))
+    if x.rank != part.rank or x.dtype != part.dtype:
+        raise ShapeError(f"adds {part} into {into}, found {x}")
     return into
 
 
@@ -69,7 +69,7 @@ def _transpose_scatter_add(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.gather(ct, *node.operands[2:]) if index else ct
 
 
-# Positions that occur twice add up
+# Values at repeated positions add up
 scatter_add = Op(
     "scatter_add",
     _infer_scatter_add,
@@ -78,7 +78,7 @@ scatter_add = Op(
 )
 
 
-# Along one axis, the other axes running together
+# Along one axis, with the other axes in parallel
 def _infer_take_along(x: Type, indices: Type, *, axis: int) -> TensorType:
     x, indices = tensor_of(x), tensor_of(indices)
     check_dtype(indices, INTEGERS, "a position")
@@ -130,5 +130,5 @@ def _infer_nonzero(x: Type) -> tuple[TensorType, ...]:
     return tuple(TensorType(INT64, (count,)) for _ in tensor_of(x).dims)
 
 
-# Where a mask is true: one vector of positions per axis, all of one unknown length
-nonzero = Op("nonzero", _infer_nonzero, lambda x: unpacked(np.nonzero(x)), no_gradient())
+# The positions where a mask is true: one vector per axis, all of one unknown length
+nonzero = Op("nonzero", _infer_nonzero, lambda x: unwrap_single(np.nonzero(x)), no_gradient())

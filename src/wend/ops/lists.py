@@ -1,4 +1,4 @@
-"""Lists as values: pushing gives a new list. They are what loops keep their residuals in (D11).
+"""Immutable lists as values: a push gives a new list. Loops keep their residuals in them (D11).
 
 A backward loop reads a finished list by position, so the adjoint of a read is an addition at
 that position; the adjoint of a push is a pop.
@@ -60,14 +60,14 @@ def _infer_pop(list: Type) -> tuple[Type, Type]:
 
 
 def _pull_back_pop(b: Any, node: Any, cts: Any) -> Any:
-    rest, last = (
+    remaining, last = (
         b.zeros_like(result) if ct is ZERO else ct
         for ct, result in zip(cts, node.results, strict=True)
     )
-    return (b.list_push(rest, last),)
+    return (b.list_push(remaining, last),)
 
 
-# All but the last, and the last
+# The list without its last element, and that element
 list_pop = Op("list_pop", _infer_pop, lambda l: l.pop(), Explicit(_pull_back_pop, linear=(0,)))
 
 
@@ -116,10 +116,10 @@ def _infer_set(list: Type, index: Type, x: Type) -> ListType:
 
 
 def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
-    place = node.operands[1]
+    position = node.operands[1]
     if index == 2:
-        return b.list_get(ct, place)
-    return b.list_set(ct, place, b.zeros_like(node.operands[2]))
+        return b.list_get(ct, position)
+    return b.list_set(ct, position, b.zeros_like(node.operands[2]))
 
 
 # The list with the element at a position replaced
@@ -137,10 +137,10 @@ list_len = Op(
     no_gradient(),
 )
 
-# A list like this one, of zeros
+# A list of zeros with the shapes of this one
 list_zeros = Op("list_zeros", lambda list: _list_of(list), lambda l: zeros_like(l), no_gradient())
 
-# Element by element
+# The elementwise sum
 list_add = Op(
     "list_add",
     lambda a, b: _list_of(a),
@@ -150,23 +150,23 @@ list_add = Op(
 
 
 # Between lists and arrays, along a new first axis
-def _infer_stack(list: Type, *given: Type) -> TensorType:
+def _infer_stack(list: Type, *element_shape: Type) -> TensorType:
     element = tensor_of(_list_of(list).element, "an element to stack")
     return element.with_shape(None if element.shape is None else (fresh(), *element.shape))
 
 
-def _kernel_stack(list: Any, *given: Any, dtype: np.dtype) -> Any:
+def _kernel_stack(list: Any, *element_shape: Any, dtype: np.dtype) -> Any:
     items = list.items()
     if items:
         return np.stack(items)
-    return np.zeros((0, *(int(size) for size in given[0])), dtype)
+    return np.zeros((0, *(int(size) for size in element_shape[0])), dtype)
 
 
-def _infer_stack_typed(list: Type, *given: Type, dtype: np.dtype) -> TensorType:
+def _infer_stack_typed(list: Type, *element_shape: Type, dtype: np.dtype) -> TensorType:
     return _infer_stack(list).with_dtype(dtype)
 
 
-# The shape of an element comes as an operand, for the list may be empty
+# The shape of an element is an operand because the list may be empty
 list_stack = Op(
     "list_stack",
     _infer_stack_typed,

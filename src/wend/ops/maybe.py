@@ -1,4 +1,4 @@
-"""Values that may be Zero, or absent, at run time (D2): what an untaken branch gives."""
+"""Values that may be Zero, or absent, at run time (D2): results of an untaken branch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wend.runtime.sequence import add_values
 
 _identity = Linear(lambda b, node, ct, index: ct, operands=(0,))
 
-# Nothing, where something of a type may be
+# Zero, as a maybe of a type
 zero = Op("zero", lambda *, type: MaybeType(type), lambda *, type: ZERO, no_gradient())
 
 is_zero = Op(
@@ -61,7 +61,7 @@ def _maybe_of(type: Type) -> MaybeType:
     return type
 
 
-# The cotangent itself, or the zeros given
+# The cotangent itself, or `zeros` where it is Zero
 instantiate = Op(
     "instantiate",
     lambda x, zeros: _maybe_of(x).of,

@@ -1,9 +1,9 @@
 """Parts of arrays as basic indexing names them, where some positions are values.
 
-The attr `entries` has one entry for each axis: `"at"` is one position, an operand, whose axis goes;
-`"cut"` is what lies between two, also operands; a triple is a static slice. What is named is
-what NumPy's basic indexing names: negative positions count from the end, those of a cut are
-clipped, and an `"at"` out of range is an IndexError.
+The attr `entries` has one entry for each axis: `"at"` takes one position, an operand, and drops
+the axis; `"cut"` takes two, also operands, and keeps what lies between; a triple is a static
+slice. The semantics are those of NumPy's basic indexing: negative positions count from the end,
+those of a cut are clipped, and an `"at"` out of range is an IndexError.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AT, CUT = "at", "cut"
 def by_axis(
     entries: Sequence[Entry], positions: Sequence[Any]
 ) -> Iterator[tuple[Entry, Sequence[Any]]]:
-    """Each entry with the positions that it takes."""
+    """Yield each entry with the positions that it takes."""
     start = 0
     for entry in entries:
         count = {AT: 1, CUT: 2}.get(entry, 0) if isinstance(entry, str) else 0
@@ -40,7 +40,7 @@ def by_axis(
 def part_type(
     x: TensorType, positions: Sequence[Type], entries: Entries, cuts: Sequence[Dim]
 ) -> TensorType:
-    """The type of a part; `cuts` are the sizes of what is cut.
+    """Return the type of a part; `cuts` are the sizes of its `"cut"` axes.
 
     Raises:
         ShapeError: entries and positions do not fit, or a position is no integer.
@@ -61,8 +61,8 @@ def part_type(
 
 def _key(entries: Entries, positions: Sequence[Any]) -> tuple[Any, ...]:
     key: list[Any] = []
-    for entry, given in by_axis(entries, positions):
-        numbers = [int(position) for position in given]
+    for entry, entry_positions in by_axis(entries, positions):
+        numbers = [int(position) for position in entry_positions]
         key.append(numbers[0] if entry == AT else slice(*(numbers if entry == CUT else entry)))
     return tuple(key)
 
@@ -91,9 +91,9 @@ take_part = Op(
 def _infer_put(into: Type, x: Type, *positions: Type, entries: Entries) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
     cuts = [fresh() for entry in entries if entry == CUT]
-    wanted = part_type(into, positions, entries, cuts)
-    if x.rank != wanted.rank or x.dtype != wanted.dtype:
-        raise ShapeError(f"puts {wanted} into {into}, found {x}")
+    part = part_type(into, positions, entries, cuts)
+    if x.rank != part.rank or x.dtype != part.dtype:
+        raise ShapeError(f"puts {part} into {into}, found {x}")
     return into
 
 
@@ -110,13 +110,13 @@ def _kernel_add(into: Any, x: Any, *positions: Any, entries: Entries) -> Any:
 
 
 def _part_of(b: Any, node: Any, ct: Any) -> Any:
-    """The part of a cotangent that stands where the second operand was put."""
+    """Return the part of a cotangent where the second operand was put."""
     _, x, *positions = node.operands
     entries = node.attrs["entries"]
     axes = [k for k, entry in enumerate(e for e in entries if e != AT) if entry == CUT]
     cuts = tuple(x.type.dims[k] for k in axes)
-    found = b.take_part(ct, *positions, entries=entries, cuts=cuts)
-    return b.refine(found, x.type)
+    part = b.take_part(ct, *positions, entries=entries, cuts=cuts)
+    return b.refine(part, x.type)
 
 
 def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:

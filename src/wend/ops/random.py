@@ -1,4 +1,4 @@
-"""Random bits, by counting: the same key and counter give the same bits, on every machine.
+"""Counter-based random bits: the same key and counter give the same bits on every machine.
 
 The generator is Philox4x64-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
 (2011): a block cipher that turns the number of a block into four words. NumPy has it too.
@@ -25,7 +25,7 @@ KEY = TensorType(UINT64, (2,))
 COUNTER = TensorType(UINT64, (4,))
 
 
-def _infer_random_bits(key: Type, counter: Type, *given: Type, shape: Shape) -> TensorType:
+def _infer_random_bits(key: Type, counter: Type, *sizes: Type, shape: Shape) -> TensorType:
     if tensor_of(key, "the key") != KEY:
         raise TypeMismatchError(f"the key must be {KEY}, not {key}")
     if tensor_of(counter, "the counter") != COUNTER:
@@ -33,45 +33,45 @@ def _infer_random_bits(key: Type, counter: Type, *given: Type, shape: Shape) -> 
     return TensorType(UINT64, shape)
 
 
-class _OfThread(threading.local):
-    """NumPy's generator for each thread: setting its state takes a tenth of making it anew."""
+class _ThreadState(threading.local):
+    """A NumPy generator per thread: setting its state takes a tenth of the time to create one."""
 
     generator: Any = None
 
 
-_of_thread = _OfThread()
-_NOTHING = np.zeros(4, np.uint64)
+_thread_state = _ThreadState()
+_EMPTY_BUFFER = np.zeros(4, np.uint64)
 
 
 def _philox(key: Any, counter: Any) -> Any:
-    if _of_thread.generator is None:
-        from numpy.random import Philox  # as late as SciPy, for `import wend` is to be light
+    if _thread_state.generator is None:
+        from numpy.random import Philox  # imported late to keep `import wend` light
 
-        _of_thread.generator = Philox(key=0)
-    _of_thread.generator.state = {
+        _thread_state.generator = Philox(key=0)
+    _thread_state.generator.state = {
         "bit_generator": "Philox",
         "state": {"counter": counter, "key": key},
-        "buffer": _NOTHING,
+        "buffer": _EMPTY_BUFFER,
         "buffer_pos": 4,  # empty: the next number is the first of block counter + 1
         "has_uint32": 0,
         "uinteger": 0,
     }
-    return _of_thread.generator
+    return _thread_state.generator
 
 
-def _kernel_random_bits(key: Any, counter: Any, *given: Any, shape: Shape) -> Any:
-    sizes = tuple(int(size) for size in (given[0] if given else shape))  # type: ignore[arg-type]
+def _kernel_random_bits(key: Any, counter: Any, *run_sizes: Any, shape: Shape) -> Any:
+    sizes = tuple(int(size) for size in (run_sizes[0] if run_sizes else shape))  # type: ignore[arg-type]
     if min(sizes, default=0) < 0:
         raise ShapeError(f"a shape has no negative sizes, found {sizes}")
-    found = _philox(key, counter).random_raw(math.prod(sizes))
-    return found.reshape(sizes)[()]
+    words = _philox(key, counter).random_raw(math.prod(sizes))
+    return words.reshape(sizes)[()]
 
 
-# The words that NumPy's Philox(key=key, counter=counter) gives, in C order
+# The words of NumPy's Philox(key=key, counter=counter), in C order
 random_bits = Op("random_bits", _infer_random_bits, _kernel_random_bits, no_gradient())
 
-# Uniform numbers become those of a distribution. No backend has code of its own for these: where
-# its logarithm differed in the last bit, a function would not draw what plain Python draws.
+# Quantile functions turn uniform numbers into those of a distribution. No backend implements them
+# natively: a logarithm that differs in the last bit would give other draws than plain Python.
 exponential_quantile = elementwise(
     "exponential_quantile",
     lambda x: -np.log1p(-x),

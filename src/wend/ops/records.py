@@ -1,4 +1,4 @@
-"""What loops keep of each trip: for a backward pass, or in lists of the program."""
+"""The records of loops: values kept in each trip, for a backward pass or in the user's lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.ir.types import TensorType, without_maybe
 from wend.ops import lists
 from wend.ops.control import WhileParts, while_
 
-_SLOT = 8  # bytes: what a number takes in a record, and a list or an array beside its elements
+_SLOT_BYTES = 8  # a scalar in a record, and each header word of a list or an array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Record:
 
     Attributes:
         push: the node that keeps it.
-        loop: the innermost loop around that.
+        loop: the innermost loop around that node.
     """
 
     push: Node
@@ -28,7 +28,7 @@ class Record:
 
     @property
     def value(self) -> Value:
-        """What is kept, in the loop's `before` if that is where it comes from."""
+        """The value kept, in the loop's `before` if that forwards it."""
         value, w = self.push.operands[1], WhileParts.of(self.loop)
         if value in w.after_forwarded:
             return w.forwarded[w.after_forwarded.index(value)]
@@ -36,39 +36,41 @@ class Record:
 
     @property
     def name(self) -> str:
-        """The user's variable where that is known, else the operation."""
+        """The user's variable if it is known, else the operation."""
         value = self.value
         if value.name is not None:
             return value.name
         return "a carry" if value.node is None else f"{value.node.op.name}{at(value.node.source)}"
 
     @property
-    def least(self) -> int:
-        """How many bytes it takes of a trip's record, as far as that is known."""
-        kept = without_maybe(self.push.operands[1].type)
-        if not isinstance(kept, TensorType):
-            return 2 * _SLOT
-        return _SLOT if kept.shape == () else _SLOT + (kept.nbytes or 0)
+    def min_bytes(self) -> int:
+        """A lower bound of its bytes per trip: its static part."""
+        type = without_maybe(self.push.operands[1].type)
+        if not isinstance(type, TensorType):
+            return 2 * _SLOT_BYTES
+        return _SLOT_BYTES if type.shape == () else _SLOT_BYTES + (type.nbytes or 0)
 
     @property
-    def rest(self) -> str:
-        """What it takes beyond that."""
-        kept = without_maybe(self.push.operands[1].type)
-        if not isinstance(kept, TensorType):
+    def variable_part(self) -> str:
+        """The part of its size that only the run knows, in a word; empty if there is none."""
+        type = without_maybe(self.push.operands[1].type)
+        if not isinstance(type, TensorType):
             return "records"
-        return "elements" if kept.nbytes is None else ""
+        return "elements" if type.nbytes is None else ""
 
     @property
     def size(self) -> str:
-        """What it takes, in words."""
-        return f"{self.least:,} bytes" + (f" and its {self.rest}" if self.rest else "")
+        """Its size, in words."""
+        return f"{self.min_bytes:,} bytes" + (
+            f" and its {self.variable_part}" if self.variable_part else ""
+        )
 
     def __str__(self) -> str:
         return f"{self.name} {self.push.operands[1].type}"
 
 
 def records(graph: Graph, loop: Node | None = None) -> Iterator[Record]:
-    """Every record of the loops in a graph, in order."""
+    """Yield every record of the loops in a graph, in order."""
     for node in graph.nodes:
         if node.op is lists.list_push and loop is not None:
             yield Record(node, loop)

@@ -1,4 +1,4 @@
-"""Reductions over axes, and running sums."""
+"""Reductions over axes, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wend.ir.types import Dim, TensorType, Type
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
 
-def _drop(x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorType:
+def _drop_axes(x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorType:
     for axis in axes:
         check_axis(axis, len(x.dims))
     if len(set(axes)) != len(axes):
@@ -27,11 +27,11 @@ def _drop(x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorType:
 def reduction(
     name: str, ufunc: np.ufunc, dtypes: Collection[np.dtype], derivative: Derivative
 ) -> Op:
-    """Make the record of a reduction over `axes` that keeps the dtype."""
+    """Make a reduction over `axes` that keeps the dtype."""
 
     def infer(x: Type, *, axes: tuple[int, ...], keepdims: bool) -> TensorType:
         check_dtype(tensor_of(x), dtypes)
-        dropped = _drop(tensor_of(x), axes, keepdims)
+        dropped = _drop_axes(tensor_of(x), axes, keepdims)
         empty = any(tensor_of(x).dims[axis] == 0 for axis in axes)
         if empty and ufunc.identity is None:
             raise ShapeError(f"{name[7:]} of an empty axis of {x} has no value")
@@ -43,8 +43,8 @@ def reduction(
     return Op(name, infer, kernel, derivative)
 
 
-def _kept(b: Any, node: Any, value: Any) -> Any:
-    """Spread a value of the result's shape over the operand's."""
+def _broadcast_result(b: Any, node: Any, value: Any) -> Any:
+    """Broadcast a value of the result's shape over the operand's."""
     x, axes = node.operands[0], node.attrs["axes"]
     if not node.attrs["keepdims"]:
         value = b.insert_axes(value, axes=axes)
@@ -52,27 +52,27 @@ def _kept(b: Any, node: Any, value: Any) -> Any:
 
 
 def _pull_back_extremum(b: Any, node: Any, cts: Any) -> Any:
-    # Elements that tie share the cotangent evenly, as in JAX.
+    # Ties share the cotangent evenly, as in JAX.
     (x,), (y,), axes = node.operands, node.results, node.attrs["axes"]
-    hits = b.cast(b.eq(x, _kept(b, node, y)), x.type.dtype)
+    hits = b.cast(b.eq(x, _broadcast_result(b, node, y)), x.type.dtype)
     count = b.reduce_sum(hits, axes=axes, keepdims=node.attrs["keepdims"])
-    return (b.mul(hits, _kept(b, node, b.div(cts[0], count))),)
+    return (b.mul(hits, _broadcast_result(b, node, b.div(cts[0], count))),)
 
 
 def _pull_back_prod(b: Any, node: Any, cts: Any) -> Any:
-    # The product of the other elements, not y/x: right where some are 0, and again when derived.
+    # The product of the other elements, not y/x: correct at zeros, and for higher derivatives.
     (x,), axes = node.operands, node.attrs["axes"]
     perm = (*(k for k in range(len(x.type.dims)) if k not in axes), *axes)
-    lead = len(perm) - len(axes)
+    free_rank = len(perm) - len(axes)
     moved = b.transpose(x, perm=perm)
-    flat = b.merge_axes(moved, start=lead)
+    flat = b.merge_axes(moved, start=free_rank)
     others = b.reshape_like(_products_of_others(b, flat), moved)
     back = tuple(np.argsort(perm).tolist())
-    return (b.mul(_kept(b, node, cts[0]), b.transpose(others, perm=back)),)
+    return (b.mul(_broadcast_result(b, node, cts[0]), b.transpose(others, perm=back)),)
 
 
 def _products_of_others(b: Any, x: Any) -> Any:
-    """For each element the product of all others along the last axis, by halving."""
+    """Return for each element the product of all others along the last axis, by halving."""
     size: Dim = x.type.dims[-1]
     if not isinstance(size, int):
         return _products_by_mask(b, x)
@@ -80,16 +80,18 @@ def _products_of_others(b: Any, x: Any) -> Any:
         return b.ones_like(x)
     half = size // 2
     front, back = b.part(x, 0, half), b.part(x, half, 2 * half)
-    rest = [b.part(x, 2 * half, size)] if size % 2 else []
-    pairs = b.concat(b.mul(front, back), *rest, axis=len(x.type.dims) - 1)
+    odd_element = [b.part(x, 2 * half, size)] if size % 2 else []
+    pairs = b.concat(b.mul(front, back), *odd_element, axis=len(x.type.dims) - 1)
     others = _products_of_others(b, pairs)
-    mine = b.part(others, 0, half)
-    tail = [b.part(others, half, half + 1)] if rest else []
-    return b.concat(b.mul(mine, back), b.mul(mine, front), *tail, axis=len(x.type.dims) - 1)
+    pair_products = b.part(others, 0, half)
+    tail = [b.part(others, half, half + 1)] if odd_element else []
+    return b.concat(
+        b.mul(pair_products, back), b.mul(pair_products, front), *tail, axis=len(x.type.dims) - 1
+    )
 
 
 def _products_by_mask(b: Any, x: Any) -> Any:
-    """The same where the size is not known before the run: n² factors, 1 on the diagonal."""
+    """Compute the same for a size that only the run knows, with n² factors, 1 on the diagonal."""
     dims, last = x.type.dims, len(x.type.dims) - 1
     sizes = b.concat(b.shape_of(x), b.insert_axes(b.size_of(x, last), axes=(0,)), axis=0)
     square = b.spread(b.insert_axes(x, axes=(last,)), sizes, (*dims, dims[-1]))
@@ -99,7 +101,7 @@ def _products_by_mask(b: Any, x: Any) -> Any:
 
 
 reduce_sum = reduction(
-    "reduce_sum", np.add, NUMERIC, Linear(lambda b, node, ct, i: _kept(b, node, ct))
+    "reduce_sum", np.add, NUMERIC, Linear(lambda b, node, ct, i: _broadcast_result(b, node, ct))
 )
 reduce_prod = reduction("reduce_prod", np.multiply, NUMERIC, Explicit(_pull_back_prod))
 reduce_max = reduction("reduce_max", np.maximum, ALL, Explicit(_pull_back_extremum))
@@ -112,7 +114,7 @@ def _position_of(name: str, kernel: Callable[..., Any]) -> Op:
     def infer(x: Type, *, axis: int, keepdims: bool) -> TensorType:
         x = tensor_of(x)
         check_dtype(x, ALL)
-        return _drop(x, (axis,), keepdims).with_dtype(INT64)
+        return _drop_axes(x, (axis,), keepdims).with_dtype(INT64)
 
     def run(x: Any, *, axis: int, keepdims: bool) -> Any:
         return kernel(x, axis=axis, keepdims=keepdims)

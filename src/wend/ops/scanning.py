@@ -1,4 +1,4 @@
-"""Running products and linear recurrences along an axis."""
+"""Cumulative products and linear recurrences along an axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _infer_cumprod(x: Type, *, axis: int) -> TensorType:
 
 
 def _shifted(b: Any, x: Any, axis: int, first: Any, *, reverse: bool = False) -> Any:
-    """Each element's predecessor along the axis; `first(like)` makes that of the first."""
+    """Shift by one along the axis; `first(like)` makes the element that is shifted in."""
     rank = len(x.type.dims)
 
     def cut(start: int | None, stop: int | None) -> Any:
@@ -36,13 +36,13 @@ def _shifted(b: Any, x: Any, axis: int, first: Any, *, reverse: bool = False) ->
 
 
 def _pull_back_cumprod(b: Any, node: Any, cts: Any) -> Any:
-    # The product of those before times r, where r[i] = ct[i] + x[i+1]·r[i+1]: no division, so it
-    # is right where elements are 0.
+    # The product of the elements before times r, where r[i] = ct[i] + x[i+1]·r[i+1]: no division,
+    # so it is correct at zeros.
     (x,), (y,), axis = node.operands, node.results, node.attrs["axis"]
     before = _shifted(b, y, axis, b.ones_like)
     after = _shifted(b, x, axis, b.zeros_like, reverse=True)
-    rest = b.emit(linear_recurrence, after, cts[0], axis=axis, reverse=True)
-    return (b.mul(before, rest),)
+    suffix = b.emit(linear_recurrence, after, cts[0], axis=axis, reverse=True)
+    return (b.mul(before, suffix),)
 
 
 cumprod = Op(
@@ -64,13 +64,13 @@ def _kernel_recurrence(a: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     out = np.array(x)
     factors, rows = np.moveaxis(a, axis, 0), np.moveaxis(out, axis, 0)
     order = range(len(rows))[::-1] if reverse else range(len(rows))
-    for before, here in itertools.pairwise(order):
-        rows[here] += factors[here] * rows[before]
+    for previous, current in itertools.pairwise(order):
+        rows[current] += factors[current] * rows[previous]
     return out
 
 
 def _pull_back_recurrence(b: Any, node: Any, cts: Any) -> Any:
-    # x_ct is the recurrence run the other way with the factors of the next element.
+    # x_ct is the reverse recurrence with the factors of the next element.
     (a, _), (y,) = node.operands, node.results
     axis, reverse = node.attrs["axis"], node.attrs["reverse"]
     following = _shifted(b, a, axis, b.zeros_like, reverse=not reverse)

@@ -1,4 +1,4 @@
-"""Places in sorted arrays, and writing by position along an axis."""
+"""Sorting, searching in sorted arrays, and writing by position along an axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _infer_searchsorted(x: Type, values: Type, *, side: str) -> TensorType:
     return values.with_dtype(INT64)
 
 
-# Where to insert each value so that the vector stays sorted
+# The insertion point of each value that keeps the vector sorted
 searchsorted = Op(
     "searchsorted",
     _infer_searchsorted,
@@ -42,7 +42,7 @@ def _infer_isin(x: Type, among: Type) -> TensorType:
 isin = Op("isin", _infer_isin, lambda x, among: np.isin(x, among)[()], no_gradient())
 
 
-# Along one axis, the other axes running together
+# Along one axis, with the other axes in parallel
 def _infer_set_along(into: Type, x: Type, indices: Type, *, axis: int) -> TensorType:
     into, x, indices = tensor_of(into), tensor_of(x), tensor_of(indices)
     check_dtype(indices, INTEGERS, "a position")
@@ -63,18 +63,20 @@ def _transpose_set_along(b: Any, node: Any, ct: Any, index: int) -> Any:
     axis = node.attrs["axis"]
     if index == 0:
         return b.emit(set_along, ct, b.zeros_like(x), indices, axis=axis)
-    # Of those written to one place the last stays: only it has a cotangent.
+    # The last write to a position wins: only it has a cotangent.
     size = indices.type.dims[axis]
     count = size if isinstance(size, int) else b.size_of(indices, axis)
     shape = [1] * len(indices.type.dims)
     shape[axis] = -1
     order = b.broadcast_like(b.reshape(b.iota(count), tuple(shape)), indices)
-    nobody = b.broadcast_like(b.integer(-1), into)
-    winner = b.take_along(b.emit(set_along, nobody, order, indices, axis=axis), indices, axis=axis)
+    unwritten = b.broadcast_like(b.integer(-1), into)
+    winner = b.take_along(
+        b.emit(set_along, unwritten, order, indices, axis=axis), indices, axis=axis
+    )
     return b.select(b.eq(winner, order), b.take_along(ct, indices, axis=axis), b.zeros_like(x))
 
 
-# What is written last to a place stays
+# The last write to a position wins
 set_along = Op(
     "set_along",
     _infer_set_along,
@@ -83,7 +85,7 @@ set_along = Op(
 )
 
 
-def _infer(x: Type, *, axis: int) -> TensorType:
+def _infer_sort(x: Type, *, axis: int) -> TensorType:
     check_axis(axis, len(tensor_of(x).dims))
     check_dtype(tensor_of(x), ALL)
     return tensor_of(x)
@@ -97,13 +99,13 @@ def _pull_back_sort(b: Any, node: Any, cts: Any) -> Any:
 # NaN sorts last and equal elements keep their order, as in NumPy
 sort = Op(
     "sort",
-    _infer,
+    _infer_sort,
     lambda x, *, axis: np.sort(x, axis=axis, kind="stable"),
     Explicit(_pull_back_sort),
 )
 argsort = Op(
     "argsort",
-    lambda x, *, axis: _infer(x, axis=axis).with_dtype(INT64),
+    lambda x, *, axis: _infer_sort(x, axis=axis).with_dtype(INT64),
     lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
     no_gradient(),
 )

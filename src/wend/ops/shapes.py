@@ -1,4 +1,4 @@
-"""Checks and small rules that the shape rules of several families share."""
+"""Checks and small functions that the shape rules of several families share."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from wend.ir.types import Dim, Shape, Symbol, TensorType, Type
 
 
 def tensor_of(type: Type, role: str = "the operand") -> TensorType:
-    """The type as a tensor's, or an error that says what came instead."""
+    """Return the type as a tensor's; raise an error with its role if it is another."""
     if not isinstance(type, TensorType):
         raise TypeMismatchError(f"{role} must be a tensor, not {type}")
     return type
 
 
 def check_dtype(type: TensorType, allowed: Collection[np.dtype], role: str = "the operand") -> None:
-    """The dtype is one of those allowed."""
+    """Check that the dtype is one of those allowed."""
     if type.dtype not in allowed:
         names = listed(sorted(short(dtype) for dtype in allowed))
         raise TypeMismatchError(f"{role} is {type}; it takes {names}")
 
 
 def check_same(types: tuple[Type, ...]) -> TensorType:
-    """All operands have one type: graphs neither promote nor broadcast by themselves."""
+    """Check that all operands have one type: graphs neither promote nor broadcast implicitly."""
     first = tensor_of(types[0])
     for type in types[1:]:
         if type != first:
@@ -36,27 +36,27 @@ def check_same(types: tuple[Type, ...]) -> TensorType:
 
 
 def check_scalar_index(type: Type, role: str) -> None:
-    """The operand is a position or a size: one integer."""
+    """Check that the operand is a position or a size: one integer."""
     tensor = tensor_of(type, role)
     if tensor.shape != () or tensor.dtype not in INTEGERS:
         raise TypeMismatchError(f"{role} must be an integer scalar, not {tensor}")
 
 
 def check_axis(axis: int, rank: int) -> None:
-    """The axis is counted from the front and is there."""
+    """Check that the axis is nonnegative and in range."""
     if not 0 <= axis < rank:
         raise ShapeError(f"axis {axis} is out of range for an array of {rank} dimensions")
 
 
 def same_dim(a: Dim, b: Dim, role: str) -> Dim:
-    """The size two dimensions share; a symbol and a number may be equal at run time."""
+    """Return the common size of two dimensions; a symbol and a number may be equal at run time."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise ShapeError(f"{role} differ: {a} and {b}")
     return b if isinstance(a, Symbol) else a
 
 
 def size_of(shape: Shape) -> int | None:
-    """The number of elements, or None where it is not known."""
+    """Return the number of elements, or None where it is not static."""
     size = 1
     for dim in shape:
         if isinstance(dim, Symbol):
@@ -65,6 +65,6 @@ def size_of(shape: Shape) -> int | None:
     return size
 
 
-def unpacked(results: Sequence[Any]) -> Any:
-    """What a kernel returns: a tuple of its results, or the one there is."""
+def unwrap_single(results: Sequence[Any]) -> Any:
+    """Return the results of a kernel: a tuple, or the only one."""
     return results[0] if len(results) == 1 else tuple(results)

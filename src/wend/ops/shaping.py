@@ -1,7 +1,7 @@
-"""Operations that change shapes and move elements, but compute nothing.
+"""Operations that change shapes and move elements without computing.
 
-Where a shape is not known before the run it comes as one more operand, an i64 vector; the attr
-`shape` then only declares the type of the result (D10).
+A shape that is only known at run time is a further operand, an i64 vector; the attr `shape` then
+only declares the type of the result (D10).
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
 from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh, shape_text
-from wend.ops.shapes import check_axis, check_scalar_index, same_dim, size_of, tensor_of, unpacked
+from wend.ops.shapes import (
+    check_axis,
+    check_scalar_index,
+    same_dim,
+    size_of,
+    tensor_of,
+    unwrap_single,
+)
 
 Slices: TypeAlias = tuple[tuple[int | None, int | None, int | None], ...]
 
 
-def _target(shape: Shape | None, given: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape to use at run time: the operand if there is one, else the attr."""
-    return tuple(int(size) for size in given[0]) if given else shape  # type: ignore[return-value]
+def _target(shape: Shape | None, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the shape at run time: the operand if there is one, else the attr."""
+    return tuple(int(size) for size in sizes[0]) if sizes else shape  # type: ignore[return-value]
 
 
 # Shapes as values
@@ -62,12 +69,12 @@ def _infer_broadcast_shapes(a: Type, b: Type) -> TensorType:
 
 
 def _kernel_broadcast_shapes(a: Any, b: Any) -> Any:
-    mine, theirs = tuple(a.tolist()), tuple(b.tolist())
+    a_shape, b_shape = tuple(a.tolist()), tuple(b.tolist())
     try:
-        return np.array(np.broadcast_shapes(mine, theirs), np.int64)
+        return np.array(np.broadcast_shapes(a_shape, b_shape), np.int64)
     except ValueError:
         raise ShapeError(
-            f"operands could not be broadcast together with shapes {mine} {theirs}"
+            f"operands could not be broadcast together with shapes {a_shape} {b_shape}"
         ) from None
 
 
@@ -81,19 +88,19 @@ broadcast_shapes = Op(
 
 
 # Broadcasting and its transpose
-def _infer_broadcast_to(x: Type, *given: Type, shape: Shape | None) -> TensorType:
+def _infer_broadcast_to(x: Type, *sizes: Type, shape: Shape | None) -> TensorType:
     x = tensor_of(x)
     if x.shape is not None and shape is not None:
         if len(x.shape) > len(shape):
             raise ShapeError(f"cannot broadcast {x} to fewer dimensions")
-        for mine, wanted in zip(x.shape[::-1], shape[::-1], strict=False):
-            if isinstance(mine, int) and isinstance(wanted, int) and mine not in (1, wanted):
+        for dim, target_dim in zip(x.shape[::-1], shape[::-1], strict=False):
+            if isinstance(dim, int) and isinstance(target_dim, int) and dim not in (1, target_dim):
                 raise ShapeError(f"cannot broadcast {x} to shape {shape}")
     return x.with_shape(shape)
 
 
-def _kernel_broadcast_to(x: Any, *given: Any, shape: Shape | None) -> Any:
-    target = _target(shape, given)
+def _kernel_broadcast_to(x: Any, *sizes: Any, shape: Shape | None) -> Any:
+    target = _target(shape, sizes)
     return x if target == () else np.broadcast_to(x, target)
 
 
@@ -106,16 +113,16 @@ broadcast_to = Op(
 )
 
 
-def _infer_sum_to(x: Type, *given: Type, shape: Shape | None) -> TensorType:
+def _infer_sum_to(x: Type, *sizes: Type, shape: Shape | None) -> TensorType:
     return tensor_of(x).with_shape(shape)
 
 
-def _kernel_sum_to(x: Any, *given: Any, shape: Shape | None) -> Any:
-    x, target = np.asarray(x), _target(shape, given)
-    lead = x.ndim - len(target)
-    kept = x.shape[lead:]
-    axes = [axis + lead for axis, size in enumerate(target) if size == 1 and kept[axis] != 1]
-    summed = np.add.reduce(x, axis=(*range(lead), *axes), dtype=x.dtype, keepdims=True)
+def _kernel_sum_to(x: Any, *sizes: Any, shape: Shape | None) -> Any:
+    x, target = np.asarray(x), _target(shape, sizes)
+    leading = x.ndim - len(target)
+    trailing = x.shape[leading:]
+    axes = [axis + leading for axis, size in enumerate(target) if size == 1 and trailing[axis] != 1]
+    summed = np.add.reduce(x, axis=(*range(leading), *axes), dtype=x.dtype, keepdims=True)
     return summed.reshape(target)[()]
 
 
@@ -127,7 +134,7 @@ sum_to = Op(
 )
 
 
-# The same array under a type whose dimensions have other names
+# The same array under a type with other dimension symbols
 refine = Op(
     "refine",
     lambda x, *, type: type,
@@ -138,7 +145,7 @@ refine = Op(
 
 
 def _infer_keep_shape(
-    x: Type, given: Type, *, shape: Shape, message: str, error: str
+    x: Type, sizes: Type, *, shape: Shape, message: str, error: str
 ) -> TensorType:
     if len(tensor_of(x).dims) != len(shape):
         raise ShapeError(f"{x} cannot keep a shape of {len(shape)} sizes")
@@ -148,21 +155,29 @@ def _infer_keep_shape(
 _SHAPE_ERRORS = {"carry": CarryError, "index": IndexError}
 
 
-def _kernel_keep_shape(x: Any, given: Any, *, shape: Shape, message: str, error: str) -> Any:
-    pairs = [(mine if size < 0 else size, mine) for size, mine in zip(given, x.shape, strict=True)]
-    if all(size == mine for size, mine in pairs):
+def _kernel_keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error: str) -> Any:
+    pairs = [
+        (actual_size if expected_size < 0 else expected_size, actual_size)
+        for expected_size, actual_size in zip(sizes, x.shape, strict=True)
+    ]
+    if all(expected_size == actual_size for expected_size, actual_size in pairs):
         return x
-    wanted, found = zip(*pairs, strict=True)
-    size, mine = next(pair for pair in pairs if pair[0] != pair[1])
-    texts = {"shape": shape_text(wanted), "its": shape_text(found), "size": size, "mine": mine}
+    expected, actual = zip(*pairs, strict=True)
+    expected_size, actual_size = next(pair for pair in pairs if pair[0] != pair[1])
+    texts = {
+        "shape": shape_text(expected),
+        "its": shape_text(actual),
+        "size": expected_size,
+        "mine": actual_size,
+    }
     for name, text in texts.items():
         message = message.replace(f"{{{name}}}", str(text))
     raise _SHAPE_ERRORS[error](message)
 
 
-# The same array, whose sizes must be those of a vector, where −1 is any. In the message `{shape}`
-# is what they must be and `{its}` what they are, `{size}` and `{mine}` the first that differ;
-# `error`: "carry" (of what a loop carries) or "index".
+# The same array, after a check of its sizes against a vector, in which −1 accepts any. In the
+# message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{mine}` the first
+# sizes that differ; `error` is "carry" (for a loop's carry) or "index".
 keep_shape = Op(
     "keep_shape",
     _infer_keep_shape,
@@ -171,20 +186,20 @@ keep_shape = Op(
 )
 
 
-# Reshaping; one −1 in the shape stands for what is left
-def _infer_reshape(x: Type, *given: Type, shape: Shape | None) -> TensorType:
+# Reshaping; one −1 in the shape stands for the remaining size
+def _infer_reshape(x: Type, *sizes: Type, shape: Shape | None) -> TensorType:
     x = tensor_of(x)
-    if given or shape is None:
+    if sizes or shape is None:
         return x.with_shape(shape)
     total = None if x.shape is None else size_of(x.shape)
     known = size_of(tuple(dim for dim in shape if dim != -1))
     if -1 in shape:
-        rest: Dim = fresh()
+        inferred: Dim = fresh()
         if total is not None and known is not None:
             if known == 0 or total % known:
                 raise ShapeError(f"cannot reshape {x} to {shape}")
-            rest = total // known
-        return x.with_shape(tuple(rest if dim == -1 else dim for dim in shape))
+            inferred = total // known
+        return x.with_shape(tuple(inferred if dim == -1 else dim for dim in shape))
     if total is not None and known is not None and total != known:
         raise ShapeError(f"cannot reshape {x}, {total} elements, to {shape}")
     return x.with_shape(shape)
@@ -193,7 +208,7 @@ def _infer_reshape(x: Type, *given: Type, shape: Shape | None) -> TensorType:
 reshape = Op(
     "reshape",
     _infer_reshape,
-    lambda x, *given, shape: np.reshape(x, _target(shape, given))[()],
+    lambda x, *sizes, shape: np.reshape(x, _target(shape, sizes))[()],
     Linear(lambda b, n, ct, i: b.reshape_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
 )
@@ -259,7 +274,7 @@ def _infer_split(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[TensorT
 
 
 def _kernel_split(x: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
-    return unpacked(np.split(x, np.cumsum(sizes)[:-1], axis=axis))
+    return unwrap_single(np.split(x, np.cumsum(sizes)[:-1], axis=axis))
 
 
 def _pull_back_split(b: Any, node: Any, cts: Any) -> Any:
@@ -290,7 +305,7 @@ def _infer_slice(x: Type, *, slices: Slices) -> TensorType:
 
 
 def sliced_type(x: TensorType, slices: Slices) -> TensorType:
-    """The type of `x` cut by slices."""
+    """Return the type of `x` after slicing."""
     return _infer_slice(x, slices=slices)
 
 
@@ -328,7 +343,7 @@ add_slice = Op(
 )
 
 
-# One axis cut at positions known at run time, and its transpose
+# A slice of one axis with bounds known at run time, and its transpose
 def _infer_narrow(x: Type, start: Type, stop: Type, *, axis: int, size: Dim | None) -> TensorType:
     x = tensor_of(x)
     check_axis(axis, len(x.dims))
@@ -406,8 +421,8 @@ def _pull_back_pad(b: Any, node: Any, cts: Any) -> Any:
     return (b.slice(cts[0], slices=slices),)
 
 
-def _push_pad(b: Any, node: Any, tangents: Any) -> Any:
-    # The constant does not move: padding is linear only when that is 0.
+def _jvp_pad(b: Any, node: Any, tangents: Any) -> Any:
+    # The constant has no tangent: padding is linear only when that is 0.
     return (b.emit(pad, tangents[0], widths=node.attrs["widths"], value=0),)
 
 
@@ -415,4 +430,4 @@ def _kernel_pad(x: Any, *, widths: tuple[tuple[int, int], ...], value: Any) -> A
     return np.pad(x, widths, constant_values=value) if widths else x
 
 
-pad: Op = Op("pad", _infer_pad, _kernel_pad, Explicit(_pull_back_pad, _push_pad))
+pad: Op = Op("pad", _infer_pad, _kernel_pad, Explicit(_pull_back_pad, _jvp_pad))

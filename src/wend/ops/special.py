@@ -17,7 +17,7 @@ from wend.ops.shapes import check_dtype, tensor_of
 
 
 def _scipy(name: str) -> Callable[..., Any]:
-    """The kernel that runs a function of `scipy.special` and keeps the dtype."""
+    """Return the kernel that runs a function of `scipy.special` and keeps the dtype."""
 
     def kernel(*xs: Any) -> Any:
         from scipy import special
@@ -72,7 +72,7 @@ gamma = elementwise(
 
 
 def _quotient(b: Any, x: Any, y: Any) -> Any:
-    """x/y, and 0 where x = 0, also over 0."""
+    """x/y, and 0 where x = 0, also for y = 0."""
     zero = b.eq(x, b.zeros_like(x))
     return b.select(zero, b.zeros_like(x), b.div(x, b.select(zero, b.ones_like(y), y)))
 
@@ -97,7 +97,7 @@ xlog1py = elementwise(
 )
 
 
-# Bessel functions. The exponentially scaled ones are what the others are made of.
+# Bessel functions
 def _i1_over_x(b: Any, x: Any, y: Any) -> Any:
     """i1(x)/x, and its limit 1/2 at 0."""
     zero = b.eq(x, b.zeros_like(x))
@@ -124,8 +124,8 @@ def _infer_polygamma(x: Type, *, order: int) -> TensorType:
 def _kernel_polygamma(x: Any, *, order: int) -> Any:
     from scipy import special
 
-    found = special.digamma(x) if order == 0 else special.polygamma(order, x)
-    return np.asarray(found, np.asarray(x).dtype)[()]
+    value = special.digamma(x) if order == 0 else special.polygamma(order, x)
+    return np.asarray(value, np.asarray(x).dtype)[()]
 
 
 def _pull_back_polygamma(b: Any, node: Any, cts: Any) -> Any:

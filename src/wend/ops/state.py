@@ -1,7 +1,7 @@
-"""Assignment to a variable: it takes what the variable held, and gives what it holds now.
+"""Assignment to a variable: takes the variable's old value and gives its new one.
 
-So what a variable holds is an ordinary value, and orders what is done to it: a store takes the
-one before, and the last is a result of its graph (D16). Reads are the value itself.
+A variable's value is thus an ordinary value, and orders the stores: each takes the one before,
+and the last is a result of its graph (D16). A read is the value itself.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def _pull_back_store(b: Any, node: Node, cts: tuple[Any, ...]) -> tuple[Any, Any
     return ZERO, cts[0]
 
 
-def _push_store(b: Any, node: Node, tangents: tuple[Any, ...]) -> Any:
+def _jvp_store(b: Any, node: Node, tangents: tuple[Any, ...]) -> Any:
     return (tangents[1],)
 
 
-# Lets a variable hold `value` from here on; `previous` is what it held
+# Stores `value` in a variable; `previous` is its value before
 store = Op(
     "store",
     _infer_store,
     _kernel_store,
-    Explicit(_pull_back_store, _push_store),
+    Explicit(_pull_back_store, _jvp_store),
     effect=Effect.STATE,
 )
 
 
 def is_store(value: Value) -> bool:
-    """Whether a value is what a variable has just been given."""
+    """Return whether a value is the result of a store."""
     return value.node is not None and value.node.op is store

@@ -15,13 +15,13 @@ from wend.ops.shapes import same_dim, tensor_of
 from wend.ops.shaping import Slices, sliced_type
 
 
-def _check_fits(into: TensorType, wanted: TensorType, x: TensorType) -> TensorType:
-    if x.rank != wanted.rank or x.dtype != wanted.dtype:
-        raise ShapeError(f"puts {wanted} into {into}, found {x}")
+def _check_fits(into: TensorType, part: TensorType, x: TensorType) -> TensorType:
+    if x.rank != part.rank or x.dtype != part.dtype:
+        raise ShapeError(f"puts {part} into {into}, found {x}")
     return into
 
 
-# A part cut by static slices
+# A part given by static slices
 def _infer_set_slice(into: Type, x: Type, *, slices: Slices) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
     return _check_fits(into, sliced_type(into, slices), x)
@@ -43,16 +43,16 @@ def _transpose_set_slice(b: Any, node: Any, ct: Any, index: int) -> Any:
 set_slice = Op("set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice))
 
 
-# Elements, or rows of the leading axes; of a position that is named twice the last value stays
+# Elements, or rows of the leading axes; the last write to a position wins
 def _infer_scatter_set(into: Type, x: Type, *indices: Type) -> TensorType:
     into, x = tensor_of(into), tensor_of(x)
-    named = index_shape(indices)
-    if len(named) > 1 or len(indices) > len(into.dims):
+    position_dims = index_shape(indices)
+    if len(position_dims) > 1 or len(indices) > len(into.dims):
         raise ShapeError(f"puts rows at numbers or vectors of positions, found {listed(indices)}")
-    wanted = into.with_shape((*named, *into.dims[len(indices) :]))
-    _check_fits(into, wanted, x)
-    for mine, its in zip(x.dims, wanted.dims, strict=True):
-        same_dim(mine, its, "the numbers of elements and positions")
+    part = into.with_shape((*position_dims, *into.dims[len(indices) :]))
+    _check_fits(into, part, x)
+    for dim, part_dim in zip(x.dims, part.dims, strict=True):
+        same_dim(dim, part_dim, "the numbers of elements and positions")
     return into
 
 
@@ -66,15 +66,15 @@ def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
     _, x, *indices = node.operands
     if index == 0:
         return b.scatter_set(ct, b.zeros_like(x), *indices)
-    found = b.gather(ct, *indices)
+    gathered = b.gather(ct, *indices)
     if all(size == 1 for size in indices[0].type.dims):
-        return b.refine(found, x.type)
-    # Where a position is named twice only the last value is in the result.
-    order = b.refine(b.positions(x, axis=0), found.type.with_dtype(INT64))
-    nobody = b.cast(b.zeros_like(ct), np.int64)
-    last = b.gather(b.scatter_set(nobody, order, *indices), *indices)
-    # The size of `x` may have another name than that of the positions.
-    return b.refine(b.select(b.eq(last, order), found, b.zeros_like(found)), x.type)
+        return b.refine(gathered, x.type)
+    # Only the last write to a position has a cotangent.
+    order = b.refine(b.positions(x, axis=0), gathered.type.with_dtype(INT64))
+    unwritten = b.cast(b.zeros_like(ct), np.int64)
+    last = b.gather(b.scatter_set(unwritten, order, *indices), *indices)
+    # The size of `x` may have another symbol than that of the positions.
+    return b.refine(b.select(b.eq(last, order), gathered, b.zeros_like(gathered)), x.type)
 
 
 scatter_set = Op(

@@ -1,1 +1,1 @@
-"""Floor 2: Graph to Graph, one pass a file; `pipeline.py` lists them in order."""
+"""The passes of the compiler: functions from Graph to Graph; `pipeline.py` lists them in order."""

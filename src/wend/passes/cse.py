@@ -9,7 +9,7 @@ import numpy as np
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import on_operands, rename_attr, rename_dims, with_nodes
+from wend.ir.rewrite import rename_attr, rename_dims, rewrite_nodes, with_operands
 from wend.ir.types import Dim, Symbol
 from wend.ops import lists
 
@@ -17,26 +17,26 @@ from wend.ops import lists
 def cse(graph: Graph) -> Graph:
     """Merge equal nodes, region by region."""
     seen: dict[Hashable, Node] = {}
-    dims: dict[Symbol, Dim] = {}  # sizes that turn out to be one
+    dims: dict[Symbol, Dim] = {}  # symbols that merging proves equal
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def merge(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         key = _key(node, operands, dims)
         if key is not None and key in seen:
             rename_dims(dims, node.results, seen[key].results)
             return seen[key].results
-        copy = on_operands(node, operands, [cse(region) for region in node.regions], dims)
+        copy = with_operands(node, operands, [cse(region) for region in node.regions], dims)
         nodes.append(copy)
         if key is not None:
             seen[key] = copy
         return copy.results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, merge)
 
 
 def _key(node: Node, operands: list[Value], dims: dict[Symbol, Dim]) -> Hashable | None:
-    """What equal nodes share; None for nodes that are never merged.
+    """Return a key that equal nodes share; None for nodes that are never merged.
 
-    Each `list_new` stays: lists that start from one value would copy each other when they grow.
+    Every `list_new` stays: lists that share an empty list would copy each other when they grow.
     """
     if node.regions or node.op.effect is not Effect.NONE or node.op is lists.list_new:
         return None

@@ -1,4 +1,7 @@
-"""Lets calls of equal bodies call one: so a graph grows by a node for each call, not by a body."""
+"""Callee deduplication: calls of equal bodies share one graph.
+
+A graph then grows by one node for each call, not by one body.
+"""
 
 from __future__ import annotations
 
@@ -7,60 +10,60 @@ from typing import Any
 
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.printer import to_text
-from wend.ir.rewrite import on_operands, with_nodes
+from wend.ir.rewrite import rewrite_nodes, with_operands
 from wend.ops.control import call
 
 
 def dedup_callees(graph: Graph) -> Graph:
-    """Let calls whose callees are equal, the user's lines included, hold one graph.
+    """Make calls whose callees are equal, source lines included, hold one graph.
 
-    Transforms treat each call by itself. What they make of one callee is equal, and is put
-    together here; inner calls first, so that what is shared is compared by name.
+    Transforms treat each call separately, and produce equal callees; those are merged here. Inner
+    calls come first, so that shared callees are compared by name.
     """
     callees: set[Graph] = set()
-    _note_callees(graph, callees, set())
-    return graph if len(callees) < 2 else _Sharing().graph(graph)
+    _collect_callees(graph, callees, set())
+    return graph if len(callees) < 2 else _CalleeTable().graph(graph)
 
 
-def _note_callees(graph: Graph, callees: set[Graph], known: set[Graph]) -> None:
-    known.add(graph)
+def _collect_callees(graph: Graph, callees: set[Graph], visited: set[Graph]) -> None:
+    visited.add(graph)
     for node in graph.nodes:
         if node.op is call:
             callees.update(node.regions)
         for region in node.regions:
-            if region not in known:
-                _note_callees(region, callees, known)
+            if region not in visited:
+                _collect_callees(region, callees, visited)
 
 
-class _Sharing:
-    """The callees met so far, by their text."""
+class _CalleeTable:
+    """The distinct callees met so far, keyed by their text."""
 
     def __init__(self) -> None:
         self.done: dict[Graph, Graph] = {}
         self.callees: dict[str, Graph] = {}
         self.names: dict[Graph, str] = {}
-        self.table: list[Any] = []  # arrays that texts refer to: of all, so equal means the same
+        self.table: list[Any] = []  # side table shared by all texts, so that equal text is equal
 
     def graph(self, graph: Graph) -> Graph:
-        """The graph with callees shared."""
+        """Return the graph with equal callees merged."""
         if graph not in self.done:
-            self.done[graph] = self._rewritten(graph)
+            self.done[graph] = self._rewrite(graph)
         return self.done[graph]
 
-    def _rewritten(self, graph: Graph) -> Graph:
-        def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def _rewrite(self, graph: Graph) -> Graph:
+        def share(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
             regions = [self.graph(region) for region in node.regions]
             if node.op is call:
-                regions = [self._one_of_equals(region) for region in regions]
-            nodes.append(on_operands(node, operands, regions))
+                regions = [self._representative(region) for region in regions]
+            nodes.append(with_operands(node, operands, regions))
             return nodes[-1].results
 
-        return with_nodes(graph, put)
+        return rewrite_nodes(graph, share)
 
-    def _one_of_equals(self, callee: Graph) -> Graph:
+    def _representative(self, callee: Graph) -> Graph:
         if callee in self.names:
             return callee
         text = to_text(callee, table=self.table, sources=True, named=self.names)
-        found = self.callees.setdefault(f"{callee.name} {text}", callee)
-        self.names.setdefault(found, f"#{len(self.names)}")
-        return found
+        representative = self.callees.setdefault(f"{callee.name} {text}", callee)
+        self.names.setdefault(representative, f"#{len(self.names)}")
+        return representative

@@ -1,4 +1,4 @@
-"""Constant folding: small results of constants become constants, known branches are inlined."""
+"""Constant folding, and inlining of branches whose selector is constant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
-from wend.ir.rewrite import inline, on_operands, with_nodes
+from wend.ir.rewrite import inline, rewrite_nodes, with_operands
 from wend.ir.types import MaybeType, TensorType
 from wend.ops import creating
 from wend.ops.build import Build
@@ -20,37 +20,37 @@ from wend.ops.shapes import size_of
 
 
 def fold(graph: Graph) -> Graph:
-    """Compute what depends on constants alone, where the result is small."""
+    """Evaluate nodes whose operands are all constant, where the result is small."""
     b = Build(graph.name)
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def fold_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         b.nodes = nodes
-        return _folded(b, node, operands)
+        return _rewrite_node(b, node, operands)
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, fold_node)
 
 
-def _folded(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
-    """Append what stands for a node, and return its results."""
+def _rewrite_node(b: Build, node: Node, operands: list[Value]) -> tuple[Value, ...]:
+    """Append the folded form of a node and return its results."""
     b.source = node.source
     if node.op is if_ and _constant(operands[0]) is not None:
         branches = IfParts.of(node).branches
         chosen = branches[int(_constant(operands[0]))]  # type: ignore[arg-type]
         if not any(_is_widened(*types) for types in zip(chosen.results, node.results, strict=True)):
-            found = inline(fold(chosen), operands[1:], b.nodes)
-            pairs = zip(found, node.results, strict=True)
+            inlined = inline(fold(chosen), operands[1:], b.nodes)
+            pairs = zip(inlined, node.results, strict=True)
             return tuple(b.refine(value, result.type) for value, result in pairs)
     if _is_foldable(node, operands):
-        value = _computed(node, operands)
+        value = _evaluate(node, operands)
         if value is not None:
             return (b.constant(value, node.results[0].type.dtype),)  # type: ignore[union-attr]
-    copy = on_operands(node, operands, [fold(region) for region in node.regions])
+    copy = with_operands(node, operands, [fold(region) for region in node.regions])
     b.nodes.append(copy)
     return copy.results
 
 
-def _computed(node: Node, operands: list[Value]) -> Any:
-    """The result of a node. None where its kernel raises, which is left to the run, if at all."""
+def _evaluate(node: Node, operands: list[Value]) -> Any:
+    """Return the result of a node; None if its kernel raises, which is left to the run."""
     assert node.op.kernel is not None
     try:
         with np.errstate(all="ignore"):
@@ -60,7 +60,7 @@ def _computed(node: Node, operands: list[Value]) -> Any:
 
 
 def _is_widened(inner: Value, outer: Value) -> bool:
-    """Whether a result is a maybe only because another branch has nothing for it."""
+    """Return whether a result is a maybe only because another branch does not compute it."""
     return isinstance(outer.type, MaybeType) and not isinstance(inner.type, MaybeType)
 
 

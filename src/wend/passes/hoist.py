@@ -1,8 +1,8 @@
-"""Moves what does not change from trip to trip out of loops.
+"""Loop-invariant code motion.
 
-What is moved out of `after` runs even where the loop makes no trip. So only operations that cannot
-fail are moved, and it is done to what is to be run, not to what is to be differentiated: a value
-that no trip used would have a derivative, and 0 · inf is NaN.
+Code moved out of `after` runs even where the loop makes no trip. So only operations that cannot
+fail are moved, and only in graphs about to run, not in graphs to be differentiated: a value that
+no trip used would get a derivative, and 0 · inf is NaN.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Remark, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import copy_nodes, lift, on_operands, with_nodes
+from wend.ir.rewrite import copy_nodes, lift, rewrite_nodes, with_operands
 from wend.ir.types import TensorType
 from wend.ops import contracting, creating, elementwise, parts, reducing, shaping
 from wend.ops.control import WhileParts, while_
 
-# Of equal and known sizes these cannot fail, just as what is cheap, but for two of that.
-_SAFE = {
+# With static shapes these cannot fail, and neither can the operations marked `is_cheap`, except
+# `_UNSAFE`.
+_SPECULATABLE = {
     reducing.reduce_sum,
     reducing.reduce_prod,
     reducing.reduce_any,
@@ -27,79 +28,84 @@ _SAFE = {
     shaping.concat,
     shaping.sum_to,
 }
-_UNSAFE = {
+_CHEAP_BUT_UNSAFE = {
     elementwise.pow,
     shaping.narrow,
     parts.take_part,
-}  # negative integer powers; positions out of range
+}  # a negative integer power or a position out of range raises
 
 
 def hoist(graph: Graph) -> Graph:
-    """Move loop invariants out, of inner loops first."""
+    """Move loop-invariant nodes out of loops, inner loops first."""
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        copy = on_operands(node, operands, [hoist(region) for region in node.regions])
+    def hoist_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        copy = with_operands(node, operands, [hoist(region) for region in node.regions])
         if copy.op is while_:
-            moved, copy = _without_invariants(copy)
+            moved, copy = _hoist_from_loop(copy)
             nodes += moved
         nodes.append(copy)
         return copy.results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, hoist_node)
 
 
-def _without_invariants(loop: Node) -> tuple[list[Node], Node]:
-    """The nodes that stand before the loop now, and the loop that takes their results.
+def _hoist_from_loop(loop: Node) -> tuple[list[Node], Node]:
+    """Return the nodes to put before a loop, and the loop that takes their results.
 
-    Constants are not moved by themselves: machine code holds them where they are used.
+    Constants are not moved by themselves: machine code materializes them where they are used.
     """
     w = WhileParts.of(loop)
-    moved: list[Node] = []
-    found: list[Value] = []
-    parts = []
+    hoisted: list[Node] = []
+    hoisted_values: list[Value] = []
+    region_parts = []
     for region, invariants in ((w.before, w.before_invariants), (w.after, w.after_invariants)):
-        steady = _steady(region, invariants)
-        outer = lift(steady, moved, dict(zip(invariants, w.invariants, strict=True)))
-        parts.append((region, steady, len(found)))
-        found += [outer[value] for value in steady]
-    if not moved:
+        invariant_values = _hoistable(region, invariants)
+        outer = lift(invariant_values, hoisted, dict(zip(invariants, w.invariants, strict=True)))
+        region_parts.append((region, invariant_values, len(hoisted_values)))
+        hoisted_values += [outer[value] for value in invariant_values]
+    if not hoisted:
         return [], loop
-    for node in moved:
+    for node in hoisted:
         node.remark = Remark(loop=loop.source)
-    regions = [_taking(region, steady, at, found) for region, steady, at in parts]
-    operands, types = (*loop.operands, *found), [result.type for result in loop.results]
-    return moved, Node(loop.op, operands, loop.attrs, regions, types, loop.source)
+    regions = [
+        _with_hoisted(region, invariant_values, first, hoisted_values)
+        for region, invariant_values, first in region_parts
+    ]
+    operands, types = (*loop.operands, *hoisted_values), [result.type for result in loop.results]
+    return hoisted, Node(loop.op, operands, loop.attrs, regions, types, loop.source)
 
 
-def _steady(region: Graph, invariants: Sequence[Value]) -> list[Value]:
-    """What of a region depends on invariants alone and is read by what does not, or is a result."""
+def _hoistable(region: Graph, invariants: Sequence[Value]) -> list[Value]:
+    """Return the invariant values of a region that its variant nodes or its results read."""
     constant = {v for node in region.nodes if node.op is creating.constant for v in node.results}
-    steady = {*invariants, *constant}
-    staying = []
+    invariant = {*invariants, *constant}
+    variant = []
     for node in region.nodes:
-        if _is_safe(node) and steady.issuperset(node.operands):
-            steady.update(node.results)
+        if _is_speculatable(node) and invariant.issuperset(node.operands):
+            invariant.update(node.results)
         else:
-            staying.append(node)
-    read = dict.fromkeys([v for node in staying for v in node.operands])
+            variant.append(node)
+    read = dict.fromkeys([v for node in variant for v in node.operands])
     read.update(dict.fromkeys(region.results))
-    return [v for v in read if v in steady and v not in constant and v not in invariants]
+    return [v for v in read if v in invariant and v not in constant and v not in invariants]
 
 
-def _taking(region: Graph, steady: Sequence[Value], at: int, found: Sequence[Value]) -> Graph:
-    """The region with a further param for each value found; those from `at` on are its own."""
-    params = [Value(value.type) for value in found]
-    mapping = dict(zip(steady, params[at:], strict=False))
+def _with_hoisted(
+    region: Graph, invariant_values: Sequence[Value], first: int, hoisted_values: Sequence[Value]
+) -> Graph:
+    """Return the region with a param for each hoisted value; its own start at `first`."""
+    params = [Value(value.type) for value in hoisted_values]
+    mapping = dict(zip(invariant_values, params[first:], strict=False))
     nodes = copy_nodes([n for n in region.nodes if not mapping.keys() >= {*n.results}], mapping)
     results = tuple(mapping.get(v, v) for v in region.results)
     return Graph(region.name, (*region.params, *params), tuple(nodes), results)
 
 
-def _is_safe(node: Node) -> bool:
-    """Whether a node can run where its results are not asked for."""
-    if node.regions or node.op.effect is not Effect.NONE or node.op in _UNSAFE:
+def _is_speculatable(node: Node) -> bool:
+    """Return whether a node may run where its results may be unused."""
+    if node.regions or node.op.effect is not Effect.NONE or node.op in _CHEAP_BUT_UNSAFE:
         return False
     types = [value.type for value in (*node.operands, *node.results)]
     if not all(isinstance(type, TensorType) and type.is_static for type in types):
-        return False  # sizes that do not fit are found at run time
-    return node.op.is_cheap or node.op in _SAFE
+        return False  # a shape mismatch is only detected at run time
+    return node.op.is_cheap or node.op in _SPECULATABLE

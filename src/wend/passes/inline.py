@@ -1,8 +1,8 @@
-"""Puts the bodies of called functions in place of the calls.
+"""Inlining of calls.
 
-Of a call with a derivative rule only the value is left: what has been differentiated, and is now
-to be run, needs no rule. A call that is to be run again in a backward pass stays one: in one place
-with its second run, the two would be merged, and what was not to be kept would be.
+Calls with a derivative rule become their primal function: a graph about to run needs no rule. A
+call marked `recompute` stays: inlined next to its recomputation, the two would be merged, and the
+residuals it must not keep would be kept.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import inline, on_operands, rename_dims, with_nodes
+from wend.ir.rewrite import inline, rename_dims, rewrite_nodes, with_operands
 from wend.ir.types import Dim, Symbol
 from wend.ops.control import call
 from wend.ops.custom import RULED
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """Replace calls by what they call, in regions too."""
-    dims: dict[Symbol, Dim] = {}  # sizes that only the calls knew, as they are called here
+    """Replace calls by the bodies of their callees, in regions too."""
+    dims: dict[Symbol, Dim] = {}  # symbols of the calls' results, as named in the caller
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def inline_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         if node.op in _INLINED and not node.attrs.get("recompute"):
             results = inline(inline_calls(node.regions[0]), operands, nodes)
             rename_dims(dims, node.results, results)
             return results
         regions = [inline_calls(region) for region in node.regions]
-        nodes.append(on_operands(node, operands, regions, dims))
+        nodes.append(with_operands(node, operands, regions, dims))
         return nodes[-1].results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, inline_node)
 
 
-# The first region of each is what it calls.
+# The first region of each is the callee.
 _INLINED = {call, *RULED}

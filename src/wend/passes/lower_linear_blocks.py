@@ -1,9 +1,9 @@
-"""Lowers the linear blocks that only the run can decide: to an `if` on whether anything arrived."""
+"""Lowering of linear blocks that only the run can decide, to an `if` on the incoming cotangents."""
 
 from __future__ import annotations
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import graph_of, on_operands, rename_dims
+from wend.ir.rewrite import rebuild_graph, rename_dims, with_operands
 from wend.ir.types import Dim, Symbol
 from wend.ops import maybe
 from wend.ops.build import Build
@@ -13,47 +13,51 @@ from wend.passes.merge_ifs import merge_ifs
 from wend.passes.specialize_zeros import Specializer, specialize_zeros
 
 
-def without_blocks(graph: Graph) -> Graph:
-    """Specialise what is known, lower the rest; what a gradient is when it is handed out."""
+def lower_linear_blocks(graph: Graph) -> Graph:
+    """Specialize what is known statically and guard the rest; the form of a gradient handed out."""
     graph = specialize_zeros(graph)
-    lowered = lower(graph)
+    lowered = guard_linear_blocks(graph)
     return graph if lowered is graph else dce(merge_ifs(specialize_zeros(lowered)))
 
 
-def lower(graph: Graph) -> Graph:
-    """Put a guarded `if` in place of every linear block, in regions too.
+def guard_linear_blocks(graph: Graph) -> Graph:
+    """Replace every linear block by a guarded `if`, in regions too.
 
-    Blocks in a row that pass on what may have arrived share one guard.
+    Consecutive blocks whose cotangents arrive together share one guard.
     """
     if not any(node.op is linear_block for node in graph.walk()):
         return graph
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}
     dims: dict[Symbol, Dim] = {}
-    groups: list[_Group] = []
+    groups: list[_GuardGroup] = []
     for node in graph.nodes:
-        taking = next((group for group in groups if group.takes(node)), None)
-        for group in [group for group in groups if group is not taking and group.feeds(node)]:
+        group_of_node = next((group for group in groups if group.accepts(node)), None)
+        for group in [
+            group for group in groups if group is not group_of_node and group.feeds(node)
+        ]:
             group.emit(b, mapping, dims)
             groups.remove(group)
-        if taking is not None:
-            taking.members.append(node)
+        if group_of_node is not None:
+            group_of_node.members.append(node)
             continue
         if node.op is linear_block:
-            groups.append(_Group(node))
+            groups.append(_GuardGroup(node))
             continue
         operands = [mapping.get(v, v) for v in node.operands]
-        copy = on_operands(node, operands, [lower(region) for region in node.regions], dims)
+        copy = with_operands(
+            node, operands, [guard_linear_blocks(region) for region in node.regions], dims
+        )
         b.nodes.append(copy)
         mapping.update(zip(node.results, copy.results, strict=True))
     for group in groups:
         group.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
-    return graph_of(graph, graph.params, b.nodes, results)
+    return rebuild_graph(graph, graph.params, b.nodes, results)
 
 
-class _Group:
-    """Blocks that run when any of the first one's cotangents arrived."""
+class _GuardGroup:
+    """Linear blocks that run when any of the first one's cotangents arrived."""
 
     def __init__(self, first: Node) -> None:
         self.members = [first]
@@ -66,8 +70,8 @@ class _Group:
     def feeds(self, node: Node) -> bool:
         return not {*self.results}.isdisjoint(node.operands)
 
-    def takes(self, node: Node) -> bool:
-        """Whether a node's cotangents arrive just where this group runs."""
+    def accepts(self, node: Node) -> bool:
+        """Return whether a node's cotangents arrive exactly where this group runs."""
         if node.op is linear_block:
             cotangents = BlockParts.of(node).cotangents
         elif node.op is maybe.autograd_add:
@@ -82,24 +86,22 @@ class _Group:
         cotangents = self.cotangents
         operands = dict.fromkeys(v for member in self.members for v in member.operands)
         forward = [v for v in operands if v not in {*cotangents, *self.results}]
-        given = [mapping.get(v, v) for v in (*cotangents, *forward)]
-        whole = Graph(
-            "something", (*cotangents, *forward), tuple(self.members), tuple(self.results)
+        operands_now = [mapping.get(v, v) for v in (*cotangents, *forward)]
+        body = Graph("something", (*cotangents, *forward), tuple(self.members), tuple(self.results))
+        # With a single cotangent, the guard says that it is the one that arrived.
+        param_facts = {0: Build.present} if len(cotangents) == 1 else {}
+        then = Specializer(opened=self.members[0]).region(
+            body, [value.type for value in operands_now], known=param_facts
         )
-        # A single one, where anything arrived, is it.
-        known = {0: Build.present} if len(cotangents) == 1 else {}
-        something = Specializer(opened=self.members[0]).region(
-            whole, [value.type for value in given], known=known
-        )
-        nothing = Build("nothing")
-        for value in given:
-            nothing.param(value.type)
+        otherwise = Build("nothing")
+        for value in operands_now:
+            otherwise.param(value.type)
         branches = (
-            nothing.finish([nothing.zero(result.type) for result in self.results]),
-            lower(something.finish(something.values(whole))),
+            otherwise.finish([otherwise.zero(result.type) for result in self.results]),
+            guard_linear_blocks(then.finish(then.values(body))),
         )
         b.source = self.members[0].source
-        predicate = b.any_nonzero(*given[: len(cotangents)])
-        results = b.if_(predicate, given, branches).results
+        predicate = b.any_nonzero(*operands_now[: len(cotangents)])
+        results = b.if_(predicate, operands_now, branches).results
         mapping.update(zip(self.results, results, strict=True))
         rename_dims(dims, self.results, results)

@@ -1,7 +1,7 @@
-"""Joins branches on one predicate: what follows an `if` and depends on the same moves into it.
+"""Merging of `if` nodes on one selector: later ones and what depends on them move into the first.
 
-The gradient of a branch is full of these: each pass over it adds an `if` with the selector of the
-first, whose operands are maybes that the first gave. In one `if` nothing has to be asked twice.
+The backward graph of a branch is full of these: each pass over it adds an `if` with the selector
+of the first, whose operands are maybes that the first gave. In one `if` nothing is tested twice.
 """
 
 from __future__ import annotations
@@ -11,60 +11,66 @@ from collections.abc import Iterable, Mapping
 from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
-from wend.ir.rewrite import graph_of, on_operands, rename_dims
+from wend.ir.rewrite import rebuild_graph, rename_dims, with_operands
 from wend.ir.types import Dim, MaybeType, Symbol
 from wend.ops import creating, maybe
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
-from wend.passes.specialize_zeros import Specializer, State, retyped
+from wend.passes.specialize_zeros import Specializer, State, reinfer_types
 
-# What is moved into a branch if a maybe of it is an operand.
-_FOLLOWS = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
+# Operations moved into the branches if one of their operands is a maybe that the `if` gives.
+_SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
 
 
 def merge_ifs(graph: Graph) -> Graph:
-    """Join branches, in regions too."""
+    """Merge `if` nodes on one selector, in regions too."""
     if not any(node.op is if_ for node in graph.walk()):
         return graph
     b = Build(graph.name)
     mapping: dict[Value, Value] = {}
     dims: dict[Symbol, Dim] = {}
-    joins: list[_Join] = []
-    inside: list[tuple[Value, Value]] = []  # results of regions, before and after
+    pending: list[_MergedIf] = []
+    region_results: list[tuple[Value, Value]] = []  # results of regions, old and new
     for node in graph.nodes:
-        taking = next((join for join in joins if join.takes(node, mapping)), None)
-        for join in [join for join in joins if join is not taking and join.feeds(node)]:
-            join.emit(b, mapping, dims)
-            joins.remove(join)
-        if taking is not None:
-            taking.add(node, mapping)
+        accepting = next((merged for merged in pending if merged.accepts(node, mapping)), None)
+        for merged in [
+            merged for merged in pending if merged is not accepting and merged.feeds(node)
+        ]:
+            merged.emit(b, mapping, dims)
+            pending.remove(merged)
+        if accepting is not None:
+            accepting.add(node, mapping)
         elif node.op is if_ and not _has_effects(node):
-            joins.append(_Join(node, mapping))
+            pending.append(_MergedIf(node, mapping))
         else:
             regions = [merge_ifs(region) for region in node.regions]
             for old, new in zip(node.regions, regions, strict=True):
-                inside += zip(old.results, new.results, strict=True)
+                region_results += zip(old.results, new.results, strict=True)
             operands = [mapping.get(v, v) for v in node.operands]
-            copy = on_operands(node, operands, regions, dims)
+            copy = with_operands(node, operands, regions, dims)
             b.nodes.append(copy)
             mapping.update(zip(node.results, copy.results, strict=True))
-    for join in joins:
-        join.emit(b, mapping, dims)
+    for merged in pending:
+        merged.emit(b, mapping, dims)
     results = tuple(mapping.get(value, value) for value in graph.results)
-    joined = graph_of(graph, graph.params, b.nodes, results)
-    return retyped(joined) if _are_narrowed([*mapping.items(), *inside]) else joined
+    rewritten = rebuild_graph(graph, graph.params, b.nodes, results)
+    return (
+        reinfer_types(rewritten)
+        if _has_narrowed([*mapping.items(), *region_results])
+        else rewritten
+    )
 
 
-def _are_narrowed(pairs: Iterable[tuple[Value, Value]]) -> bool:
-    """Whether a maybe has turned out to be there, so that those who read it know more."""
+def _has_narrowed(pairs: Iterable[tuple[Value, Value]]) -> bool:
+    """Return whether a maybe has become a plain value, so that its users' types are stale."""
     return any(
         isinstance(old.type, MaybeType) and not isinstance(new.type, MaybeType)
         for old, new in pairs
     )
 
 
-class _Join:
-    """An `if` that grows, with what its branches know of its values so far."""
+class _MergedIf:
+    """An `if` under construction, with the state of its values in each branch."""
 
     def __init__(self, first: Node, mapping: Mapping[Value, Value]) -> None:
         self.source = first.source
@@ -72,60 +78,60 @@ class _Join:
         self.branches = [Build(branch.name) for branch in IfParts.of(first).branches]
         self.runs = [Specializer() for _ in self.branches]
         self.states: list[dict[Value, State]] = [{} for _ in self.branches]
-        self.given: list[Value] = []
+        self.operands: list[Value] = []
         self.results: dict[Value, None] = {}
         self.add(first, mapping)
 
     def feeds(self, node: Node) -> bool:
         return any(operand in self.results for operand in node.operands)
 
-    def takes(self, node: Node, mapping: Mapping[Value, Value]) -> bool:
-        """Whether a node belongs into the branches."""
+    def accepts(self, node: Node, mapping: Mapping[Value, Value]) -> bool:
+        """Return whether a node belongs in the branches."""
         if node.op is if_:
             selector = mapping.get(node.operands[0], node.operands[0])
             same = selector is self.selector or self._is_selector(selector)
             return same and len(node.regions) == len(self.branches) and not _has_effects(node)
-        given = [operand in self.results for operand in node.operands]
+        is_result = [operand in self.results for operand in node.operands]
         if node.op is maybe.any_nonzero:
-            return all(given)
-        return node.op in _FOLLOWS and any(
-            is_mine and isinstance(operand.type, MaybeType)
-            for is_mine, operand in zip(given, node.operands, strict=True)
+            return all(is_result)
+        return node.op in _SINKABLE and any(
+            is_local and isinstance(operand.type, MaybeType)
+            for is_local, operand in zip(is_result, node.operands, strict=True)
         )
 
     def _is_selector(self, value: Value) -> bool:
-        """Whether a result is the selector again: false in branch 0, true in branch 1."""
+        """Return whether a result is the selector again: false in branch 0, true in branch 1."""
         if value not in self.results or not value.type == self.selector.type == PREDICATE:
             return False
-        found = [_known(states[value]) for states in self.states]
-        return found == [False, True]
+        constants = [_constant_of(states[value]) for states in self.states]
+        return constants == [False, True]
 
     def add(self, node: Node, mapping: Mapping[Value, Value]) -> None:
-        """Let each branch run a node."""
+        """Run a node in each branch."""
         operands = node.operands[1:] if node.op is if_ else node.operands
         for operand in operands:
             if operand not in self.states[0]:
-                self._give(operand, mapping.get(operand, operand))
+                self._add_operand(operand, mapping.get(operand, operand))
         for k, (b, run, states) in enumerate(
             zip(self.branches, self.runs, self.states, strict=True)
         ):
             b.source = node.source
-            given = [states[operand] for operand in operands]
+            operand_states = [states[operand] for operand in operands]
             if node.op is if_:
-                found = run.splice(b, IfParts.of(node).branches[k], given)
+                results = run.splice(b, IfParts.of(node).branches[k], operand_states)
             else:
-                found = [*run.node(b, node, given, {})]
-            states.update(zip(node.results, found, strict=True))
+                results = [*run.node(b, node, operand_states, {})]
+            states.update(zip(node.results, results, strict=True))
         self.results.update(dict.fromkeys(node.results))
 
-    def _give(self, old: Value, new: Value) -> None:
-        """Take a value from outside; the selector itself is known inside."""
+    def _add_operand(self, old: Value, new: Value) -> None:
+        """Add an outer value as an operand; the selector itself is a constant in each branch."""
         is_selector = new is self.selector
         if not is_selector:
-            self.given.append(new)
+            self.operands.append(new)
         for k, (b, states) in enumerate(zip(self.branches, self.states, strict=True)):
-            known = b.constant(k, new.tensor.dtype) if is_selector else None
-            states[old] = b.param(new.type, new.name) if known is None else known
+            constant = b.constant(k, new.tensor.dtype) if is_selector else None
+            states[old] = b.param(new.type, new.name) if constant is None else constant
 
     def emit(self, b: Build, mapping: dict[Value, Value], dims: dict[Symbol, Dim]) -> None:
         """Append the `if`."""
@@ -143,19 +149,19 @@ class _Join:
             ]
             graphs.append(merge_ifs(branch.finish(values)))  # type: ignore[arg-type]
         b.source = self.source
-        found = b.if_(self.selector, self.given, graphs).results
-        for old, new in zip(results, found, strict=True):
+        new_results = b.if_(self.selector, self.operands, graphs).results
+        for old, new in zip(results, new_results, strict=True):
             mapping[old] = new
             rename_dims(dims, [old], [new])
 
 
-def _known(state: State) -> object:
-    """The number that a state is known to be."""
+def _constant_of(state: State) -> object:
+    """Return the number that a state is known to be."""
     node = state.node if isinstance(state, Value) else None
     return node.attrs["value"][()] if node is not None and node.op is creating.constant else None
 
 
 def _has_effects(node: Node) -> bool:
-    """Whether it does more than give results: then it stays where it is among others that do."""
-    inside = (within.op for region in node.regions for within in region.walk())
-    return any(op.effect is not Effect.NONE for op in inside)
+    """Return whether a node has effects: then it keeps its place in their order."""
+    ops = (inner.op for region in node.regions for inner in region.walk())
+    return any(op.effect is not Effect.NONE for op in ops)

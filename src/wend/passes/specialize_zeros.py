@@ -1,13 +1,13 @@
-"""Specialises cotangent arithmetic by what is known to be Zero, to be there, or neither.
+"""Partial evaluation of cotangent arithmetic over a lattice of zeros.
 
 Each value of a graph is Zero, Nonzero (its type is no maybe) or Unknown (its type is a maybe).
-A linear block fed by Zero alone goes, with all that only it would need; one that is fed by anything
-Nonzero is put in place of its node; one of which only the run can tell stays. The lattice is that
-of PyTorch's autodiff for TorchScript; here it passes through loops, branches and calls as well.
+A linear block fed by Zero alone is removed, along with everything only it needs; one fed by
+something Nonzero is spliced in place of its node; one that only the run can decide stays. The
+lattice is that of PyTorch's autodiff for TorchScript, extended through loops, branches and calls.
 
-It also follows arrays that are zero because they stand for a Zero (a loop's sum that nothing was
-added to): an operation that is linear in such operands alone gives such an array (D28). Arrays
-that the user made are never taken for zero, so 0 * inf is still NaN in what the user wrote.
+The pass also tracks arrays that are zero because they stand for a Zero (a loop's sum that nothing
+was added to): an operation that is linear in such operands alone gives such an array (D28).
+Arrays that the user made are never taken for zero, so 0 * inf is still NaN in the user's code.
 """
 
 from __future__ import annotations
@@ -48,52 +48,60 @@ from wend.ops.control import (
 )
 
 State: TypeAlias = Value | Zero
-_ABOUT_ZERO = {linear_block, maybe.zero, maybe.autograd_add}
-_Known: TypeAlias = Mapping[int, Callable[[Build, Value], State]]
+_ZERO_OPS = {linear_block, maybe.zero, maybe.autograd_add}
+_ParamFacts: TypeAlias = Mapping[int, Callable[[Build, Value], State]]
 
 
-def specialize_zeros(graph: Graph, zero: Iterable[int] = (), there: Iterable[int] = ()) -> Graph:
-    """Resolve what is known about cotangents.
+def specialize_zeros(graph: Graph, zero: Iterable[int] = (), nonzero: Iterable[int] = ()) -> Graph:
+    """Resolve what is statically known about cotangents.
 
     Args:
         graph: a backward graph, with linear blocks or without.
         zero: positions of params that are known to be Zero; the result does not take them.
-        there: positions of maybe params that are known not to be.
+        nonzero: positions of maybe params that are known to be Nonzero.
 
     Returns:
         The graph without the blocks and sums that are decided. A result that is Zero is the result
         of a `zero` node.
     """
-    gone, given = {*zero}, {*there}
-    if not gone and not given and not any(node.op in _ABOUT_ZERO for node in graph.walk()):
+    zero_params, nonzero_params = {*zero}, {*nonzero}
+    if (
+        not zero_params
+        and not nonzero_params
+        and not any(node.op in _ZERO_OPS for node in graph.walk())
+    ):
         return graph
     types = [
-        None if k in gone else without_maybe(param.type) if k in given else param.type
+        None
+        if k in zero_params
+        else without_maybe(param.type)
+        if k in nonzero_params
+        else param.type
         for k, param in enumerate(graph.params)
     ]
-    return _on_types(graph, types)
+    return _specialize_types(graph, types)
 
 
-def retyped(graph: Graph) -> Graph:
-    """The graph with the types of maybes inferred anew, where some have turned out to be there."""
-    return _on_types(graph, graph.param_types)
+def reinfer_types(graph: Graph) -> Graph:
+    """Infer the types of maybes anew, where some have become plain values."""
+    return _specialize_types(graph, graph.param_types)
 
 
-def _on_types(graph: Graph, types: Sequence[Type | None]) -> Graph:
+def _specialize_types(graph: Graph, types: Sequence[Type | None]) -> Graph:
     captures = types[len(types) - len(graph.captures) :]
-    done = Specializer().region(graph, types)
-    return done.finish(done.values(graph), sum(type is not None for type in captures))
+    region = Specializer().region(graph, types)
+    return region.finish(region.values(graph), sum(type is not None for type in captures))
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region on states.
+    """A specialized region.
 
     Attributes:
-        b: what is left of it, with params for what is not Zero.
-        params: what each of the old params is.
-        results: what each of the old results is.
-        zeros: which results are Zero, or arrays that stand for it.
+        b: the builder of its residual code, with params for what is not Zero.
+        params: the state of each original param.
+        results: the state of each original result.
+        zeros: for each result, whether it is Zero or an array that stands for Zero.
     """
 
     b: Build
@@ -102,10 +110,10 @@ class Region:
     zeros: Sequence[bool]
 
     def values(self, old: Graph) -> list[Value]:
-        """The results, a `zero` for each that is Zero."""
+        """Return the results, with a `zero` node for each that is Zero."""
         return [
-            self.b.zero(was.type) if isinstance(state, Zero) else state
-            for state, was in zip(self.results, old.results, strict=True)
+            self.b.zero(original.type) if isinstance(state, Zero) else state
+            for state, original in zip(self.results, old.results, strict=True)
         ]
 
     def finish(self, results: Sequence[Value], captures: int = 0) -> Graph:
@@ -113,10 +121,10 @@ class Region:
 
 
 class Specializer:
-    """Runs graphs on states instead of values, and emits what is left of them."""
+    """An abstract interpreter that runs graphs on states and emits the residual code."""
 
     def __init__(self, opened: Node | None = None) -> None:
-        """`opened`: a block that is known to run."""
+        """Create an interpreter; `opened` is a linear block that is known to run."""
         self.opened = opened
         self.zeros: set[Value] = set()  # arrays that stand for a Zero
 
@@ -125,15 +133,15 @@ class Specializer:
         graph: Graph,
         types: Sequence[Type | None],
         zeros: Sequence[bool] = (),
-        known: _Known | None = None,
+        known: _ParamFacts | None = None,
     ) -> Region:
-        """Specialise a region.
+        """Specialize a region.
 
         Args:
             graph: the region.
-            types: of what it will be given; None for Zero.
-            zeros: which of the first params are arrays that stand for a Zero.
-            known: what the region knows more of some params.
+            types: the types of its arguments; None for Zero.
+            zeros: for the first params, whether each is an array that stands for a Zero.
+            known: facts about some params that hold inside the region, by position.
         """
         b = Build(graph.name)
         params: list[State] = []
@@ -141,12 +149,12 @@ class Specializer:
             if type is None:
                 params.append(ZERO)
                 continue
-            is_there = not isinstance(type, MaybeType)
-            value = b.param(without_maybe(param.type) if is_there else param.type, param.name)
+            is_nonzero = not isinstance(type, MaybeType)
+            value = b.param(without_maybe(param.type) if is_nonzero else param.type, param.name)
             if k < len(zeros) and zeros[k]:
                 self.zeros.add(value)
             params.append(known[k](b, value) if known and k in known else value)
-        # An array that stands for a Zero need not be made where a Zero will do.
+        # An array that stands for a Zero need not be built where a Zero is accepted.
         results = [
             ZERO if state in self.zeros and isinstance(old.type, MaybeType) else state
             for state, old in zip(self.run(b, graph, params), graph.results, strict=True)
@@ -154,21 +162,21 @@ class Specializer:
         return Region(b, params, results, [self._is_zero(state) for state in results])
 
     def run(self, b: Build, graph: Graph, params: Sequence[State]) -> list[State]:
-        """Append what is left of a graph's nodes on these params; return what its results are."""
+        """Append the residual code of a graph's nodes on these params; return its result states."""
         env: dict[Value, State] = dict(zip(graph.params, params, strict=True))
         dims: dict[Symbol, Dim] = {}
         known = {symbol for param in graph.params for symbol in symbols(param.type)}
         for node in graph.nodes:
             b.source = node.source
-            found = self.node(b, node, [env[operand] for operand in node.operands], dims)
-            for old, new in zip(node.results, found, strict=True):
+            states = self.node(b, node, [env[operand] for operand in node.operands], dims)
+            for old, new in zip(node.results, states, strict=True):
                 env[old] = new
                 if isinstance(new, Value) and new.type is not old.type:
-                    mine, theirs = [*symbols(old.type)], [*symbols(new.type)]
-                    if mine == theirs or len(mine) != len(theirs):
+                    old_symbols, new_symbols = [*symbols(old.type)], [*symbols(new.type)]
+                    if old_symbols == new_symbols or len(old_symbols) != len(new_symbols):
                         continue
-                    if mine and known.issuperset(mine) and not _is_list(old.type):
-                        # Others have these sizes too; what is left of a node tells less of them.
+                    if old_symbols and known.issuperset(old_symbols) and not _is_list(old.type):
+                        # Other values share these symbols, and the residual type knows less.
                         env[old] = self.refined(b, new, substitute(old.type, dims))
                     else:
                         rename_dims(dims, [old], [new])
@@ -176,8 +184,8 @@ class Specializer:
         return [env[result] for result in graph.results]
 
     def refined(self, b: Build, x: Value, type: Type) -> Value:
-        """A value of which more is known; of one that is there, no maybe."""
-        result = b.refine(x, without_maybe(type) if _is_there(x) else type)
+        """Return a value under a more precise type; a Nonzero value never becomes a maybe."""
+        result = b.refine(x, without_maybe(type) if _is_nonzero(x) else type)
         if x in self.zeros:
             self.zeros.add(result)
         return result
@@ -185,7 +193,7 @@ class Specializer:
     def node(
         self, b: Build, node: Node, states: Sequence[State], dims: Mapping[Symbol, Dim]
     ) -> Sequence[State]:
-        """Append what is left of one node."""
+        """Append the residual code of one node."""
         if node.op in _RULES:
             if dims:
                 node = copy_node(node, node.operands, dims=dims)
@@ -196,17 +204,17 @@ class Specializer:
         ]
         copy = copy_node(node, operands, dims=dims)
         b.nodes.append(copy)
-        if self.zeros and _gives_zero(copy, self.zeros):
+        if self.zeros and _is_linear_in_zeros(copy, self.zeros):
             self.zeros.update(copy.results)
         return copy.results
 
     def splice(self, b: Build, graph: Graph, states: Sequence[State]) -> list[State]:
-        """Put a region in place of its node."""
+        """Inline a region in place of its node."""
         dims: dict[Symbol, Dim] = {}
         for param, state in zip(graph.params, states, strict=True):
             if isinstance(state, Value):
                 accepts(param.type, state.type, dims)
-        renamed = {mine: theirs for mine, theirs in dims.items() if mine != theirs}
+        renamed = {symbol: dim for symbol, dim in dims.items() if symbol != dim}
         return self.run(b, copy_graph(graph, renamed) if renamed else graph, states)
 
     def _is_zero(self, state: State) -> bool:
@@ -221,7 +229,7 @@ def _type(state: State) -> Type | None:
     return None if isinstance(state, Zero) else state.type
 
 
-def _is_there(state: State) -> bool:
+def _is_nonzero(state: State) -> bool:
     return isinstance(state, Value) and not isinstance(state.type, MaybeType)
 
 
@@ -229,8 +237,8 @@ def _values(states: Iterable[State]) -> list[Value]:
     return [state for state in states if isinstance(state, Value)]
 
 
-def _gives_zero(node: Node, zeros: set[Value]) -> bool:
-    """Whether its results are zero because it is linear in operands that are (D28)."""
+def _is_linear_in_zeros(node: Node, zeros: set[Value]) -> bool:
+    """Return whether a node's results are zero because it is linear in operands that are (D28)."""
     marked = [node.operands[k] in zeros for k in node.linear_operands]
     return bool(marked) and (all(marked) if node.op.is_jointly_linear else any(marked))
 
@@ -245,22 +253,24 @@ def _block(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
     arrived = _values(states[:count])
     if not arrived:
         return [ZERO] * len(node.results)
-    if node is s.opened or any(map(_is_there, arrived)):
+    if node is s.opened or any(map(_is_nonzero, arrived)):
         return s.splice(b, block.body, states)
-    # The body runs where one arrived: so a single one is there.
+    # The body runs only if a cotangent arrived; a single one is therefore Nonzero.
     known = {states.index(arrived[0]): Build.present} if len(arrived) == 1 else {}
     body = s.region(block.body, [_type(state) for state in states], known=known)
-    through = dict(zip(body.params, states, strict=True))
-    if all(result in through for result in body.results):
-        return [through[result] for result in body.results]  # nothing to guard
-    wanted = _values(body.results)
+    forwarded = dict(zip(body.params, states, strict=True))
+    if all(result in forwarded for result in body.results):
+        return [forwarded[result] for result in body.results]  # nothing to guard
+    live_results = _values(body.results)
     forward = _values(states[count:])
-    results = iter(b.linear_block(block_of(node), arrived, forward, body.finish(wanted)).results)
+    results = iter(
+        b.linear_block(block_op(node), arrived, forward, body.finish(live_results)).results
+    )
     return [next(results) if isinstance(state, Value) else ZERO for state in body.results]
 
 
-def block_of(node: Node) -> str:
-    """The operation whose derivative a block is."""
+def block_op(node: Node) -> str:
+    """Return the name of the operation whose derivative a block is."""
     return str(node.attrs["of"])
 
 
@@ -268,22 +278,24 @@ def _autograd_add(s: Specializer, b: Build, node: Node, states: Sequence[State])
     x, y = states
     if isinstance(x, Zero) or isinstance(y, Zero):
         return [y if isinstance(x, Zero) else x]
-    return _sum(s, b, node, [x, y]) or [b.autograd_add(x, y)]
+    return _simplify_sum(s, b, node, [x, y]) or [b.autograd_add(x, y)]
 
 
 def _add(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
-    """An array that stands for a Zero is the identity of sums, too."""
+    """Simplify an addition: an array that stands for a Zero is the identity of sums, too."""
     operands = _values(states)
-    found = _sum(s, b, node, operands)
-    if found:
-        return found
-    made = b.emit_node(node.op, operands)
-    made.remark = node.remark
-    return made.results
+    simplified = _simplify_sum(s, b, node, operands)
+    if simplified:
+        return simplified
+    sum_node = b.emit_node(node.op, operands)
+    sum_node.remark = node.remark
+    return sum_node.results
 
 
-def _sum(s: Specializer, b: Build, node: Node, operands: Sequence[Value]) -> Sequence[State]:
-    """A sum that is not needed as such, if there is a way."""
+def _simplify_sum(
+    s: Specializer, b: Build, node: Node, operands: Sequence[Value]
+) -> Sequence[State]:
+    """Return a sum without an addition of its own; empty where it needs one."""
     x, y = operands
     if x.type != y.type:
         return []
@@ -293,16 +305,20 @@ def _sum(s: Specializer, b: Build, node: Node, operands: Sequence[Value]) -> Seq
         return [x]
     if node.op is not elementwise.add:
         for into, part in ((x, y), (y, x)):
-            # What was added at a place of zeros is added there to what is summed: a loop that
-            # reads one item a trip must not pass over all of them.
-            if part.node is not None and part.node.op in _ADDS and _is_zeros(part.node.operands[0]):
+            # x + add_at(zeros, v) is add_at(x, v): a loop that reads one item a trip must not
+            # touch all of them.
+            if (
+                part.node is not None
+                and part.node.op in _ACCUMULATING_OPS
+                and _is_zeros(part.node.operands[0])
+            ):
                 added = copy_node(part.node, [into, *part.node.operands[1:]])
                 b.nodes.append(added)
                 return added.results
     return []
 
 
-_ADDS = {
+_ACCUMULATING_OPS = {
     lists.list_add_at,
     indexing.scatter_add,
     indexing.add_along,
@@ -313,7 +329,7 @@ _ADDS = {
 
 
 def _is_zeros(value: Value) -> bool:
-    """Whether every element is zero in every run."""
+    """Return whether every element is zero in every run."""
     node = value.node
     if node is None:
         return False
@@ -327,7 +343,7 @@ def _instantiate(s: Specializer, b: Build, node: Node, states: Sequence[State]) 
     x, zeros = states
     assert isinstance(zeros, Value)
     if isinstance(x, Value):
-        return [x] if _is_there(x) else [b.emit(maybe.instantiate, x, zeros)]
+        return [x] if _is_nonzero(x) else [b.emit(maybe.instantiate, x, zeros)]
     zeros = b.refine(zeros, node.results[0].type)
     s.zeros.add(zeros)
     return [zeros]
@@ -335,34 +351,34 @@ def _instantiate(s: Specializer, b: Build, node: Node, states: Sequence[State]) 
 
 def _present(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     (x,) = states
-    if isinstance(x, Zero):  # where it is known to be there: so this never runs
+    if isinstance(x, Zero):  # `present` claims that it is Nonzero: this code never runs
         x = b.zero(node.operands[0].type)
     return [b.present(x)]
 
 
 def _is_zero(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     (x,) = states
-    if isinstance(x, Zero) or _is_there(x):
+    if isinstance(x, Zero) or _is_nonzero(x):
         return [b.constant(isinstance(x, Zero))]
     return [b.emit(maybe.is_zero, x)]
 
 
 def _any_nonzero(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     unknown = _values(states)
-    if not unknown or any(map(_is_there, unknown)):
+    if not unknown or any(map(_is_nonzero, unknown)):
         return [b.constant(bool(unknown))]
     return [_selector_of(unknown) or b.any_nonzero(*unknown)]
 
 
 def _selector_of(unknown: Sequence[Value]) -> Value | None:
-    """The predicate of the `if` that gives a maybe where it holds, and only there."""
+    """Return the predicate of the `if` that gives a maybe exactly where the predicate holds."""
     node = unknown[0].node
     if len(unknown) > 1 or node is None or node.op is not if_ or len(node.regions) != 2:
         return None
     otherwise, then = (branch.results[unknown[0].index] for branch in node.regions)
     is_absent = otherwise.node is not None and otherwise.node.op is maybe.zero
     is_bool = node.operands[0].type == PREDICATE
-    return node.operands[0] if is_bool and is_absent and _is_there(then) else None
+    return node.operands[0] if is_bool and is_absent and _is_nonzero(then) else None
 
 
 def _refine(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
@@ -375,57 +391,59 @@ def _refine(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Se
 
 def _call(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     callee = CallParts.of(node).callee
-    done = s.region(callee, [_type(state) for state in states])
-    graph = done.finish(_values(done.results))
+    region = s.region(callee, [_type(state) for state in states])
+    graph = region.finish(_values(region.results))
     results = iter(b.emit_node(node.op, _values(states), (graph,), **node.attrs).results)
-    return [next(results) if isinstance(state, Value) else ZERO for state in done.results]
+    return [next(results) if isinstance(state, Value) else ZERO for state in region.results]
 
 
 def _if(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
     branches = IfParts.of(node).branches
-    selector, *given = states
+    selector, *operands = states
     assert isinstance(selector, Value)
     if selector.node is not None and selector.node.op is creating.constant:
-        return s.splice(b, branches[int(selector.node.attrs["value"])], given)
-    types = [_type(state) for state in given]
-    flags = [state in s.zeros for state in given]
-    done = [
-        s.region(branch, types, flags, _facts_from_sibling_if(selector, given, k, len(branches)))
+        return s.splice(b, branches[int(selector.node.attrs["value"])], operands)
+    types = [_type(state) for state in operands]
+    flags = [state in s.zeros for state in operands]
+    regions = [
+        s.region(branch, types, flags, _facts_from_sibling_if(selector, operands, k, len(branches)))
         for k, branch in enumerate(branches)
     ]
-    left = [i for i in range(len(node.results)) if any(d.results[i] is not ZERO for d in done)]
+    live = [i for i in range(len(node.results)) if any(d.results[i] is not ZERO for d in regions)]
     graphs = []
-    for region, branch in zip(done, branches, strict=True):
+    for region, branch in zip(regions, branches, strict=True):
         values = region.values(branch)
-        graphs.append(region.finish([values[i] for i in left]))
-    found: list[State] = [ZERO] * len(node.results)
-    if left:
-        results = b.if_(selector, _values(given), graphs).results
-        for i, result in zip(left, results, strict=True):
-            found[i] = result
-            if all(d.zeros[i] and isinstance(d.results[i], Value) for d in done):
+        graphs.append(region.finish([values[i] for i in live]))
+    result_states: list[State] = [ZERO] * len(node.results)
+    if live:
+        results = b.if_(selector, _values(operands), graphs).results
+        for i, result in zip(live, results, strict=True):
+            result_states[i] = result
+            if all(d.zeros[i] and isinstance(d.results[i], Value) for d in regions):
                 s.zeros.add(result)
-    return found
+    return result_states
 
 
-def _facts_from_sibling_if(selector: Value, given: Sequence[State], k: int, count: int) -> _Known:
-    """What branch k knows of maybes that another `if` with the same selector gave."""
-    known: dict[int, Callable[[Build, Value], State]] = {}
-    for j, state in enumerate(given):
-        twin = state.node if isinstance(state, Value) else None
-        if twin is None or twin.op is not if_ or _is_there(state):
+def _facts_from_sibling_if(
+    selector: Value, operands: Sequence[State], k: int, count: int
+) -> _ParamFacts:
+    """Return what branch k knows of maybes that another `if` with the same selector gave."""
+    facts: dict[int, Callable[[Build, Value], State]] = {}
+    for j, state in enumerate(operands):
+        sibling = state.node if isinstance(state, Value) else None
+        if sibling is None or sibling.op is not if_ or _is_nonzero(state):
             continue
-        if twin.operands[0] is selector and len(twin.regions) == count:
-            inner = twin.regions[k].results[state.index]  # type: ignore[union-attr]
+        if sibling.operands[0] is selector and len(sibling.regions) == count:
+            inner = sibling.regions[k].results[state.index]  # type: ignore[union-attr]
             if inner.node is not None and inner.node.op is maybe.zero:
-                known[j] = lambda b, value: ZERO
-            elif _is_there(inner):
-                known[j] = Build.present
-    return known
+                facts[j] = lambda b, value: ZERO
+            elif _is_nonzero(inner):
+                facts[j] = Build.present
+    return facts
 
 
 def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
-    """Carries that start as Zero's zeros and stay so are followed by a fixpoint."""
+    """Find by a fixpoint which carries start as zeros and stay so."""
     w = WhileParts.of(node)
     count = len(w.carry)
     carry = _values(states[:count])
@@ -438,17 +456,19 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
         before = s.region(w.before, [*types, *outer], [*zeros, *outer_zeros])
         types = [param.type for param in w.after_forwarded]
         after = s.region(w.after, [*types, *outer], [*before.zeros[1:], *outer_zeros])
-        still = [zero and last for zero, last in zip(zeros, after.zeros, strict=True)]
-        if still == zeros:
+        still_zero = [zero and last for zero, last in zip(zeros, after.zeros, strict=True)]
+        if still_zero == zeros:
             break
-        zeros = still
-    following = after.values(w.after)
+        zeros = still_zero
+    next_carry = after.values(w.after)
     for i in (i for i, zero in enumerate(zeros) if zero):
-        # It is handed on as it is: then it is no carry, and what moved it is dead.
-        places = [k for k, v in enumerate(before.results[1:]) if v is before.params[i]]
-        same = [after.params[k] for k in places if w.after_forwarded[k].type == following[i].type]
-        following[i : i + 1] = _values(same[:1]) or [following[i]]
-    regions = before.finish(before.values(w.before)), after.finish(following)
+        # Forward it unchanged: it then becomes an invariant, and its update is dead code.
+        positions = [k for k, v in enumerate(before.results[1:]) if v is before.params[i]]
+        same = [
+            after.params[k] for k in positions if w.after_forwarded[k].type == next_carry[i].type
+        ]
+        next_carry[i : i + 1] = _values(same[:1]) or [next_carry[i]]
+    regions = before.finish(before.values(w.before)), after.finish(next_carry)
     results = b.while_(carry, _values(invariants), *regions).results
     s.zeros.update(r for r, zero in zip(results, before.zeros[1:], strict=True) if zero)
     return results

@@ -1,35 +1,39 @@
-"""Gives a region that stands in several places values of its own in each."""
+"""Region unsharing: a region that occurs in several places gets its own values in each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_graph, on_operands, with_nodes
+from wend.ir.rewrite import copy_graph, rewrite_nodes, with_operands
 
 
 def unshare_regions(graph: Graph) -> Graph:
-    """Copy regions that stand in a second place.
+    """Copy regions at their second and later occurrences.
 
-    Copies of a node share its regions, and passes leave alone what they do not change. What is
-    compiled has one place for each value.
+    Copies of a node share its regions, and passes leave alone what they do not change. Code
+    generation needs one place for each value.
     """
-    return _apart(graph, set())
+    return _unshare_nested(graph, set())
 
 
-def _apart(graph: Graph, taken: set[Value]) -> Graph:
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        nodes.append(on_operands(node, operands, [_own(region, taken) for region in node.regions]))
+def _unshare_nested(graph: Graph, seen: set[Value]) -> Graph:
+    def unshare(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        nodes.append(
+            with_operands(
+                node, operands, [_unshare_region(region, seen) for region in node.regions]
+            )
+        )
         return nodes[-1].results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, unshare)
 
 
-def _own(region: Graph, taken: set[Value]) -> Graph:
-    if not taken.isdisjoint(_values(region)):
+def _unshare_region(region: Graph, seen: set[Value]) -> Graph:
+    if not seen.isdisjoint(_values(region)):
         region = copy_graph(region)
-    taken.update(_values(region))
-    return _apart(region, taken)
+    seen.update(_values(region))
+    return _unshare_nested(region, seen)
 
 
 def _values(region: Graph) -> list[Value]:

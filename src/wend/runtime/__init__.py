@@ -1,1 +1,1 @@
-"""Floor 1: stores: of items, and of what one process leaves for the next."""
+"""Run-time storage: lists, variables, and caches shared between processes."""

@@ -1,4 +1,4 @@
-"""What makes graphs and code: where any of this is another, so is what it makes."""
+"""A fingerprint of everything that determines which graphs and code wend generates."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _IMPORTED = time.time_ns()
 
 @cache
 def build_fingerprint() -> bytes:
-    """Wend's own files, Python, NumPy and SciPy, as bytes; none where they cannot be known.
+    """Return wend's own files and the versions of Python, NumPy and SciPy; empty if unknown.
 
-    Files are known by size and time of change, by which Python also knows its compiled ones. One
-    that has changed since wend was imported is not what runs here.
+    Files are identified by size and modification time, as Python does for compiled files. If one
+    has changed since wend was imported, it is not what runs here, and the result is empty.
     """
     try:
         files = [*_files(PACKAGE)]
-        about = [sys.version, sys.platform, np.__version__, *_scipy()]
-    except OSError:  # wend is not in files, for example
+        versions = [sys.version, sys.platform, np.__version__, *_scipy()]
+    except OSError:  # wend is not on a file system, for example
         return b""
-    if any(file.changed > _IMPORTED for file in files):
+    if any(file.mtime_ns > _IMPORTED for file in files):
         return b""
-    return "\n".join([*about, *map(str, files)]).encode()
+    return "\n".join([*versions, *map(str, files)]).encode()
 
 
 class _File(NamedTuple):
     path: str
     size: int
-    changed: int
+    mtime_ns: int
 
 
 def _files(folder: str) -> Iterator[_File]:
-    """The Python files of a folder, and of those in it, in no order that changes."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    """Yield the Python files of a folder, recursively, in a fixed order."""
+    with os.scandir(folder) as entries_iterator:
+        entries = sorted(entries_iterator, key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.endswith(".py"):
             status = entry.stat()
@@ -53,7 +53,7 @@ def _files(folder: str) -> Iterator[_File]:
 
 
 def _scipy() -> Iterator[str]:
-    """What code calls of SciPy, where it is installed."""
-    spec = find_spec("scipy")  # which does not import it
+    """Yield the version of SciPy that generated code calls, where it is installed."""
+    spec = find_spec("scipy")  # does not import it
     for folder in (spec and spec.submodule_search_locations) or ():
         yield f"scipy of {os.stat(os.path.join(folder, 'version.py')).st_mtime_ns}"

@@ -1,4 +1,4 @@
-"""Pieces of data that the next process finds again: files under a folder, by key."""
+"""A key-value store in files of one folder, shared between processes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from wend.base.log import tell
 
 
 def digest(*parts: Any, size: int = 32) -> bytes:
-    """The hash of bytes, and of what gives its memory as such, one after another."""
-    made = blake2b(digest_size=size)
+    """Return the hash of bytes, and of objects with a buffer, one after another."""
+    hasher = blake2b(digest_size=size)
     for part in parts:
-        made.update(part)
-    found: bytes = made.digest()
-    return found
+        hasher.update(part)
+    result: bytes = hasher.digest()
+    return result
 
 
-CAP = 1 << 28  # bytes in all
+MAX_CACHE_BYTES = 1 << 28  # bytes in all
 MAGIC = b"wend 1\n"
 _DIGEST = 32  # bytes
 _SUFFIX = ".code"
-_PART = ".part"  # one that is being written, or whose writer was killed
+_PART = ".part"  # a file being written, or whose writer was killed
 _numbers = itertools.count()
 
 
@@ -41,12 +41,12 @@ class Entry(NamedTuple):
 
 
 class DiskCache:
-    """Data by key, in files of one folder; the least recently used go when they are too many.
+    """Data by key, in files of one folder, with least-recently-used eviction.
 
-    It never fails: a folder that cannot be made, read or written, or that others may write to,
-    is one where nothing is found and nothing kept. A file is written elsewhere and then renamed,
-    so any number of processes may use one folder; what is not whole, or is of another key, is
-    taken for nothing and replaced.
+    It never fails: a folder that cannot be created, read or written, or that others may write to,
+    behaves as an empty cache that keeps nothing. A file is written under another name and then
+    renamed, so any number of processes may share a folder; a file that is damaged or of another key
+    is ignored and replaced.
 
     Example:
         >>> import tempfile
@@ -59,21 +59,21 @@ class DiskCache:
         (b'data', None)
     """
 
-    def __init__(self, folder: Path, cap: int = CAP) -> None:
+    def __init__(self, folder: Path, cap: int = MAX_CACHE_BYTES) -> None:
         self.folder, self.cap = folder, cap
 
     def find(self, key: bytes) -> bytes | None:
-        """What was kept under a key, if it is whole."""
+        """Return the data stored under a key, if it is intact."""
         path = self._path(key)
         try:
             if not self._is_ours():
                 return None
-            found = path.read_bytes()
+            content = path.read_bytes()
         except OSError:
             return None
         head = len(MAGIC) + _DIGEST
-        data = found[head:]
-        if found[:head] != MAGIC + _check(key, data):
+        data = content[head:]
+        if content[:head] != MAGIC + _check(key, data):
             tell("cache", f"{path} is damaged, or of another program: left out")
             return None
         with suppress(OSError):
@@ -81,7 +81,7 @@ class DiskCache:
         return data
 
     def keep(self, key: bytes, data: bytes) -> None:
-        """Keep data under a key."""
+        """Store data under a key."""
         path = self._path(key)
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -99,11 +99,11 @@ class DiskCache:
             tell("cache", f"nothing is kept in {self.folder}: {error}")
 
     def entries(self) -> list[Entry]:
-        """The files, those that were used last first."""
+        """Return the files, most recently used first."""
         return sorted(self._entries(), key=lambda entry: entry.used, reverse=True)
 
     def clear(self) -> int:
-        """Remove every file that can be removed; return how many that were."""
+        """Remove every file that can be removed; return their number."""
         count = 0
         for entry in self.entries():
             with suppress(OSError):
@@ -112,36 +112,36 @@ class DiskCache:
         return count
 
     def trouble(self) -> str | None:
-        """Why nothing is found and kept here, if that is so."""
-        there = next(path for path in (self.folder, *self.folder.parents) if path.exists())
-        if not there.is_dir():
-            return f"{there} is no folder"
-        if there == self.folder and not self._is_ours():
+        """Return why the cache cannot be used, or None."""
+        existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        if not existing.is_dir():
+            return f"{existing} is no folder"
+        if existing == self.folder and not self._is_ours():
             return "others may write there"
-        return None if os.access(there, os.W_OK | os.X_OK) else "it cannot be written"
+        return None if os.access(existing, os.W_OK | os.X_OK) else "it cannot be written"
 
     def _path(self, key: bytes) -> Path:
         return self.folder / (digest(key, size=20).hex() + _SUFFIX)
 
     def _entries(self) -> Iterator[Entry]:
-        with suppress(OSError), os.scandir(self.folder) as found:
-            for file in found:
+        with suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
                 with suppress(OSError):
-                    is_named = file.name.endswith((_SUFFIX, _PART))
-                    if is_named and not file.is_dir(follow_symlinks=False):
+                    is_ours = file.name.endswith((_SUFFIX, _PART))
+                    if is_ours and not file.is_dir(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
                         yield Entry(Path(file.path), status.st_size, status.st_mtime)
 
     def _shrink(self) -> None:
-        room = self.cap
+        remaining = self.cap
         for entry in self.entries():
-            room -= entry.bytes
-            if room < 0:
+            remaining -= entry.bytes
+            if remaining < 0:
                 with suppress(OSError):
                     entry.path.unlink()
 
     def _is_ours(self) -> bool:
-        """Whether only this user can have put files there: what is found may be run."""
+        """Return whether only this user can have put files there: stored code is executed."""
         status = self.folder.stat()
         if not hasattr(os, "getuid"):
             return True
@@ -153,7 +153,7 @@ def _check(key: bytes, data: bytes) -> bytes:
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache that `config(cache_dir=…)` asks for; None where it asks for none."""
+    """Return the cache that `config(cache_dir=…)` selects; None if it selects none."""
     chosen = settings().cache_dir
     if not chosen:
         return None
@@ -164,7 +164,7 @@ def disk_cache() -> DiskCache | None:
 
 
 def _users_folder() -> Path:
-    """Where programs of this system keep what they can make again."""
+    """Return the user's cache folder on this system."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "wend"
     if sys.platform == "win32":

@@ -1,10 +1,10 @@
-"""Immutable lists at run time, of which the newest version costs what a Python list costs.
+"""Persistent lists at run time; the newest version costs what a Python list costs.
 
 Versions share one Python list. The newest owns it; an older one remembers the change that leads
-to the newer and undoes it when it is read (Baker, "Shallow binding makes functional arrays
+to the newer one and undoes it when it is read (Baker, "Shallow binding makes functional arrays
 fast", 1991). A loop that only goes forward never undoes anything.
 
-The items of a list may lie elsewhere (in the memory of a native run) until somebody asks for them.
+The items of a list may stay elsewhere (in the memory of a native run) until they are read.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 from wend.base.zero import ZERO
 
 _POP: Any = object()  # change: drop the last item
-_Change = tuple[Any, Any]  # (position, item to put there); (_POP, None); (None, item to push)
+_Change = tuple[Any, Any]  # (position, new item); (_POP, None); (None, item to push)
 
 
 class Source(Protocol):
-    """Where items lie that have not been asked for."""
+    """A provider of items that are read on demand."""
 
     def __len__(self) -> int: ...
 
     def read(self) -> list[Any]:
-        """The items, in a new list."""
+        """Return the items in a new list."""
         ...
 
 
@@ -34,7 +34,7 @@ class Sequence:
     """An immutable list of run-time values.
 
     Attributes:
-        source: where the items lie as well, if they came from there.
+        source: the provider of the items, if they came from one.
     """
 
     __slots__ = ("_change", "_items", "_newer", "source")
@@ -47,16 +47,16 @@ class Sequence:
 
     @staticmethod
     def of(items: list[Any]) -> Sequence:
-        """A sequence of these items; the list becomes its own."""
+        """Return a sequence of these items, and take ownership of the list."""
         return Sequence(items)
 
     @staticmethod
     def at(source: Source) -> Sequence:
-        """A sequence of the items there, which are read when somebody asks for them."""
+        """Return a sequence whose items are read from a source on demand."""
         return Sequence(None, source)
 
     def items(self) -> list[Any]:
-        """The items; not to be changed by the caller."""
+        """Return the items; the caller must not change the list."""
         if self._items is None:
             if self._newer is None:
                 assert self.source is not None
@@ -110,18 +110,18 @@ class Sequence:
 
 def _apply(items: list[Any], change: _Change) -> _Change:
     """Make a change, and return the one that undoes it."""
-    place, item = change
-    if place is _POP:
+    position, item = change
+    if position is _POP:
         return None, items.pop()
-    if place is None:
+    if position is None:
         items.append(item)
         return _POP, None
-    old, items[place] = items[place], item
-    return place, old
+    old, items[position] = items[position], item
+    return position, old
 
 
 def zeros_like(value: Any) -> Any:
-    """Zeros of a value's shape: of an array, or of each item of a sequence."""
+    """Return zeros of a value's shape: an array, or a sequence of them."""
     if value is ZERO:
         return ZERO
     if isinstance(value, Sequence):
@@ -130,11 +130,11 @@ def zeros_like(value: Any) -> Any:
 
 
 def add_values(x: Any, y: Any) -> Any:
-    """The sum of two values, item by item for sequences; Zero is the identity."""
+    """Return the sum of two values, item by item for sequences; Zero is the identity."""
     if x is ZERO or y is ZERO:
         return y if x is ZERO else x
     if isinstance(x, Sequence):
         add: Callable[[Any, Any], Any] = add_values
-        mine = list(x.items())  # a copy: the two may be versions that share one list
-        return Sequence.of([add(a, b) for a, b in zip(mine, y.items(), strict=True)])
+        items = list(x.items())  # a copy: x and y may be versions that share one list
+        return Sequence.of([add(a, b) for a, b in zip(items, y.items(), strict=True)])
     return np.add(x, y)

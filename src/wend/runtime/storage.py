@@ -1,4 +1,4 @@
-"""Where a graph stores while it runs: what a `Variable` holds, reached weakly."""
+"""The storage of a `Variable` as graphs refer to it: weakly."""
 
 from __future__ import annotations
 
@@ -12,56 +12,57 @@ from typing import Any
 import numpy as np
 
 from wend.base.context_values import scoped
+from wend.runtime.array_boundary import foreign_boundary
 
 
 class Storage:
-    """The place of one variable, as graphs name it; it does not keep the variable.
+    """The storage of one variable; it does not keep the variable alive.
 
-    Arrays are put there by reference while a graph runs. When it has run, or failed, `settle`
-    copies what the caller could change through an array of his own.
+    Arrays are stored by reference while a graph runs. When it has run, or failed, `copy_shared`
+    copies those that the caller could change through an alias.
 
     Args:
         owner: the variable; it has a method `hold(array)` and an attribute `concrete`.
-        gone: makes the error for a variable that is gone.
+        gone_error: makes the error for a variable that no longer exists.
     """
 
-    __slots__ = ("__weakref__", "_gone", "_owner")
+    __slots__ = ("__weakref__", "_gone_error", "_owner")
 
-    def __init__(self, owner: Any, gone: Callable[[], Exception]) -> None:
+    def __init__(self, owner: Any, gone_error: Callable[[], Exception]) -> None:
         self._owner = weakref.ref(owner)
-        self._gone = gone
+        self._gone_error = gone_error
 
     @property
     def owner(self) -> Any:
         """The variable.
 
         Raises:
-            GoneError: nobody has held it any more.
+            GoneError: it has been garbage-collected.
         """
-        found = self._owner()
-        if found is None:
-            raise self._gone()
-        return found
+        variable = self._owner()
+        if variable is None:
+            raise self._gone_error()
+        return variable
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody holds the variable."""
+        """Whether the variable has been garbage-collected."""
         return self._owner() is None
 
     def put(self, array: Any) -> None:
-        """Let the variable hold an array, or a NumPy scalar."""
-        owner = self._owner()  # as `self.owner`, but each trip of a loop may come by here
+        """Store an array, or a NumPy scalar, in the variable."""
+        owner = self._owner()  # inlined `self.owner`: each trip of a loop may get here
         if owner is None:
-            raise self._gone()
+            raise self._gone_error()
         owner.hold(array)
 
-    def copy_shared(self, given: Sequence[Any]) -> None:
-        """Copy what it holds where it may share memory with arrays that others may change."""
+    def copy_shared(self, arrays: Sequence[Any]) -> None:
+        """Copy the variable's array if it may share memory with writeable arrays of the caller."""
         owner = self.owner
         array = owner.concrete
         if not isinstance(array, np.ndarray):
             return
-        if any(_may_change(other) and np.may_share_memory(array, other) for other in given):
+        if any(_may_change_through(other, array) for other in arrays):
             array = array.copy()
         array.flags.writeable = False
         owner.hold(array)
@@ -72,25 +73,35 @@ class Storage:
 
 
 class PassedStorage(Storage):
-    """The place of a variable that is an argument: in each run another one."""
+    """The storage of a variable that is an argument: another variable in each run."""
 
     __slots__ = ()
 
     @property
     def owner(self) -> Any:
-        found = _passed.get().get(self)
-        return super().owner if found is None else found
+        variable = _bound_variables.get().get(self)
+        return super().owner if variable is None else variable
 
     def put(self, array: Any) -> None:
         self.owner.hold(array)
 
 
-_passed: ContextVar[Mapping[Storage, Any]] = ContextVar("wend_passed", default=MappingProxyType({}))
+_bound_variables: ContextVar[Mapping[Storage, Any]] = ContextVar(
+    "wend_passed", default=MappingProxyType({})
+)
 
 
-def passing(variables: Mapping[Storage, Any]) -> AbstractContextManager[Any]:
-    """Let places be those of variables that are passed, while this block runs."""
-    return scoped(_passed, {**_passed.get(), **variables})
+def bind_variables(variables: Mapping[Storage, Any]) -> AbstractContextManager[Any]:
+    """Bind storages to the variables passed as arguments, while a block runs."""
+    return scoped(_bound_variables, {**_bound_variables.get(), **variables})
+
+
+def _may_change_through(other: Any, array: np.ndarray) -> bool:
+    """Return whether a caller who holds one array may change the memory of another."""
+    boundary = foreign_boundary(other)
+    if boundary is not None:
+        return boundary.shares_memory(other, array)
+    return _may_change(other) and np.may_share_memory(array, other)
 
 
 def _may_change(array: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
+from wend.backends.compiled_graph import CompiledGraph
 from wend.base.errors import NotDifferentiableError, explain
 from wend.base.source import at
 from wend.base.zero import ZERO, Zero
@@ -19,7 +20,6 @@ from wend.ops.control import call
 from wend.ops.hosting import HOST_CALLS
 from wend.tape.eager_recording import CallPullback, EagerBuild
 from wend.tape.recorded_value import Ran, RecordedValue
-from wend.trace.graph_runner import GraphRunner
 
 
 def backward_slice(targets: Iterable[Value], tape: int) -> list[Ran]:
@@ -67,7 +67,7 @@ def pull_back(
                 arrived = bwd.cts.get(result)
                 if isinstance(arrived, RecordedValue) and isinstance(arrived.type, MaybeType):
                     is_zero = arrived.concrete is ZERO
-                    bwd.cts.put(result, ZERO if is_zero else b.present(arrived))
+                    bwd.cts.set(result, ZERO if is_zero else b.present(arrived))
             found.update((value, bwd.cts.get(value)) for value in node.results if value in wanted)
             _transposer.pull_back(bwd, [node])
         for value in wanted - found.keys():
@@ -112,7 +112,7 @@ def _pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
 def _backward(
     b: EagerBuild, node: Ran, pullback: CallPullback, arrived: dict[int, Value]
 ) -> tuple[Sequence[bool], Sequence[Value]]:
-    backward = pullback.runner.forms(pullback.wrt).backward([*arrived])
+    backward = pullback.compiled.forward_backward(pullback.wrt).backward([*arrived])
     seeds = [arrived[k] for k in sorted(arrived)]
     given = [*node.results[pullback.own :], *seeds]
     return backward.connected, b.call(backward.graph, given).results
@@ -139,8 +139,8 @@ def _again(
                     "function as Python: wend.config(eager=True).",
                 )
             )
-    runner = GraphRunner.of(node.regions[0])
-    forms = runner.pair(pullback.wrt, tuple(sorted(arrived)))
+    compiled = CompiledGraph.of(node.regions[0])
+    forms = compiled.residual_pair(pullback.wrt, tuple(sorted(arrived)))
     residuals = b.call(forms.forward, node.operands).results
     seeds = [arrived[k] for k in sorted(arrived)]
     return forms.connected, b.call(forms.backward, [*residuals, *seeds]).results

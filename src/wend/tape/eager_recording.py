@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.compiled_graph import CompiledGraph
 from wend.base.config import settings
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import user_source
@@ -24,12 +25,11 @@ from wend.ir.op import Effect, NoGradient, Op
 from wend.ir.types import TOKEN, MaybeType, TensorType, Type, is_differentiable
 from wend.ops.build import Build
 from wend.ops.control import call
+from wend.runtime.array_boundary import HOST
 from wend.tape.recorded_array import Recorded
 from wend.tape.recorded_value import HeldValue, Ran, RecordedValue
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.graph_runner import GraphRunner, as_results
 from wend.trace.recording.recording import VIEWS, Recording
-from wend.trace.traced import owned
 
 
 class EagerBuild(Build):
@@ -68,7 +68,7 @@ class EagerBuild(Build):
             tapes = 0
         assert op.kernel is not None
         given = op.kernel(*concretes, **attrs)
-        found = as_results(given if isinstance(given, tuple) else (given,))
+        found = _without_0d_arrays(given if isinstance(given, tuple) else (given,))
         types = _types(op, operands, found, attrs)
         source = (self.source or user_source()) if tapes else None
         return Ran(op, operands, attrs, (), types, found, owner, tapes, source)
@@ -78,38 +78,44 @@ class EagerBuild(Build):
     ) -> Node:
         """Run a graph, by its forward form if its operands are followed."""
         callee = regions[0] if op is call else _alone(op, operands, regions, attrs)
-        owner, runner = self.owner, GraphRunner.of(callee)
+        owner, compiled = self.owner, CompiledGraph.of(callee)
         backend = self.backend or settings().backend
         concretes = [value.concrete for value in operands]  # type: ignore[attr-defined]
         wrt = tuple(k for k, value in enumerate(operands) if owner.follows(value))
-        seeded = runner.differentiable
+        seeded = any(map(is_differentiable, callee.result_types))
         if not wrt or not seeded:
-            found = owned(runner.run(backend, concretes), concretes)
+            found = HOST.own(compiled.run(backend, concretes), concretes)
             types = _types_of(callee.result_types, found)
             return Ran(call, operands, {}, (callee,), types, found, owner, 0, None)
-        forms = runner.forms(wrt)
+        forms = compiled.forward_backward(wrt)
         own = len(callee.results)
-        everything = as_results(GraphRunner.of(forms.forward).run(backend, concretes, shown=own))
-        found = [*owned(everything[:own], concretes), *everything[own:]]
+        forward = CompiledGraph.of(forms.forward)
+        everything = _without_0d_arrays(forward.run(backend, concretes, shown=own))
+        found = [*HOST.own(everything[:own], concretes), *everything[own:]]
         tapes = 0
         for k in wrt:
             tapes |= operands[k].tapes & owner.listening  # type: ignore[attr-defined]
         types = _types_of(forms.forward.result_types, found)
         source = self.source or user_source()
         ran = Ran(call, operands, {}, (forms.forward,), types, found, owner, tapes, source)
-        ran.pullback = CallPullback(runner, wrt, own, self.backend)
+        ran.pullback = CallPullback(compiled, wrt, own, self.backend)
         return ran.shown(own)
+
+
+def _without_0d_arrays(values: Sequence[Any]) -> list[Any]:
+    """Return the values, NumPy scalars in place of 0-d arrays."""
+    return [v[()] if isinstance(v, np.ndarray) and not v.ndim else v for v in values]
 
 
 class CallPullback:
     """How a call that has run is differentiated: `own` results come before its residuals."""
 
-    __slots__ = ("backend", "own", "runner", "wrt")
+    __slots__ = ("backend", "compiled", "own", "wrt")
 
     def __init__(
-        self, runner: GraphRunner, wrt: tuple[int, ...], own: int, backend: str | None
+        self, compiled: CompiledGraph, wrt: tuple[int, ...], own: int, backend: str | None
     ) -> None:
-        self.runner, self.wrt, self.own, self.backend = runner, wrt, own, backend
+        self.compiled, self.wrt, self.own, self.backend = compiled, wrt, own, backend
 
 
 def _types(
@@ -155,6 +161,7 @@ class EagerRecording(Recording):
         self._newest = 0
         self._held: weakref.WeakValueDictionary[int, RecordedValue]
         self._held = weakref.WeakValueDictionary()
+        self._variable_refs: dict[int, tuple[Any, Tracer]] = {}
         self._contents: dict[int, tuple[Any, int, RecordedValue]] = {}  # of variables
 
     def new_bit(self) -> int:
@@ -222,7 +229,7 @@ class EagerRecording(Recording):
             self._held[id(x)] = found
         return found
 
-    def _lift_plain(self, array: np.ndarray) -> Value:
+    def _lift_array(self, array: np.ndarray) -> Value:
         return self.constant(array)
 
     def world(self) -> Value:
@@ -239,7 +246,7 @@ class EagerRecording(Recording):
     def assign(self, ref: Tracer, value: Value) -> None:
         if ref.recording is not self:
             raise ref.leaked()
-        for variable, own in self.variables.values():
+        for variable, own in self._variable_refs.values():
             if own is ref:
                 self.assign_variable(variable, self.wrap(value))
                 return
@@ -257,7 +264,7 @@ class EagerRecording(Recording):
         return self.wrap(self._content(variable))
 
     def variable_ref(self, variable: Any) -> Tracer:
-        _, ref = self.variables.setdefault(
+        _, ref = self._variable_refs.setdefault(
             id(variable), (variable, Tracer(self._content(variable), self))
         )
         ref.value = self._content(variable)

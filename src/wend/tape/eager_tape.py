@@ -13,6 +13,7 @@ from wend.eager.promotion import tensor_type
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
 from wend.ops import shaping
+from wend.runtime.array_boundary import HOST
 from wend.tape.backward import backward_slice, pull_back
 from wend.tape.eager_recording import EagerRecording
 from wend.tape.errors import TapeError
@@ -20,7 +21,6 @@ from wend.tape.recorded_array import Recorded
 from wend.tape.recorded_value import RecordedValue
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import current
-from wend.trace.traced import owned
 
 
 class EagerTape:
@@ -146,7 +146,7 @@ class EagerTape:
         found = pull_back(b, self.bit, lifted, sources)
         results = [None if ct is None else b.owner.wrap(ct) for ct in found]
         plain = [value.concrete for value in sources if isinstance(value, RecordedValue)]
-        return owned(results, plain)
+        return HOST.own(results, plain)
 
     def release(self, targets: Sequence[Value]) -> None:
         """Let go of what was recorded for it alone."""

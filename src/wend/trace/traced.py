@@ -7,28 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from wend.base import trees
 from wend.base.errors import (
     AliasError,
     ShapeError,
     TypeMismatchError,
     VariableError,
+    add_location,
     explain,
-    tell_where,
 )
 from wend.base.log import step
 from wend.base.source import at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
-from wend.passes.strip_stores import with_places
-from wend.runtime.storage import Storage, passing
+from wend.passes.strip_stores import retarget_stores
+from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
+from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.referrers import OUTERMOST
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.arguments import LeafType, is_array_leaf, to_run
+from wend.trace.recording.arguments import LeafType, is_array_leaf
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.creation import (
     Creation,
@@ -93,16 +92,27 @@ class Traced:
         """Whether it captures arrays only, nothing of an outer trace."""
         return not any(isinstance(binding, Staged) for binding in self.captured)
 
-    def run(self, execute: Callable[[Sequence[Any]], Sequence[Any]], leaves: Sequence[Any]) -> Any:
-        """Run it by an executable of its graph on the array leaves of the arguments."""
+    def run(
+        self,
+        execute: Callable[[Sequence[Any]], Sequence[Any]],
+        leaves: Sequence[Any],
+        boundary: ArrayBoundary = HOST,
+    ) -> Any:
+        """Run an executable of the graph on the array leaves of the arguments.
+
+        Args:
+            execute: the executable.
+            leaves: the array leaves.
+            boundary: how arrays cross to the executable's backend.
+        """
         self.check_apart(leaves)
-        arguments = self.arguments(leaves)
+        arguments = self.arguments(leaves, boundary)
         if self.passed or self.has_world:
             with self.running(leaves):
                 results = execute(arguments)
         else:
             results = execute(arguments)
-        found = self.rebuild(owned(results, arguments))
+        found = self.rebuild(boundary.own(results, arguments))
         self.put(leaves, results)
         return found
 
@@ -141,7 +151,7 @@ class Traced:
             ValueError: one is read-only; none is changed then.
         """
         arrays = [leaf for leaf in leaves if not isinstance(leaf, Variable)]
-        if not all(array.flags.writeable for array in arrays):
+        if not all(boundary_of(array).is_writeable(array) for array in arrays):
             raise ValueError(
                 explain(
                     f"assignment destination is read-only: {self.graph.name} changes an argument "
@@ -151,7 +161,7 @@ class Traced:
             )
         for leaf, value in zip(leaves, changed, strict=False):
             if not isinstance(leaf, Variable):
-                leaf[...] = value
+                boundary_of(leaf).write(leaf, value)
 
     @contextmanager
     def running(self, leaves: Sequence[Any]) -> Iterator[None]:
@@ -163,7 +173,7 @@ class Traced:
         self._check_passed(leaves)
         given = {place: leaves[k] for place, k in self.passed}
         used = (*self.bindings, *given.values()) if self.has_world else ()
-        with passing(given), in_use(used):
+        with bind_variables(given), in_use(used):
             yield
 
     def _check_passed(self, leaves: Sequence[Any]) -> None:
@@ -179,7 +189,7 @@ class Traced:
                     )
                 )
 
-    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+    def arguments(self, leaves: Sequence[Any], boundary: ArrayBoundary = HOST) -> list[Any]:
         """The arguments of the graph, for a backend.
 
         Raises:
@@ -194,7 +204,8 @@ class Traced:
                 if isinstance(array, Staged):
                     raise array.leaked()
         world = [None] if self.has_world else []
-        return [*map(to_run, leaves), *world, *map(to_run, bindings)]
+        receive = boundary.receive
+        return [*map(receive, leaves), *world, *map(receive, bindings)]
 
     def rebuild(self, results: Sequence[Any]) -> Any:
         """What the function returns, from results of the graph."""
@@ -208,7 +219,7 @@ class Traced:
         places: dict[Storage, Storage] = {mine: leaves[k].place for mine, k in self.passed}
         key = graph, *places.values()
         if key not in self._copies:
-            self._copies[key] = with_places(graph, places)
+            self._copies[key] = retarget_stores(graph, places)
         return self._copies[key]
 
     def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
@@ -290,25 +301,7 @@ def _write_now(array: Any, found: Any) -> None:
                 cure="return the new array in place of writing it into an argument.",
             )
         )
-    np.copyto(array, found)
-
-
-def owned(results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """Results that the caller may write to without changing `others` or one another."""
-    taken = {id(other) for other in others}
-    found = []
-    for result in results:
-        if isinstance(result, np.ndarray) and result.ndim:
-            is_ours = result.flags.owndata and result.flags.writeable and id(result) not in taken
-            result = result if is_ours else np.array(result)
-            taken.add(id(result))
-        found.append(result)
-    return found
-
-
-def copied(values: Sequence[Any]) -> list[Any]:
-    """The values with every array copied, so that writes elsewhere do not reach them."""
-    return [np.array(v) if isinstance(v, np.ndarray) and v.ndim else v for v in values]
+    boundary_of(array).write(array, found)
 
 
 def call_with(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -368,7 +361,7 @@ def _traced(
         try:
             result = call(fun, given)
         except ShapeError as error:
-            tell_where(error, at(raised_at(error)))
+            add_location(error, at(raised_at(error)))
             raise
         found, result_tree = trees.flatten(result)
         check_results(name, found, trees.paths(result_tree, "result"))
@@ -382,8 +375,8 @@ def _traced(
             if j != k
             and (j in written or param in values or recording.reads_after_change(leaves[k], param))
         ]
-        assigned = recording.assigned_variables()
-        for ref in recording.changed_refs():
+        assigned = recording.variables.assigned()
+        for ref in recording.mutations.outer_refs():
             raise TypeMismatchError(
                 explain(
                     f"{name} changes {ref!r} in place, which belongs to the function around it.",
@@ -397,9 +390,11 @@ def _traced(
     held = [value for _, value in assigned]
     graph = recording.finish_function([*values, *changed, *held])
     has_world = recording.world_param is not None
-    captured = tuple([x.place if isinstance(x, Variable) else x for x in recording.bindings])
+    captured = tuple(
+        [x.place if isinstance(x, Variable) else x for x in recording.captures.bindings]
+    )
     places = tuple(variable.place for variable, _ in assigned)
-    recording.let_go()
+    recording.release()
     return Traced(
         graph,
         result_tree,
@@ -416,13 +411,11 @@ def _traced(
 
 
 def _is_one(x: Any, y: Any) -> bool:
-    """Whether two arrays have memory in common, or are one traced array."""
-    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
-        return x is y and isinstance(x, Tracer)
-    try:
-        return np.shares_memory(x, y, max_work=1000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
+    """Return whether two arrays have memory in common, or are one traced array."""
+    if isinstance(x, Tracer) or isinstance(y, Tracer):
+        return x is y
+    boundary = boundary_of(x)
+    return boundary is boundary_of(y) and boundary.shares_memory(x, y)
 
 
 def _with_variables(
@@ -437,7 +430,7 @@ def _with_variables(
             continue
         if type.variable not in made:
             made[type.variable] = variable = Variable.passed(type.type, leaves[k].value.name)
-            recording.pass_variable(variable, leaves[k])
+            recording.variables.bind_argument(variable, leaves[k])
             passed.append((variable.place, k))
         given[k] = made[type.variable]
     return given, tuple(passed)

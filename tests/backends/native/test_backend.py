@@ -350,7 +350,7 @@ fun = wend.function(
     lambda x: wend.while_loop(lambda v: v < 3.0, lambda v: v + 0.1 * wnp.sin(v) + 0.2, x),
     backend="native")
 concrete = wend.grad(fun).get_concrete_function(0.1)
-run = concrete.executable("native")
+run = concrete.compiled.executable("native")
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(1000): run([0.1])
 before = peak()
@@ -370,9 +370,9 @@ def test_a_gradient_in_a_loop_keeps_memory_constant() -> None:
         lambda x, n: wend.fori_loop(0, n, lambda i, x: x - 0.1 * wend.grad(cost)(x), x),
         backend="native",
     )
-    run = fun.get_concrete_function(1.0, 5).executable("native")
+    run = fun.get_concrete_function(1.0, 5).compiled.executable("native")
     run([1.0, 20_000])
-    assert all(space.arena_bytes() < 100_000 for space in run._spaces.all())  # type: ignore[attr-defined]
+    assert all(space.arena_bytes() < 100_000 for space in run._workspaces.all())  # type: ignore[attr-defined]
 
 
 def test_two_threads_at_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wend.capture.guards.free_names import Path, mentioned
+from wend.capture.guards.free_names import Path, free_paths
 
 A = B = C = D = None
 
@@ -16,7 +16,7 @@ def of_globals(x):
 
 
 def paths(fun, kind):
-    return {".".join((p.root, *p.attributes)) for p in mentioned(fun.__code__) if p.kind == kind}
+    return {".".join((p.root, *p.attributes)) for p in free_paths(fun.__code__) if p.kind == kind}
 
 
 def test_globals_and_their_attributes():
@@ -76,5 +76,5 @@ def test_two_at_once():
 
 
 def test_it_is_known_once():
-    assert mentioned(of_globals.__code__) is mentioned(of_globals.__code__)
-    assert Path("global", "A", ()) in mentioned(of_globals.__code__)
+    assert free_paths(of_globals.__code__) is free_paths(of_globals.__code__)
+    assert Path("global", "A", ()) in free_paths(of_globals.__code__)

@@ -10,7 +10,7 @@ import numpy as np
 
 import wend
 import wend.numpy as wnp
-from wend.capture.guards.reads import include, note, reading
+from wend.capture.guards.reads import guard_function, include_guards, record_guards
 
 RATE = 0.5
 OPTIONS = types.SimpleNamespace(rate=2.0, deep=types.SimpleNamespace(k=1.0))
@@ -31,8 +31,8 @@ def counting(x):
 
 
 def read(fun, *args, **owners):
-    with reading() as found:
-        note(fun, **owners)
+    with record_guards() as found:
+        guard_function(fun, **owners)
         fun(*args)
     return found.finished()
 
@@ -155,7 +155,7 @@ def test_a_closure_that_is_not_bound_yet():
 
 def test_traces_include_what_they_call():
     inner = read(scaled, 1.0)
-    with reading() as outer:
-        include(inner)
+    with record_guards() as outer:
+        include_guards(inner)
     assert names(outer.finished()) == names(inner)
-    include(inner)  # outside of a trace: nothing to tell
+    include_guards(inner)  # outside of a trace: nothing to tell

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wend
-from wend.capture.heap.snapshots import MISSING, mark, short
+from wend.capture.heap.snapshots import MISSING, short_repr, snapshot
 
 ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.binary(max_size=3)
@@ -31,35 +31,35 @@ DATA = st.recursive(
 
 @given(DATA)
 def test_data_is_what_equals_it(value):
-    assert mark(value).holds(value)
+    assert snapshot(value).matches(value)
     if not isinstance(value, (list, dict)):  # whose insides may be deeper than one looks
-        assert not mark(value).holds([value])
-    assert not mark(value).holds(MISSING)
+        assert not snapshot(value).matches([value])
+    assert not snapshot(value).matches(MISSING)
 
 
 @given(st.one_of(ATOMS, st.lists(ATOMS, max_size=5), st.dictionaries(st.text(), ATOMS, max_size=5)))
 def test_copies_are_the_same_data(value):
-    assert mark(value).holds(copy.deepcopy(value))
+    assert snapshot(value).matches(copy.deepcopy(value))
 
 
 @given(st.lists(ATOMS, min_size=1, max_size=5), st.integers(0, 4), ATOMS)
 def test_an_item_that_changes_is_noticed(values, k, new):
     k %= len(values)
-    known, of_dict = mark(values), mark(dict(enumerate(values)))
+    known, of_dict = snapshot(values), snapshot(dict(enumerate(values)))
     changed = [*values]
     changed[k] = new
     same = type(new) is type(values[k]) and (
         new == values[k] or (isinstance(new, float) and math.isnan(new) and math.isnan(values[k]))
     )
-    assert known.holds(changed) == same
-    assert of_dict.holds(dict(enumerate(changed))) == same
+    assert known.matches(changed) == same
+    assert of_dict.matches(dict(enumerate(changed))) == same
 
 
 def test_types_are_apart():
     for one, other in [(1, 1.0), (1, True), (0.5, np.float64(0.5)), ([1], (1,)), ({1}, [1])]:
-        assert not mark(one).holds(other)
-        assert not mark(other).holds(one)
-    assert mark(math.nan).holds(float("nan"))
+        assert not snapshot(one).matches(other)
+        assert not snapshot(other).matches(one)
+    assert snapshot(math.nan).matches(float("nan"))
 
 
 class Thing:
@@ -70,21 +70,21 @@ class Thing:
     "value", [Thing(), np.ones(2), Thing, math, len, lambda: 0, list(range(99))]
 )
 def test_the_rest_is_told_by_identity(value):
-    assert mark(value).holds(value)
+    assert snapshot(value).matches(value)
     if not isinstance(value, (type, type(math), type(len), type(lambda: 0))):
-        assert not mark(value).holds(copy.deepcopy(value))
-    assert mark([value]).holds([value])
+        assert not snapshot(value).matches(copy.deepcopy(value))
+    assert snapshot([value]).matches([value])
 
 
 def test_objects_are_not_kept_alive():
     thing = Thing()
-    known, inside = mark(thing), mark({"a": [thing]})
+    known, inside = snapshot(thing), snapshot({"a": [thing]})
     reference = weakref.ref(thing)
     del thing
     gc.collect()
     assert reference() is None
-    assert not known.holds(Thing())
-    assert not inside.holds({"a": [Thing()]})
+    assert not known.matches(Thing())
+    assert not inside.matches({"a": [Thing()]})
 
 
 def test_what_is_traced_has_no_mark():
@@ -92,7 +92,7 @@ def test_what_is_traced_has_no_mark():
 
     @wend.function
     def fun(x):
-        found.extend([mark(x), mark([x]), mark({"a": (x,)})])
+        found.extend([snapshot(x), snapshot([x]), snapshot({"a": (x,)})])
         return x
 
     fun(1.0)
@@ -104,9 +104,9 @@ def test_texts_run_nothing_of_objects():
         def __repr__(self):
             raise ZeroDivisionError
 
-    assert short([Loud(), {"a": (Loud(),)}, {1}]) == "[a Loud, {'a': (a Loud,)}, {1}]"
-    assert (short(()), short({}), short(set())) == ("()", "{}", "set()")
-    assert short([[[[1]]]]) == "[[[a list]]]"
+    assert short_repr([Loud(), {"a": (Loud(),)}, {1}]) == "[a Loud, {'a': (a Loud,)}, {1}]"
+    assert (short_repr(()), short_repr({}), short_repr(set())) == ("()", "{}", "set()")
+    assert short_repr([[[[1]]]]) == "[[[a list]]]"
 
 
 def test_texts():
@@ -117,9 +117,9 @@ def test_texts():
         "a Thing": Thing(),
         "class Thing": Thing,
         "module math": math,
-        "function short": short,
+        "function short_repr": short_repr,
     }
     for text, value in known.items():
-        assert str(mark(value)) == short(value) == text
-    assert short(np.float64(0.5)) == "0.5"
-    assert short("a" * 100) == "'" + "a" * 36 + "..."
+        assert str(snapshot(value)) == short_repr(value) == text
+    assert short_repr(np.float64(0.5)) == "0.5"
+    assert short_repr("a" * 100) == "'" + "a" * 36 + "..."

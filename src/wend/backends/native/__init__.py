@@ -1,7 +1,7 @@
-"""The native backend: scalar programs as machine code, by LLVM.
+"""The native backend: graphs compiled to machine code by LLVM.
 
-LLVM's library is loaded with this package, and this with wend: it takes longer than the first
-call should.
+`import wend` imports this package, which loads LLVM's library: loading it at the first call would
+make that call slow.
 """
 
 import llvmlite.binding as _llvm  # noqa: F401

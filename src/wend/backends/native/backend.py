@@ -1,4 +1,4 @@
-"""The native backend: compiles graphs by LLVM, or finds what an earlier process has compiled."""
+"""The native backend: compiles graphs with LLVM, or loads what an earlier process compiled."""
 
 from __future__ import annotations
 
@@ -7,88 +7,90 @@ from wend.backends.native.jit.program_cache import find_program, keep_program, p
 from wend.backends.native.program import ENTRY, Program
 from wend.backends.native.run import threads
 from wend.backends.native.run.executable import NativeExecutable
-from wend.backends.protocol import Backend, Executable
+from wend.backends.protocol import Backend, Executable, LazyCompiler
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step, tell
 from wend.ir.graph import Graph
 from wend.ir.printer import to_text
 from wend.passes.pipeline import LazyOptimized
+from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 
-class NativeBackend:
-    """Runs a graph as machine code."""
+class NativeBackend(LazyCompiler):
+    """The backend that runs graphs as machine code."""
 
     name = "native"
+    boundary: ArrayBoundary = HOST
 
     def compile(self, graph: Graph) -> Executable:
-        program, library = _compiled(graph)
+        program, library = _compile(graph)
         self._dump(graph, program.text)
-        return _executable(graph.name, program, library)
+        return _make_executable(graph.name, program, library)
 
     def compile_lazy(self, pending: LazyOptimized) -> Executable:
-        given = pending.given
-        key = None if settings().profile else program_key(pending, threads.wanted())
+        graph = pending.graph
+        key = None if settings().profile else program_key(pending, threads.thread_count())
         if key is None:
             return self.compile(pending.optimized)
-        kept = find_program(key)
-        if kept is not None:
-            program, digest = kept
-            library = engine().find(digest, [ENTRY], program.constants, checked=_is_checked())
+        cached = find_program(key)
+        if cached is not None:
+            program, digest = cached
+            library = engine().find(digest, [ENTRY], program.constants, checked=_checks_memory())
             if library is not None:
-                tell("found", f"machine code of {given.name}")
-                return _executable(given.name, program, library)
-        program, library = _compiled(pending.optimized)
+                tell("found", f"machine code of {graph.name}")
+                return _make_executable(graph.name, program, library)
+        program, library = _compile(pending.optimized)
         keep_program(key, program, digest_of(program.text))
-        return _executable(given.name, program, library)
+        return _make_executable(graph.name, program, library)
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)
         if dump is not None:
-            from wend.backends.native.module import prepared
+            from wend.backends.native.module import prepare_for_emission
 
-            dump.write("fusion", "wir", to_text(prepared(graph), sources=True))
+            dump.write("fusion", "wir", to_text(prepare_for_emission(graph), sources=True))
             dump.write("module", "ll", text)
             dump.write("optimized", "ll", str(engine().optimized(text)))
             dump.write("assembly", "s", engine().assembly(text))
 
     def text(self, graph: Graph) -> str:
-        """The graph as LLVM IR, before LLVM's passes."""
-        return _written(graph).text
+        """Return the graph as LLVM IR, before LLVM's passes."""
+        return _generate(graph).text
 
     def assembly(self, graph: Graph) -> str:
-        """The graph as this machine's assembly."""
-        return engine().assembly(_written(graph).text)
+        """Return the graph as assembly for this machine."""
+        return engine().assembly(_generate(graph).text)
 
 
-def _written(graph: Graph, *, is_measured: bool = False) -> Program:
-    # All that writes code: 15 ms, which a process does not take that finds it on disk.
+def _generate(graph: Graph, *, is_measured: bool = False) -> Program:
+    # Importing the code generator takes 15 ms; a process that finds its programs on disk skips it.
     from wend.backends.native.module import write
 
-    return write(graph, is_measured=is_measured, threads=threads.wanted())
+    return write(graph, is_measured=is_measured, threads=threads.thread_count())
 
 
-def _compiled(graph: Graph) -> tuple[Program, Library]:
+def _compile(graph: Graph) -> tuple[Program, Library]:
     with step("native", graph.name) as tell_size:
-        program = _written(graph, is_measured=settings().profile)
+        program = _generate(graph, is_measured=settings().profile)
         constants = program.constants
-        library = engine().compile(program.text, [ENTRY], constants, checked=_is_checked())
+        library = engine().compile(program.text, [ENTRY], constants, checked=_checks_memory())
         tell_size(lambda: f"{program.text.count(chr(10))} lines of LLVM")
     return program, library
 
 
-def _is_checked() -> bool:
+def _checks_memory() -> bool:
     return settings().verify_memory
 
 
-def _executable(name: str, program: Program, library: Library) -> Executable:
-    """What runs a program, with what settings ask for around it."""
+def _make_executable(name: str, program: Program, library: Library) -> Executable:
+    """Return the executable of a program, with the wrappers that the settings ask for."""
     if program.is_split:
-        threads.start(threads.wanted())
+        threads.start(threads.thread_count())
     execute: Executable = NativeExecutable(name, program, library)
-    if _is_checked():
+    if _checks_memory():
         from wend.backends.native.run.memory_checks import (
-            MemoryChecked,  # rarely wanted, as is the other
+            MemoryChecked,  # imported late: rarely used, like the one below
         )
 
         execute = MemoryChecked(name, execute)

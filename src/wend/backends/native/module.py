@@ -1,4 +1,7 @@
-"""Writes a graph as the text of an LLVM module with one function; see `program.py`."""
+"""Translation of a graph into the text of an LLVM module with one function.
+
+`program.py` describes the result.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.analysis.list_ownership import Ownership
 from wend.backends.native.codegen import arithmetic, instrument
 from wend.backends.native.codegen.arenas import GROW
-from wend.backends.native.codegen.list_arguments import load_list, share
+from wend.backends.native.codegen.list_arguments import load_list, mark_shared
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.array.elementwise import computes_elements
 from wend.backends.native.emit.control.host import (
+    call_host,
     emit_host,
     frame_size,
-    give_kernel,
-    load,
-    run_kernel,
-    store,
+    load_slots,
+    prepare_host_call,
+    store_slots,
 )
 from wend.backends.native.emit.table import EMITTERS
 from wend.backends.native.fusion.fuse import fuse_loops
@@ -52,42 +55,42 @@ from wend.backends.native.target.value_layout import (
     UnknownTypeError,
     is_list,
     is_scalar,
+    list_location_bytes,
     refuse,
     refuse_at,
     registers,
-    where_size,
 )
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Symbol, TensorType, Type
 
 
 def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Program:
-    """Write a graph as a module.
+    """Emit a graph as an LLVM module.
 
     Args:
-        graph: what is written.
-        is_measured: whether it is to measure its parts.
-        threads: how many threads may run one of its loops.
+        graph: the graph, after the passes of the pipeline.
+        is_measured: whether to instrument loops and calls with timers.
+        threads: the number of threads that may run one of its loops.
 
     Raises:
-        UnsupportedError: it needs something that native code does not know.
+        UnsupportedError: the graph uses an operation or type without native code.
     """
-    graph = prepared(graph)
-    places = ListClasses(graph)
-    ownership = Ownership(places)
+    graph = prepare_for_emission(graph)
+    list_classes = ListClasses(graph)
+    ownership = Ownership(list_classes)
     ownership.find(graph, set())
-    low = Lowering(EMITTERS, emit_host, places, ownership, threads=threads)
+    low = Lowering(EMITTERS, emit_host, list_classes, ownership, threads=threads)
     if is_measured:
         table = instrument.new_table(graph)
-        low.measures = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
+        low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
     params, results = graph.param_types, graph.result_types
-    layout = _layout(graph, len(places.arenas))
+    layout = _layout(graph, len(list_classes.arenas))
 
     low.w.start("entry")
     for name, offset in (
         ("arenas", layout.arenas),
         ("python", layout.python),
-        ("host.number", layout.number),
+        ("host.number", layout.host_call_number),
         ("frame", layout.frame),
     ):
         low.w.do(f"%{name} = getelementptr i8, ptr %block, i64 {offset}")
@@ -95,27 +98,27 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     low.w.do("%pool = load ptr, ptr %pool.at")
     low.arenas.enter("%arenas")
     low.w.open_entry()
-    given = _load(low, graph.params)
+    param_registers = _load_params(low, graph.params)
     for param in graph.params:
         if is_object(param.type):
-            low.memory.mark_foreign(param)
-    found = low.graph(graph, given)
+            low.refcounts.mark_foreign(param)
+    result_registers = low.emit_graph(graph, param_registers)
     offset = layout.results
-    for k, (type, slots) in enumerate(zip(results, found, strict=True)):
-        offset = store(low, "%block", offset, type, slots)
+    for k, (type, slots) in enumerate(zip(results, result_registers, strict=True)):
+        offset = store_slots(low, "%block", offset, type, slots)
         if is_list(type):
-            share(low, low.places.used(graph, k), slots)
-    done = low.w.block
+            mark_shared(low, low.list_classes.of_use(graph, k), slots)
+    exit_block = low.w.block
     low.w.jump("leave")
     status = low.traps.write(
-        done,
-        lambda node, operands: give_kernel(low, node, operands),
-        lambda: run_kernel(low),
+        exit_block,
+        lambda node, operands: prepare_host_call(low, node, operands),
+        lambda: call_host(low),
     )
-    low.arenas.leave("%arenas", for_good=True)
-    uses_pool = low.arrays.used or bool(low.host_nodes) or any(map(_needs_pool, params))
+    low.arenas.leave("%arenas", reset=True)
+    uses_pool = low.arrays.uses_pool or bool(low.host_nodes) or any(map(_needs_pool, params))
     if uses_pool:
-        # What lies in it stays there until the next call takes memory.
+        # The results stay readable there until the next call allocates.
         low.w.do("call void @wend.reset(ptr %pool)")
     low.w.do(f"ret i32 {status}")
 
@@ -124,7 +127,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)"
         for name, count in sorted(low.calls.libm.items())
     ]
-    kept = "global" if is_measured else "constant"  # a table of measures is written to
+    constant_linkage = "global" if is_measured else "constant"  # the table of timers is written to
     text = "\n".join(
         [
             math.definitions(sorted(low.calls.math), with_cold=False),
@@ -132,81 +135,94 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
             GROW,
             pool.INLINE if uses_pool else "",
             python_callbacks.INLINE if uses_python else "",
-            parallel.DECLARATION if low.parts else "",
+            parallel.DECLARATION if low.outlined_functions else "",
             *declarations,
             *(
-                f"declare {type} @{name}(ptr readonly, i64) {_READS}"
-                for name, type in low.calls.rows.items()
+                f"declare {type} @{name}(ptr readonly, i64) {_READ_ONLY}"
+                for name, type in low.calls.row_functions.items()
             ),
-            *(f"declare {text} nounwind" for text in low.calls.declared.values()),
-            f"declare ptr @memchr(ptr, i32, i64) {_READS}" if low.calls.finds_bytes else "",
-            *(small_gemm.declaration(name) for name in sorted(low.calls.products)),
-            *(f"@const{k} = external {kept} i8" for k in range(len(low.constants))),
-            f"define i32 @{ENTRY}(ptr %block) nounwind {WIDE if low.calls.in_loops else ''}{{",
+            *(f"declare {text} nounwind" for text in low.calls.external.values()),
+            f"declare ptr @memchr(ptr, i32, i64) {_READ_ONLY}" if low.calls.uses_memchr else "",
+            *(small_gemm.declaration(name) for name in sorted(low.calls.gemm_functions)),
+            *(f"@const{k} = external {constant_linkage} i8" for k in range(len(low.constants))),
+            (
+                f"define i32 @{ENTRY}(ptr %block) nounwind "
+                f"{_PREFER_512_BITS if low.calls.vectorizable_count else ''}{{"
+            ),
             *low.w.lines,
             "}",
-            *(line for params, lines in low.parts for line in _part(low, params, lines)),
+            *(
+                line
+                for params, lines in low.outlined_functions
+                for line in _outlined_function(low, params, lines)
+            ),
             *low.metadata.lines(),
         ]
     )
     return Program(
         text,
-        tuple(Field(v.type, places.maybe_of(v)) for v in graph.params),
-        tuple(Field(v.type, places.maybe_used(graph, k)) for k, v in enumerate(graph.results)),
+        tuple(Field(v.type, list_classes.of_or_none(v)) for v in graph.params),
+        tuple(
+            Field(v.type, list_classes.of_use_or_none(graph, k))
+            for k, v in enumerate(graph.results)
+        ),
         layout,
-        tuple(0 if a.is_given else a.stride * SLOT_BYTES for a in places.arenas),
+        tuple(0 if a.is_argument else a.stride * SLOT_BYTES for a in list_classes.arenas),
         tuple(low.constants),
-        tuple(_host_call(node, places, gives) for node, gives in low.host_nodes),
+        tuple(_host_call(node, list_classes, has_results) for node, has_results in low.host_nodes),
         tuple(low.slow_nodes),
         tuple(fused_loops(graph)),
         low.traps.reasons,
         uses_pool,
         uses_python,
         low.safepoints.count > 0
-        or not low.calls.products.isdisjoint(blas.NAMES)
-        or bool(low.calls.declared),
-        low.measures,
-        bool(low.parts),
+        or not low.calls.gemm_functions.isdisjoint(blas.NAMES)
+        or bool(low.calls.external),
+        low.instrumentation,
+        bool(low.outlined_functions),
     )
 
 
-def _part(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
-    """A function that runs parts of a loop."""
+def _outlined_function(low: Lowering, head: str, lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of a function that runs chunks of a parallel loop."""
     return (
-        f"define internal void {head} nounwind {WIDE if low.calls.in_loops else ''}{{",
+        (
+            f"define internal void {head} nounwind "
+            f"{_PREFER_512_BITS if low.calls.vectorizable_count else ''}{{"
+        ),
         *lines,
         "}",
     )
 
 
-def prepared(graph: Graph) -> Graph:
-    """A graph as it is written: small arrays apart, and what is done on others in loop nests.
+def prepare_for_emission(graph: Graph) -> Graph:
+    """Return the graph as it is emitted: small arrays scalarized, other array ops in loop nests.
 
     Raises:
-        UnsupportedError: it needs something that native code does not know.
+        UnsupportedError: the graph uses an operation or type without native code.
     """
     check(graph)
-    return nested(scalarize_small_arrays(graph))
+    return fuse_array_loops(scalarize_small_arrays(graph))
 
 
-def nested(graph: Graph) -> Graph:
-    """Do what is done on arrays in loop nests."""
+def fuse_array_loops(graph: Graph) -> Graph:
+    """Fuse array operations into loop nests."""
     graph = split_reductions(
         sink_broadcasts(fuse_masked_reductions(graph), computes_elements), computes_elements
     )
     return fuse_loops(graph, computes_elements)
 
 
-_READS = "nounwind willreturn memory(argmem: read)"
-# LLVM by itself takes half of what AVX-512 has: the other half is worth it for polynomials.
-WIDE = '"prefer-vector-width"="512" '
+_READ_ONLY = "nounwind willreturn memory(argmem: read)"
+# LLVM prefers 256-bit vectors on AVX-512 machines; 512 bits are faster for polynomials.
+_PREFER_512_BITS = '"prefer-vector-width"="512" '
 
 
 def check(graph: Graph) -> None:
-    """Find what native code cannot do before anything is written, and say where it is.
+    """Reject operations and types without native code before anything is emitted.
 
     Raises:
-        UnsupportedError: an operation, or a type of value.
+        UnsupportedError: an operation or the type of a value is unsupported.
     """
     for node in graph.walk():
         if node.op not in EMITTERS and node.op.kernel is None:
@@ -218,10 +234,10 @@ def check(graph: Graph) -> None:
                 raise refuse(node, f"it has no native code for {error}") from None
     for kind, values in (("argument", graph.params), ("result", graph.results)):
         for index, value in enumerate(values):
-            _check_outer(graph, f"{kind} {index}", value)
+            _check_boundary(graph, f"{kind} {index}", value)
 
 
-def _check_outer(graph: Graph, what: str, value: Value) -> None:
+def _check_boundary(graph: Graph, what: str, value: Value) -> None:
     try:
         registers(value.type)
     except UnknownTypeError:
@@ -230,58 +246,62 @@ def _check_outer(graph: Graph, what: str, value: Value) -> None:
 
 def _layout(graph: Graph, arenas: int) -> Layout:
     results_at = sum(param_size(type) for type in graph.param_types)
-    guard = redzones.BYTES
+    redzone = redzones.BYTES
     results = SLOT_BYTES * sum(len(registers(t)) for t in graph.result_types)
-    arenas_at = results_at + results + guard
-    pool_at = arenas_at + ARENA_BYTES * arenas + guard
-    frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + guard
-    run = (node for node in graph.walk() if not node.regions or node.op is loop_nest)
-    frame = max(map(frame_size, run), default=0)
-    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + guard)
+    arenas_at = results_at + results + redzone
+    pool_at = arenas_at + ARENA_BYTES * arenas + redzone
+    frame_at = pool_at + SLOT_BYTES + python_callbacks.BYTES + redzone
+    kernel_nodes = (node for node in graph.walk() if not node.regions or node.op is loop_nest)
+    frame = max(map(frame_size, kernel_nodes), default=0)
+    return Layout(results_at, arenas_at, pool_at, frame_at, frame_at + frame + redzone)
 
 
 def _needs_pool(type: Type) -> bool:
-    """Whether an argument is written into the pool."""
+    """Return whether an argument is copied into the pool."""
     return not is_object(type) and not is_scalar(type)
 
 
-def _host_call(node: Node, places: ListClasses, gives: bool) -> HostCall:
-    operands = (Field(v.type, places.maybe_used(node, k)) for k, v in enumerate(node.operands))
-    results = (Field(v.type, places.maybe_of(v)) for v in node.results if gives)
+def _host_call(node: Node, list_classes: ListClasses, has_results: bool) -> HostCall:
+    operands = (
+        Field(v.type, list_classes.of_use_or_none(node, k)) for k, v in enumerate(node.operands)
+    )
+    results = (Field(v.type, list_classes.of_or_none(v)) for v in node.results if has_results)
     return HostCall(node, tuple(operands), tuple(results))
 
 
-# Offsets in the object that is an ndarray
-_DATA, _DIMS = object.__basicsize__, object.__basicsize__ + 16
+# Byte offsets of the fields of an ndarray object
+_DATA_OFFSET, _DIMS_OFFSET = object.__basicsize__, object.__basicsize__ + 16
 
 
-def _load(low: Lowering, params: Sequence[Value]) -> list[Registers]:
-    given: list[Registers] = []
+def _load_params(low: Lowering, params: Sequence[Value]) -> list[Registers]:
+    loaded: list[Registers] = []
     offset = 0
     for param in params:
-        type = param.type
-        if is_object(type):
-            assert isinstance(type, TensorType)
-            given.append(_load_array(low, type, offset))
+        param_type = param.type
+        if is_object(param_type):
+            assert isinstance(param_type, TensorType)
+            loaded.append(_load_array(low, param_type, offset))
             offset += SLOT_BYTES
         else:
-            slots, offset = load(low, "%block", offset, type)
-            given.append(load_list(low, param, slots, offset) if is_list(type) else slots)
-            offset += where_size(type)
-    return given
+            param_slots, offset = load_slots(low, "%block", offset, param_type)
+            loaded.append(
+                load_list(low, param, param_slots, offset) if is_list(param_type) else param_slots
+            )
+            offset += list_location_bytes(param_type)
+    return loaded
 
 
 def _load_array(low: Lowering, type: TensorType, offset: int) -> Registers:
-    """Elements and sizes of an ndarray."""
+    """Load the data pointer and the symbolic sizes of an ndarray argument."""
 
     def field(base: str, offset: int, register: str) -> str:
-        place = low.w.define(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return low.w.define(f"load {register}, ptr {place}")
+        address = low.w.define(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return low.w.define(f"load {register}, ptr {address}")
 
-    object = field("%block", offset, "ptr")
-    data = field(object, _DATA, "ptr")
+    array = field("%block", offset, "ptr")
+    data = field(array, _DATA_OFFSET, "ptr")
     unknown = [k for k, dim in enumerate(type.dims) if isinstance(dim, Symbol)]
     if not unknown:
         return (data,)
-    dims = field(object, _DIMS, "ptr")
+    dims = field(array, _DIMS_OFFSET, "ptr")
     return (data, *(field(dims, SLOT_BYTES * k, "i64") for k in unknown))

@@ -1,7 +1,7 @@
-"""What is known of a graph's machine code: what it takes, what it gives, what it asks of Python.
+"""The interface of a graph's machine code: its inputs, its results, its requests to Python.
 
-The code is a function, `i32 @wend_run(ptr block)`. The block is memory that it shares with Python;
-`Layout` says where what lies in it. It returns 0, or a number that says which of its exits it took.
+The code is a function, `i32 @wend_run(ptr block)`. The block is memory shared with Python, laid
+out as `Layout` says. It returns 0, or the number of the trap that ended the run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from wend.backends.native.rt import python_callbacks, redzones
 from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
     is_array,
+    list_location_bytes,
     registers,
-    where_size,
 )
 from wend.backends.protocol import FusedLoop
 from wend.ir.graph import Node
@@ -27,15 +27,15 @@ ENTRY = "wend_run"
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Field:
-    """A value that crosses between native code and Python: its type, and where its lists lie."""
+    """The type of a value that crosses between native code and Python, and its list class."""
 
     type: Type
-    place: ListClass | None = None
+    list_class: ListClass | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class HostCall:
-    """A node whose kernel Python runs; without results where nobody asks for them."""
+    """A node whose kernel Python runs; `results` is empty where none of them is used."""
 
     node: Node
     operands: tuple[Field, ...]
@@ -44,7 +44,7 @@ class HostCall:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Layout:
-    """Where things lie in the block, in bytes from its start."""
+    """The layout of the block: byte offsets of its sections."""
 
     results: int
     arenas: int
@@ -54,12 +54,12 @@ class Layout:
 
     @property
     def python(self) -> int:
-        """What it shares with the interpreter."""
+        """The offset of the words shared with the interpreter."""
         return self.pool + SLOT_BYTES
 
     @property
     def guards(self) -> dict[str, int]:
-        """Words between the parts that nobody is to write to, behind which each is."""
+        """The offsets of the redzones, by the section that precedes each."""
         return {
             "arguments and results": self.arenas - redzones.BYTES,
             "what is known of lists": self.pool - redzones.BYTES,
@@ -68,30 +68,30 @@ class Layout:
         }
 
     @property
-    def number(self) -> int:
-        """Which of the host calls Python is to run."""
+    def host_call_number(self) -> int:
+        """The offset of the number of the host call that Python is to run."""
         return self.python + python_callbacks.NUMBER
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Program:
-    """A module, and what it takes.
+    """An LLVM module and its interface.
 
     Attributes:
-        text: the module.
-        params: what the arguments are.
-        results: what the results are.
-        layout: of the block.
-        strides: for each arena the bytes of a record; 0 where records are an argument's.
-        constants: arrays that it refers to, as `const0`, `const1`, …
+        text: the LLVM IR of the module.
+        params: the fields of the arguments.
+        results: the fields of the results.
+        layout: the layout of the block.
+        strides: for each arena the bytes of a record; 0 for the records of an argument.
+        constants: the arrays that the module refers to as `const0`, `const1`, …
         host_calls: the nodes that Python may have to run.
-        slow_nodes: those of them that have no code of their own.
-        fused_loops: what is done in one loop over memory each.
-        traps: for each status from 1 on, what is wrong, and the node.
-        uses_pool: whether arrays live in memory of its own.
+        slow_nodes: those of `host_calls` that have no native code.
+        fused_loops: the operations of each fused loop, for `explain`.
+        traps: for each status from 1 on, the reason and the node.
+        uses_pool: whether it allocates arrays from a pool.
         uses_python: whether it calls the interpreter.
-        may_take_long: whether it may run for long whatever it is given.
-        measures: what it measures itself with, if it does.
+        may_take_long: whether its running time is unbounded by the sizes of its arguments.
+        measures: the instrumentation, if the program is profiled.
         is_split: whether it has loops that several threads may run.
     """
 
@@ -113,12 +113,12 @@ class Program:
 
 
 def param_size(type: Type) -> int:
-    """How many bytes of the block an argument takes."""
+    """Return the number of bytes of the block that an argument takes."""
     if is_object(type):
         return SLOT_BYTES
-    return SLOT_BYTES * len(registers(type)) + where_size(type)
+    return SLOT_BYTES * len(registers(type)) + list_location_bytes(type)
 
 
 def is_object(type: Type) -> bool:
-    """Whether an argument is given as the Python object that it is, not as its slots."""
+    """Return whether an argument is passed as its Python object instead of in slots."""
     return isinstance(type, TensorType) and is_array(type) and type.shape is not None

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from wend.backends.fastcall import CallSignature, FastCall
 from wend.backends.numpy.program import Observer, Program, write
 from wend.backends.numpy.timing import Timed
-from wend.backends.protocol import Executable, FusedLoop
+from wend.backends.protocol import Executable
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
 from wend.base.source import at
-from wend.ir.graph import Graph, Node
-from wend.passes.pipeline import LazyOptimized
+from wend.ir.graph import Graph
+from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 _numbers = itertools.count()
 
@@ -26,19 +25,8 @@ _numbers = itertools.count()
 class NumpyExecutable:
     """A graph as a Python function."""
 
-    host_nodes: Sequence[Node] = ()  # all of it is Python
-    fused_loops: Sequence[FusedLoop] = ()
-
     def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
         self._run, self._program, self._file = run, program, file
-
-    def held_memory(self) -> Mapping[str, int]:
-        """None: Python frees what it has used."""
-        return {}
-
-    def fast_call(self, form: CallSignature) -> FastCall | None:
-        """Nothing: all of it is Python."""
-        return None
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         try:
@@ -55,12 +43,10 @@ class NumpyBackend:
     """Runs a graph by NumPy kernels."""
 
     name = "numpy"
+    boundary: ArrayBoundary = HOST
 
     def compile(self, graph: Graph) -> Executable:
         return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
-
-    def compile_lazy(self, pending: LazyOptimized) -> Executable:
-        return self.compile(pending.optimized)
 
     def watched(self, graph: Graph, watch: Observer | None) -> Executable:
         """Compile a graph so that a watch is shown all that runs of it."""

@@ -1,1 +1,1 @@
-"""Python builtins, `math` and string methods on traced values."""
+"""Python builtins, `math` and string methods for traced values."""

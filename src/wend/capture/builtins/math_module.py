@@ -1,4 +1,4 @@
-"""What Python's `math` becomes where it is given traced numbers."""
+"""Implementations of the functions of `math` for traced numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from wend.numpy import reducing, shaping, special
 from wend.trace.control.loops import fori_loop
 
 
-def _integer(x: Any) -> Any:
+def _to_int(x: Any) -> Any:
     return shaping.astype(x, np.int64)
 
 
-def _float(x: Any) -> Any:
+def _to_float(x: Any) -> Any:
     return x if tensor_type(x).dtype.kind == "f" else cast(x, np.dtype(np.float64))
 
 
@@ -29,7 +29,7 @@ def _log(x: Any, base: Any = None) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """X less the nearest multiple of y, the even one of two."""
+    """Return x minus the nearest multiple of y, with ties to the even multiple."""
     return x - y * ew.rint(ew.divide(x, y))
 
 
@@ -44,26 +44,26 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 
 def _isqrt(n: Any) -> Any:
-    """The root rounded down; that of a float may be one off."""
-    root = _integer(ew.floor(ew.sqrt(_float(n))))
+    """Return the root rounded down; the root of a float may be one off."""
+    root = _to_int(ew.floor(ew.sqrt(_to_float(n))))
     root = ew.where(root * root > n, root - 1, root)
     return ew.where((root + 1) * (root + 1) <= n, root + 1, root)
 
 
-# All that 64 bits hold
+# All factorials that fit in 64 bits
 _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 
 
 def _comb(n: Any, k: Any) -> Any:
-    """By products that stay integers; 0 where k is more than n."""
-    whole = fori_loop(0, k, lambda i, found: found * (n - i) // (i + 1), 0 * n + 1)
-    return ew.where(k > n, 0, whole)
+    """Compute a binomial by products that stay integers; 0 if k exceeds n."""
+    binomial = fori_loop(0, k, lambda i, product: product * (n - i) // (i + 1), 0 * n + 1)
+    return ew.where(k > n, 0, binomial)
 
 
 def _perm(n: Any, k: Any = None) -> Any:
     if k is None:
         return _factorial(n)
-    return ew.where(k > n, 0, fori_loop(0, k, lambda i, found: found * (n - i), 0 * n + 1))
+    return ew.where(k > n, 0, fori_loop(0, k, lambda i, product: product * (n - i), 0 * n + 1))
 
 
 def _factorial(n: Any) -> Any:
@@ -71,16 +71,18 @@ def _factorial(n: Any) -> Any:
 
 
 def _frexp(x: Any) -> tuple[Any, Any]:
-    """A number from 0.5 to 1 and the power of 2 that it is multiplied with."""
-    x = _float(x)
-    size = ew.where(ew.logical_and(x != 0, ew.isfinite(x)), ew.absolute(x), 1.0)
-    power = _integer(ew.floor(ew.log2(size))) + 1
-    part = size * ew.exp2(_float(-power))
+    """Return a mantissa in [0.5, 1) and the exponent of 2."""
+    x = _to_float(x)
+    magnitude = ew.where(ew.logical_and(x != 0, ew.isfinite(x)), ew.absolute(x), 1.0)
+    exponent = _to_int(ew.floor(ew.log2(magnitude))) + 1
+    mantissa = magnitude * ew.exp2(_to_float(-exponent))
     # The logarithm may be off by one at powers of 2.
-    power = ew.where(part >= 1.0, power + 1, ew.where(part < 0.5, power - 1, power))
-    part = x * ew.exp2(_float(-power))
-    is_number = ew.logical_and(x != 0, ew.isfinite(x))
-    return ew.where(is_number, part, x), ew.where(is_number, power, 0)
+    exponent = ew.where(
+        mantissa >= 1.0, exponent + 1, ew.where(mantissa < 0.5, exponent - 1, exponent)
+    )
+    mantissa = x * ew.exp2(_to_float(-exponent))
+    is_regular = ew.logical_and(x != 0, ew.isfinite(x))
+    return ew.where(is_regular, mantissa, x), ew.where(is_regular, exponent, 0)
 
 
 def _dist(p: Any, q: Any) -> Any:
@@ -94,8 +96,8 @@ def _prod(xs: Any, *, start: Any = 1) -> Any:
     return start
 
 
-# Each name with what it becomes; `math` of another Python may lack some.
-_BY_NAME: Mapping[str, Callable[..., Any]] = {
+# Name -> implementation; older versions of `math` lack some names.
+_STAGED_BY_NAME: Mapping[str, Callable[..., Any]] = {
     "sqrt": ew.sqrt,
     "cbrt": ew.cbrt,
     "exp": ew.exp,
@@ -122,12 +124,12 @@ _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "hypot": _hypot,
-    "floor": lambda x: _integer(ew.floor(x)),
-    "ceil": lambda x: _integer(ew.ceil(x)),
-    "trunc": lambda x: _integer(ew.trunc(x)),
-    "fabs": lambda x: ew.absolute(_float(x)),
-    "copysign": lambda x, y: wnp.copysign(_float(x), _float(y)),
-    "fmod": lambda x, y: wnp.fmod(_float(x), _float(y)),
+    "floor": lambda x: _to_int(ew.floor(x)),
+    "ceil": lambda x: _to_int(ew.ceil(x)),
+    "trunc": lambda x: _to_int(ew.trunc(x)),
+    "fabs": lambda x: ew.absolute(_to_float(x)),
+    "copysign": lambda x, y: wnp.copysign(_to_float(x), _to_float(y)),
+    "fmod": lambda x, y: wnp.fmod(_to_float(x), _to_float(y)),
     "remainder": _remainder,
     "isqrt": _isqrt,
     "gcd": lambda *xs: functools.reduce(wnp.gcd, xs),
@@ -136,10 +138,10 @@ _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "perm": _perm,
     "factorial": _factorial,
     "frexp": _frexp,
-    "ldexp": lambda x, i: x * ew.exp2(_float(i)),
-    "modf": lambda x: wnp.modf(_float(x)),
-    "nextafter": lambda x, y: wnp.nextafter(_float(x), _float(y)),
-    "ulp": lambda x: wnp.nextafter(ew.absolute(_float(x)), math.inf) - ew.absolute(_float(x)),
+    "ldexp": lambda x, i: x * ew.exp2(_to_float(i)),
+    "modf": lambda x: wnp.modf(_to_float(x)),
+    "nextafter": lambda x, y: wnp.nextafter(_to_float(x), _to_float(y)),
+    "ulp": lambda x: wnp.nextafter(ew.absolute(_to_float(x)), math.inf) - ew.absolute(_to_float(x)),
     "dist": _dist,
     "prod": _prod,
     "fsum": lambda xs: reducing.sum(wnp.asarray(xs)),
@@ -156,5 +158,5 @@ _BY_NAME: Mapping[str, Callable[..., Any]] = {
 }
 
 STAGED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    getattr(math, name): staged for name, staged in _BY_NAME.items() if hasattr(math, name)
+    getattr(math, name): staged for name, staged in _STAGED_BY_NAME.items() if hasattr(math, name)
 }

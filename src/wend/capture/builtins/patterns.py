@@ -1,4 +1,4 @@
-"""What `case` asks of a subject: its class, its parts, its length."""
+"""Class, part and length tests of `case` patterns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 
 # `case float(x)` binds the subject itself.
-_THEMSELVES = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
 
 def is_of_class(subject: Any, kind: type, count: int, attributes: Sequence[str]) -> bool:
-    """Whether `case kind(…)` with so many positional parts and these attributes may match."""
+    """Return whether `case kind(…)`, with `count` positional parts and attributes, may match."""
     if not is_instance(subject, kind):
         return False
     if count:
@@ -30,19 +30,19 @@ def is_of_class(subject: Any, kind: type, count: int, attributes: Sequence[str])
     return all(not name or hasattr(subject, name) for name in attributes)
 
 
-def matched_part(subject: Any, kind: type, place: int) -> Any:
-    """What the positional part of `case kind(…)` is about."""
-    name = _positional(kind)[place]
+def matched_part(subject: Any, kind: type, index: int) -> Any:
+    """Return what a positional part of `case kind(…)` matches against."""
+    name = _positional(kind)[index]
     return getattr(subject, name) if name else subject
 
 
 def _positional(kind: type) -> Sequence[str]:
-    is_itself = issubclass(kind, _THEMSELVES) and not hasattr(kind, "__match_args__")
-    return ("",) if is_itself else getattr(kind, "__match_args__", ())
+    is_self_matching = issubclass(kind, _SELF_MATCHING) and not hasattr(kind, "__match_args__")
+    return ("",) if is_self_matching else getattr(kind, "__match_args__", ())
 
 
 def is_sequence(subject: Any, count: int) -> bool:
-    """Whether `case [a, b]` may match: a sequence of that length, no array and no text."""
+    """Return whether `case [a, b]` may match: a sequence of that length, no array or string."""
     if isinstance(subject, TensorList):
         raise ConcreteValueError(
             explain(
@@ -57,8 +57,8 @@ def is_sequence(subject: Any, count: int) -> bool:
     return False
 
 
-def decomposed(subject: Any) -> Any:
-    """The subject of a `match` that is left to Python, which knows no class of what is traced."""
+def check_match_subject(subject: Any) -> Any:
+    """Return the subject of a `match` that runs in Python; refuse traced values in it."""
     if any(isinstance(leaf, (Staged, TensorList)) for leaf in trees.flatten(subject)[0]):
         raise ConcreteValueError(
             explain(

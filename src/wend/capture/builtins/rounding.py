@@ -1,4 +1,4 @@
-"""`round(x, digits)` of a Python number: to the nearest decimal, ties by its exact value."""
+"""`round(x, digits)` of a Python number: to the nearest decimal, ties by the exact value."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.trace.arrays.tracer import Tracer
 
-_SPLIT = 2.0**27 + 1
-_WHOLE = 2.0**52  # floats from here on have no digits behind the point
-_EXACT_POWERS = 22  # powers of ten up to here are floats
+_DEKKER_SPLITTER = 2.0**27 + 1
+_MIN_INTEGRAL_FLOAT = 2.0**52  # floats from here on have no fractional digits
+_MAX_EXACT_POWER_OF_10 = 22  # powers of ten up to this one are exact floats
 
 
 def rounded(x: Any, digits: int) -> Any:
-    """A traced Python number rounded to so many digits behind the point."""
+    """Return a traced Python number rounded to `digits` decimal places."""
     is_whole = tensor_type(x).dtype.kind in "bi"
-    found = _whole(x, digits) if is_whole else _float(x, digits)
-    if not isinstance(found, Tracer):
-        return found
-    return type(found)(found.value, found.recording, weak=True)
+    result = _round_int(x, digits) if is_whole else _round_float(x, digits)
+    if not isinstance(result, Tracer):
+        return result
+    return type(result)(result.value, result.recording, weak=True)
 
 
-def _whole(x: Any, digits: int) -> Any:
+def _round_int(x: Any, digits: int) -> Any:
     x = shaping.astype(x, int)
     if digits >= 0:
         return x
@@ -36,37 +36,37 @@ def _whole(x: Any, digits: int) -> Any:
     return (below + shaping.astype(is_up, int)) * unit
 
 
-def _float(x: Any, digits: int) -> Any:
-    if digits > _EXACT_POWERS or digits < -_EXACT_POWERS:
+def _round_float(x: Any, digits: int) -> Any:
+    if digits > _MAX_EXACT_POWER_OF_10 or digits < -_MAX_EXACT_POWER_OF_10:
         return ew.rint(x * 10.0**digits) / 10.0**digits
     unit = 10.0 ** abs(digits)
     if digits < 0:
-        near = ew.rint(x / unit)
-        found = near * unit
+        nearest = ew.rint(x / unit)
+        result = nearest * unit
     else:
         scaled = x * unit
-        near = ew.rint(scaled)
-        # Where the product is half way between, what was rounded off it says to which side.
+        nearest = ew.rint(scaled)
+        # If the product is halfway, its rounding error says on which side it is.
         error = _product_error(x, unit, scaled)
         low = ew.floor(scaled)
         is_half = ew.equal(scaled - low, 0.5)
-        near = ew.where(ew.logical_and(is_half, error > 0), low + 1, near)
-        near = ew.where(ew.logical_and(is_half, error < 0), low, near)
-        near = ew.where(ew.equal(near, 0), ew.where(x < 0, -0.0, 0.0 * near), near)
-        found = ew.where(ew.absolute(scaled) < _WHOLE, near / unit, x)
-    return ew.where(ew.isfinite(x), found, x)
+        nearest = ew.where(ew.logical_and(is_half, error > 0), low + 1, nearest)
+        nearest = ew.where(ew.logical_and(is_half, error < 0), low, nearest)
+        nearest = ew.where(ew.equal(nearest, 0), ew.where(x < 0, -0.0, 0.0 * nearest), nearest)
+        result = ew.where(ew.absolute(scaled) < _MIN_INTEGRAL_FLOAT, nearest / unit, x)
+    return ew.where(ew.isfinite(x), result, x)
 
 
 def _product_error(x: Any, y: float, product: Any) -> Any:
-    """By how much `x * y` is more than the float it was rounded to (Dekker, 1971)."""
-    x_high, x_low = _halves(x)
-    y_high, y_low = _halves(y)
-    rest = product - x_high * y_high - x_low * y_high - x_high * y_low
-    return x_low * y_low - rest
+    """Return the rounding error of `x * y` (Dekker, 1971)."""
+    x_high, x_low = _split(x)
+    y_high, y_low = _split(y)
+    residual = product - x_high * y_high - x_low * y_high - x_high * y_low
+    return x_low * y_low - residual
 
 
-def _halves(x: Any) -> tuple[Any, Any]:
-    """A float as the sum of two with half as many bits."""
-    scaled = _SPLIT * x
+def _split(x: Any) -> tuple[Any, Any]:
+    """Return a float as the sum of two with half as many bits."""
+    scaled = _DEKKER_SPLITTER * x
     high = scaled - (scaled - x)
     return high, x - high

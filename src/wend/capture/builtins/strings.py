@@ -1,4 +1,4 @@
-"""What gives texts, where it is given traced values: texts that `print` and `assert` can write."""
+"""String functions of traced values: their results can be printed and used by `assert`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wend.base.source import at, user_source
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Template, Text, holds_traced
 
-# What `%` says of a number as a format string does
+# The `%` conversions that have an equivalent in format strings
 _PERCENT = re.compile(r"%(?P<spec>[+0]*\d*(?:\.\d+)?)(?P<kind>[sreEfFgG%])")
 
 
@@ -21,8 +21,8 @@ def _is_traced(*values: Any) -> bool:
     return recording is not None and not recording.runs_now() and any(map(holds_traced, values))
 
 
-def _of_one(original: Callable[..., str], conversion: str | None) -> Callable[..., str]:
-    """A builtin function that gives the text of a value."""
+def _text_of_value(original: Callable[..., str], conversion: str | None) -> Callable[..., str]:
+    """Wrap a builtin function that returns the text of a value."""
 
     def run(*args: Any, **kwargs: Any) -> str:
         if not args or not _is_traced(args[0]):
@@ -33,8 +33,8 @@ def _of_one(original: Callable[..., str], conversion: str | None) -> Callable[..
     return run
 
 
-def of_method(method: Any) -> Callable[..., str] | None:
-    """What stands for a method of a text that gives a text of its arguments."""
+def text_method(method: Any) -> Callable[..., str] | None:
+    """Return the replacement of a string method that formats its arguments, or None."""
     text = getattr(method, "__self__", None)
     if not isinstance(text, str):
         return None
@@ -52,20 +52,20 @@ def of_method(method: Any) -> Callable[..., str] | None:
     return None
 
 
-def _joined(between: str, items: Iterable[str]) -> str:
-    listed = [*items]
-    is_text = any(isinstance(item, Text) for item in listed)
-    return Text.joined(between, listed) if is_text else between.join(listed)
+def _joined(separator: str, items: Iterable[str]) -> str:
+    strings = [*items]
+    is_text = any(isinstance(item, Text) for item in strings)
+    return Text.joined(separator, strings) if is_text else separator.join(strings)
 
 
 def remainder(left: Any, right: Any) -> Any:
-    """`left % right`, which may be the text of values."""
+    """Return `left % right`, which may format values into a string."""
     if not isinstance(left, str) or not _is_traced(right):
         return left % right
     values = right if type(right) is tuple else (right,)
-    places = [*_PERCENT.finditer(left)]
-    is_known = type(left) is str and left.count("%") == sum(p[0].count("%") for p in places)
-    if not is_known or sum(place["kind"] != "%" for place in places) != len(values):
+    fields = [*_PERCENT.finditer(left)]
+    is_supported = type(left) is str and left.count("%") == sum(p[0].count("%") for p in fields)
+    if not is_supported or sum(place["kind"] != "%" for place in fields) != len(values):
         raise ConcreteValueError(
             explain(
                 f"`%`{at(user_source())} makes a text of a number that is only known when the "
@@ -73,14 +73,14 @@ def remainder(left: Any, right: Any) -> Any:
                 cure='write it as an f-string: f"{x:.2f}", and print that.',
             )
         )
-    written = left.replace("{", "{{").replace("}", "}}")
-    template: Template = Template.of(_PERCENT.sub(_place, written), values)
+    escaped = left.replace("{", "{{").replace("}", "}}")
+    template: Template = Template.of(_PERCENT.sub(_format_field, escaped), values)
     return template.text()
 
 
-def _place(found: re.Match[str]) -> str:
-    """The place of a format string that stands for one of `%`."""
-    kind, spec = found["kind"], found["spec"]
+def _format_field(match: re.Match[str]) -> str:
+    """Return the format field that corresponds to a `%` conversion."""
+    kind, spec = match["kind"], match["spec"]
     if kind == "%":
         return "%"
     if kind in "sr":
@@ -89,8 +89,8 @@ def _place(found: re.Match[str]) -> str:
 
 
 REPLACED: dict[Callable[..., Any], Callable[..., Any]] = {
-    builtins.str: _of_one(builtins.str, None),
-    builtins.format: _of_one(builtins.format, None),
-    builtins.repr: _of_one(builtins.repr, "r"),
-    builtins.ascii: _of_one(builtins.ascii, "a"),
+    builtins.str: _text_of_value(builtins.str, None),
+    builtins.format: _text_of_value(builtins.format, None),
+    builtins.repr: _text_of_value(builtins.repr, "r"),
+    builtins.ascii: _text_of_value(builtins.ascii, "a"),
 }

@@ -1,1 +1,1 @@
-"""What a trace has read of the Python around it, and what of it has changed."""
+"""Guards of a trace: the Python values that it read, and which of them changed."""

@@ -1,4 +1,4 @@
-"""What code mentions of the outside: globals, closures, attributes of these and of parameters."""
+"""Free paths of code: globals, closure variables and parameters, with their attributes."""
 
 from __future__ import annotations
 
@@ -18,85 +18,97 @@ _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A name of a function's surroundings, or of a parameter, and attributes from there on."""
+    """A global, closure variable or parameter, and a chain of attributes."""
 
     kind: Kind
     root: str
     attributes: tuple[str, ...]
 
 
-# By value: what equal code mentions is equal.
-_known: weakref.WeakKeyDictionary[CodeType, tuple[Path, ...]] = weakref.WeakKeyDictionary()
+# Keyed by value: equal code has equal free paths.
+_free_paths_cache: weakref.WeakKeyDictionary[CodeType, tuple[Path, ...]] = (
+    weakref.WeakKeyDictionary()
+)
 
-Place = tuple[str, int, str]
+CodeKey = tuple[str, int, str]
 
 
-def place(code: CodeType) -> Place:
-    """What tells code from other code of the user's; it is that of the captured form, too."""
+def code_key(code: CodeType) -> CodeKey:
+    """Return a key that identifies code, the same for its captured form."""
     return code.co_filename, code.co_firstlineno, code.co_name
 
 
-def mentioned(code: CodeType) -> tuple[Path, ...]:
-    """The values from outside that code mentions, that of functions inside included."""
-    if code not in _known:
-        _known[code] = mentioned_without(code, frozenset())
-    return _known[code]
+def free_paths(code: CodeType) -> tuple[Path, ...]:
+    """Return the outside values that code mentions, including code of nested functions."""
+    if code not in _free_paths_cache:
+        _free_paths_cache[code] = free_paths_excluding(code, frozenset())
+    return _free_paths_cache[code]
 
 
-def mentioned_without(code: CodeType, left_out: Set[Place]) -> tuple[Path, ...]:
-    """As `mentioned`, without some of the functions inside."""
+def free_paths_excluding(code: CodeType, excluded: Set[CodeKey]) -> tuple[Path, ...]:
+    """Return the free paths of code, without those of some nested functions."""
     count = code.co_argcount + code.co_kwonlyargcount
-    changed = set(_stored(code))
+    changed = set(_stored_names(code))
     scope: dict[str, Kind] = dict.fromkeys(code.co_freevars, "closure")
     scope.update({name: "parameter" for name in code.co_varnames[:count] if name not in changed})
-    return tuple(dict.fromkeys(_paths(code, scope, left_out)))
+    return tuple(dict.fromkeys(_paths(code, scope, excluded)))
 
 
-def _paths(code: CodeType, scope: Mapping[str, Kind], left_out: Set[Place]) -> Iterator[Path]:
+def _paths(code: CodeType, scope: Mapping[str, Kind], excluded: Set[CodeKey]) -> Iterator[Path]:
     root: tuple[Kind, str] | None = None
     attributes: list[str] = []
-    # What is loaded of these as if it were no cell is the cell itself, for a function inside: from
-    # Python 3.13 on that is no instruction of its own.
+    # LOAD_FAST of these loads the cell itself, for a nested function: from Python 3.13 on there is
+    # no separate instruction for that.
     cells = {*code.co_cellvars, *code.co_freevars}
-    own = {name: kind for name, kind in scope.items() if name not in cells}
-    for step in dis.get_instructions(code):
-        if step.opname == "EXTENDED_ARG":
+    plain_scope = {name: kind for name, kind in scope.items() if name not in cells}
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "EXTENDED_ARG":
             continue
-        if root is not None and step.opname in _ATTRIBUTE:
-            attributes.append(step.argval)
+        if root is not None and instruction.opname in _ATTRIBUTE:
+            attributes.append(instruction.argval)
             continue
         if root is not None:
             yield Path(*root, tuple(attributes))
-        if step.opname.startswith("LOAD_FAST") and isinstance(step.argval, tuple):
-            # Two at once, from Python 3.13 on: an attribute is the second's.
-            *others, _ = step.argval
-            yield from (Path(own[name], name, ()) for name in others if name in own)
-        root, attributes = _root(step, scope, own), []
+        if instruction.opname.startswith("LOAD_FAST") and isinstance(instruction.argval, tuple):
+            # Python 3.13 loads two names at once: an attribute belongs to the second.
+            *others, _ = instruction.argval
+            yield from (Path(plain_scope[name], name, ()) for name in others if name in plain_scope)
+        root, attributes = _root(instruction, scope, plain_scope), []
     for inner in code.co_consts:
-        if isinstance(inner, CodeType) and place(inner) not in left_out:
+        if isinstance(inner, CodeType) and code_key(inner) not in excluded:
             free = {name: scope[name] for name in inner.co_freevars if name in scope}
-            yield from _paths(inner, free, left_out)
+            yield from _paths(inner, free, excluded)
 
 
 def _root(
-    step: dis.Instruction, scope: Mapping[str, Kind], own: Mapping[str, Kind]
+    instruction: dis.Instruction, scope: Mapping[str, Kind], plain_scope: Mapping[str, Kind]
 ) -> tuple[Kind, str] | None:
-    """What an instruction loads of what is outside; `own`: what is in no cell."""
-    if step.opname in _GLOBAL:
-        return "global", step.argval
-    if step.opname in _CELL:
-        return (scope[step.argval], step.argval) if step.argval in scope else None
-    if step.opname.startswith("LOAD_FAST"):
-        name = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
-        return (own[name], name) if name in own else None
+    """Return the outside name that an instruction loads; `plain_scope`: names not in cells."""
+    if instruction.opname in _GLOBAL:
+        return "global", instruction.argval
+    if instruction.opname in _CELL:
+        return (
+            (scope[instruction.argval], instruction.argval) if instruction.argval in scope else None
+        )
+    if instruction.opname.startswith("LOAD_FAST"):
+        name = (
+            instruction.argval[-1] if isinstance(instruction.argval, tuple) else instruction.argval
+        )
+        return (plain_scope[name], name) if name in plain_scope else None
     return None
 
 
-def _stored(code: CodeType) -> Iterator[str]:
-    """The variables that code binds."""
-    for step in dis.get_instructions(code):
-        if step.opname.startswith(("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF")):
-            yield from step.argval if isinstance(step.argval, tuple) else (step.argval,)
+def _stored_names(code: CodeType) -> Iterator[str]:
+    """Yield the variables that code binds."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.startswith(
+            ("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF")
+        ):
+            yield from (
+                instruction.argval
+                if isinstance(instruction.argval, tuple)
+                else (instruction.argval,)
+            )
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _stored(inner)
+            yield from _stored_names(inner)

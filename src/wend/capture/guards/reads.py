@@ -1,4 +1,4 @@
-"""What the functions of a trace read of the Python around them, and what of it has changed."""
+"""Guards on the Python values that the functions of a trace read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 from wend.base.context_values import scoped
 from wend.capture.guards.free_names import (
+    CodeKey,
     Path,
-    Place,
-    mentioned,
-    mentioned_without,
-    place,
+    code_key,
+    free_paths,
+    free_paths_excluding,
 )
 from wend.capture.heap.snapshots import (
     MISSING,
-    Mark,
-    mark,
-    short,
+    Snapshot,
+    short_repr,
+    snapshot,
 )
 from wend.capture.libraries import is_library
 from wend.capture.stage.uncaptured import is_captured
@@ -31,7 +31,7 @@ from wend.capture.stage.uncaptured import is_captured
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that is not what it was when it was traced."""
+    """A value that changed since it was traced."""
 
     name: str
     old: str
@@ -44,22 +44,22 @@ class Change:
 
 
 class ReadGuard:
-    """One value that a trace read, by its name."""
+    """A guard on one value that a trace read, by its name."""
 
-    __slots__ = ("mark", "name", "path")
+    __slots__ = ("name", "path", "snapshot")
 
-    def __init__(self, path: Path, mark: Mark) -> None:
-        self.path, self.mark = path, mark
+    def __init__(self, path: Path, snapshot: Snapshot) -> None:
+        self.path, self.snapshot = path, snapshot
         self.name = ".".join((path.root, *path.attributes))
 
     def __repr__(self) -> str:
-        return f"{self.name} = {self.mark}"
+        return f"{self.name} = {self.snapshot}"
 
 
 class GuardGroup:
-    """What one function read, from its globals and closure or from one of its parameters.
+    """The guards on what one function read, from its globals and closure or from one parameter.
 
-    It holds the function and the parameter weakly: where one is gone, nothing can change.
+    It refers to the function and the parameter weakly: once one is gone, no guard can fail.
     """
 
     __slots__ = ("function", "owner", "reads")
@@ -70,7 +70,7 @@ class GuardGroup:
         self.reads: list[ReadGuard] = []
 
     def changes(self) -> Iterator[tuple[ReadGuard, Any]]:
-        """What is not what it was, with what it is now."""
+        """Yield the guards that fail, with the current values."""
         fun = self.function()
         if fun is None:
             return
@@ -84,52 +84,52 @@ class GuardGroup:
                 now = names.get(path.root, MISSING)
             else:
                 now = _value(_root(fun, path, owner), path.attributes)
-            if not read.mark.holds(now):
+            if not read.snapshot.matches(now):
                 yield read, now
 
 
 class GuardSet:
-    """What a trace read of Python."""
+    """The guards of a trace."""
 
     def __init__(self, groups: Iterable[GuardGroup] = ()) -> None:
         self.groups = tuple(group for group in groups if group.reads)
 
     def changes(self) -> list[Change]:
-        """What has changed since."""
+        """Return the values that changed since the trace."""
         return [
-            Change(read.name, str(read.mark), "gone" if now is MISSING else short(now))
+            Change(read.name, str(read.snapshot), "gone" if now is MISSING else short_repr(now))
             for group in self.groups
             for read, now in group.changes()
         ]
 
     def texts(self) -> list[str]:
-        """The numbers, strings and containers that it read, by name."""
-        found = (read for group in self.groups for read in group.reads if read.mark.is_data)
-        return list(dict.fromkeys(map(repr, found)))
+        """Return the numbers, strings and containers that the trace read, by name."""
+        guards = (read for group in self.groups for read in group.reads if read.snapshot.is_data)
+        return list(dict.fromkeys(map(repr, guards)))
 
 
 class GuardRecorder:
-    """Collects what functions read while a trace is recorded."""
+    """Collects guards while a trace is recorded."""
 
     def __init__(self) -> None:
-        self._functions: dict[int, Any] = {}  # kept, so that ids stay their own
+        self._functions: dict[int, Any] = {}  # keeps the objects, so that no id is reused
         self._groups: dict[tuple[int, int], GuardGroup] = {}
         self._inner: dict[int, GuardGroup] = {}
-        self.hosts: set[Place] = set()  # functions that run with the graph: they read anew
+        self.hosts: set[CodeKey] = set()  # functions called at run time: they read current values
 
     def add(self, fun: types.FunctionType, owners: Mapping[str, Any]) -> None:
-        """Note a function that is about to run; `owners`: objects that are its parameters."""
-        paths = None if id(fun) in self._functions else mentioned(fun.__code__)
+        """Add guards for a function about to run; `owners`: objects that are its parameters."""
+        paths = None if id(fun) in self._functions else free_paths(fun.__code__)
         if paths is not None:
             self._functions[id(fun)] = fun
-            outside = [path for path in paths if path.kind != "parameter"]
-            self._groups[id(fun), 0] = self._group(GuardGroup(fun), fun, outside, None)
+            outer_paths = [path for path in paths if path.kind != "parameter"]
+            self._groups[id(fun), 0] = self._group(GuardGroup(fun), fun, outer_paths, None)
         for name, owner in owners.items():
-            if (id(fun), id(owner)) in self._groups or _own_names(owner) is None:
+            if (id(fun), id(owner)) in self._groups or _instance_dict(owner) is None:
                 continue
-            own = [
+            paths_of_owner = [
                 path
-                for path in mentioned(fun.__code__)
+                for path in free_paths(fun.__code__)
                 if path.kind == "parameter" and path.root == name and path.attributes
             ]
             try:
@@ -137,94 +137,95 @@ class GuardRecorder:
             except TypeError:  # it cannot be held weakly
                 continue
             self._functions[id(owner)] = owner
-            self._groups[id(fun), id(owner)] = self._group(group, fun, own, owner)
+            self._groups[id(fun), id(owner)] = self._group(group, fun, paths_of_owner, owner)
 
     def _group(
         self, group: GuardGroup, fun: types.FunctionType, paths: Iterable[Path], owner: Any
     ) -> GuardGroup:
-        found: dict[tuple[str, str, tuple[str, ...]], ReadGuard] = {}
+        guards: dict[tuple[str, str, tuple[str, ...]], ReadGuard] = {}
         for path in paths:
             root = _root(fun, path, owner)
-            if root is MISSING or path.root.startswith("__") or _is_library(root):
+            if root is MISSING or path.root.startswith("__") or _is_library_module(root):
                 continue
-            # As far as attributes are plain: what getters and methods give is not looked at.
-            count = _plain(root, path.attributes)
+            # Only plain attributes are guarded, not the results of getters and methods.
+            count = _count_plain(root, path.attributes)
             if owner is not None and not count:
                 continue
-            known = Path(path.kind, path.root, path.attributes[:count])
-            now = mark(_value(root, known.attributes))
-            if now is not None:
-                found[known.kind, known.root, known.attributes] = ReadGuard(known, now)
-        group.reads = list(found.values())
+            guarded = Path(path.kind, path.root, path.attributes[:count])
+            value = snapshot(_value(root, guarded.attributes))
+            if value is not None:
+                guards[guarded.kind, guarded.root, guarded.attributes] = ReadGuard(guarded, value)
+        group.reads = list(guards.values())
         return group
 
     def include(self, reads: GuardSet) -> None:
-        """Add what a trace read that this one calls."""
+        """Add the guards of a trace that this one calls."""
         self._inner.update({id(group): group for group in reads.groups})
 
     def finished(self) -> GuardSet:
-        """What was read, without what the trace itself has changed: that is its own doing."""
+        """Return the guards, without those on values that the trace itself changed."""
         for group in self._groups.values():
             changed = {id(read) for read, _ in group.changes()}
-            kept = self._kept(group)
+            paths_outside_hosts = self._paths_outside_hosts(group)
             group.reads = [
                 read
                 for read in group.reads
-                if id(read) not in changed and (kept is None or _is_among(read, kept))
+                if id(read) not in changed
+                and (paths_outside_hosts is None or _is_prefix_of_any(read, paths_outside_hosts))
             ]
         return GuardSet([*self._groups.values(), *self._inner.values()])
 
-    def _kept(self, group: GuardGroup) -> tuple[Path, ...] | None:
-        """What is mentioned outside of host functions; None: there are none."""
+    def _paths_outside_hosts(self, group: GuardGroup) -> tuple[Path, ...] | None:
+        """Return the paths mentioned outside of host functions; None if there are none."""
         fun = group.function() if self.hosts else None
-        return None if fun is None else mentioned_without(fun.__code__, self.hosts)
+        return None if fun is None else free_paths_excluding(fun.__code__, self.hosts)
 
 
-def _is_among(read: ReadGuard, paths: Iterable[Path]) -> bool:
-    """Whether one of the paths leads by what was read."""
-    own = read.path
+def _is_prefix_of_any(read: ReadGuard, paths: Iterable[Path]) -> bool:
+    """Return whether the guarded path is a prefix of one of the paths."""
+    guarded = read.path
     return any(
-        (path.kind, path.root, path.attributes[: len(own.attributes)])
-        == (own.kind, own.root, own.attributes)
+        (path.kind, path.root, path.attributes[: len(guarded.attributes)])
+        == (guarded.kind, guarded.root, guarded.attributes)
         for path in paths
     )
 
 
-_reading: ContextVar[GuardRecorder | None] = ContextVar("wend_reading", default=None)
+_recorder: ContextVar[GuardRecorder | None] = ContextVar("wend_reading", default=None)
 
 
-def reading() -> AbstractContextManager[GuardRecorder]:
-    """Collect what functions read in this block."""
-    return scoped(_reading, GuardRecorder())
+def record_guards() -> AbstractContextManager[GuardRecorder]:
+    """Record guards in this block."""
+    return scoped(_recorder, GuardRecorder())
 
 
-def note(fun: types.FunctionType, **owners: Any) -> None:
-    """Tell the trace under way that it runs a function; `owners`: objects it is given, by name."""
-    found = _reading.get()
-    # Functions that captured code makes are part of the code of what made them.
-    if found is None or is_captured(fun.__code__) or is_library(fun.__code__.co_filename):
+def guard_function(fun: types.FunctionType, **owners: Any) -> None:
+    """Tell the active trace that it runs a function; `owners`: objects that it gets, by name."""
+    recorder = _recorder.get()
+    # Functions that captured code defines belong to the code of the defining function.
+    if recorder is None or is_captured(fun.__code__) or is_library(fun.__code__.co_filename):
         return
-    found.add(fun, owners)
+    recorder.add(fun, owners)
 
 
-def note_host(fun: Any) -> None:
-    """Tell the trace under way that a function runs with the graph, not now."""
-    found = _reading.get()
-    if found is not None and isinstance(fun, types.FunctionType):
-        found.hosts.add(place(fun.__code__))
+def guard_host_function(fun: Any) -> None:
+    """Tell the active trace that a function runs with the graph, not now."""
+    recorder = _recorder.get()
+    if recorder is not None and isinstance(fun, types.FunctionType):
+        recorder.hosts.add(code_key(fun.__code__))
 
 
-def note_method(fun: Any, owner: Any) -> None:
-    """Tell the trace under way that it runs a method of an object."""
+def guard_method(fun: Any, owner: Any) -> None:
+    """Tell the active trace that it runs a method of an object."""
     if isinstance(fun, types.FunctionType) and fun.__code__.co_argcount:
-        note(fun, **{fun.__code__.co_varnames[0]: owner})
+        guard_function(fun, **{fun.__code__.co_varnames[0]: owner})
 
 
-def include(reads: GuardSet) -> None:
-    """Tell the trace under way that it calls what was traced before."""
-    found = _reading.get()
-    if found is not None:
-        found.include(reads)
+def include_guards(reads: GuardSet) -> None:
+    """Tell the active trace that it calls a trace with these guards."""
+    recorder = _recorder.get()
+    if recorder is not None:
+        recorder.include(reads)
 
 
 def _root(fun: types.FunctionType, path: Path, owner: Any) -> Any:
@@ -239,10 +240,10 @@ def _root(fun: types.FunctionType, path: Path, owner: Any) -> Any:
         return MISSING
 
 
-def _plain(root: Any, attributes: tuple[str, ...]) -> int:
-    """How many of the attributes can be had without running anything."""
+def _count_plain(root: Any, attributes: tuple[str, ...]) -> int:
+    """Return how many of the attributes can be read without running code."""
     for count, name in enumerate(attributes):
-        root = _attribute(root, name)
+        root = _static_attribute(root, name)
         if root is MISSING:
             return count
     return len(attributes)
@@ -250,32 +251,32 @@ def _plain(root: Any, attributes: tuple[str, ...]) -> int:
 
 def _value(root: Any, attributes: tuple[str, ...]) -> Any:
     for name in attributes:
-        root = _attribute(root, name)
+        root = _static_attribute(root, name)
     return root
 
 
-def _attribute(owner: Any, name: str) -> Any:
-    """What an object, a module or a class holds by a name, if it can be had by looking."""
+def _static_attribute(owner: Any, name: str) -> Any:
+    """Return an attribute of an object, module or class, if reading it runs no code."""
     kind = owner if issubclass(type(owner), type) else type(owner)
     of_class = next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
     if owner is not kind and not hasattr(type(of_class), "__set__"):
-        own = _own_names(owner)
-        if own is not None and name in own:
-            return own[name]
+        instance_dict = _instance_dict(owner)
+        if instance_dict is not None and name in instance_dict:
+            return instance_dict[name]
     return MISSING if hasattr(type(of_class), "__get__") else of_class
 
 
-def _own_names(owner: Any) -> dict[str, Any] | None:
-    """What an object holds by names, without running code of its class."""
+def _instance_dict(owner: Any) -> dict[str, Any] | None:
+    """Return the `__dict__` of an object, without running code of its class."""
     try:
-        found = object.__getattribute__(owner, "__dict__")
+        instance_dict = object.__getattribute__(owner, "__dict__")
     except AttributeError:
         return None
-    return found if type(found) is dict else None
+    return instance_dict if type(instance_dict) is dict else None
 
 
-def _is_library(value: Any) -> bool:
-    """Whether it is a module that is not the user's."""
+def _is_library_module(value: Any) -> bool:
+    """Return whether a value is a module that is not the user's."""
     if not issubclass(type(value), types.ModuleType):
         return False
     file = getattr(value, "__file__", None)

@@ -1,1 +1,1 @@
-"""Python objects that captured code may change: containers, attributes, aliases, snapshots."""
+"""The heap of captured code: containers, attributes, aliases, snapshots."""

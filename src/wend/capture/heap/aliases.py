@@ -1,4 +1,4 @@
-"""Other names for a list that has become a traced one: they would go on showing the old list."""
+"""Aliases of containers: who else holds a list that becomes a traced one, or that may change."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from wend.trace.traced import call_with
 
 
 def refuse_others(old: list[Any], label: str, where: str) -> None:
-    """Refuse a list that variables of the calls under way hold besides `label`.
+    """Refuse to promote a list that other variables of the active calls hold besides `label`.
 
-    `label` and what else the loop knows of hold the traced list already.
+    `label` and the other locations that the loop knows hold the traced list already.
 
     Raises:
         StructureError: with the name of the variable.
@@ -27,7 +27,7 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
     def is_old(value: Any) -> bool:
         return value is old
 
-    if _is_callers(is_old):
+    if _is_held_by_caller(is_old):
         raise StructureError(
             explain(
                 f"{where}: `{label}` is an argument, which grows there: the caller would not "
@@ -48,28 +48,28 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
         )
 
 
-def holder(is_meant: Test, besides: Any = None) -> str | None:
-    """Who holds something besides: a variable, the caller, a module; None if nobody."""
-    for name, of, _ in find_referrers(is_meant, besides):
+def find_holder(predicate: Test, excluding: Any = None) -> str | None:
+    """Return who else holds a matching value: a variable, the caller, a module; or None."""
+    for name, of, _ in find_referrers(predicate, excluding):
         return f"`{name}`{of}"
-    if _is_callers(is_meant):
+    if _is_held_by_caller(predicate):
         return "the caller"
     for frame in users_frames():
         for name, value in frame.f_globals.items():
-            if isinstance(value, _KEPT) and is_held(value, is_meant, besides):
+            if isinstance(value, _CONTAINER_TYPES) and is_held(value, predicate, excluding):
                 return f"`{name}`"
     return None
 
 
-_KEPT = (list, tuple, dict, set)
+_CONTAINER_TYPES = (list, tuple, dict, set)
 
 
-def _is_callers(is_meant: Test) -> bool:
+def _is_held_by_caller(predicate: Test) -> bool:
     return any(
-        frame.f_code is call_with.__code__ and is_held(_given(frame.f_locals), is_meant)
+        frame.f_code is call_with.__code__ and is_held(_call_arguments(frame.f_locals), predicate)
         for frame in frames()
     )
 
 
-def _given(names: dict[str, Any]) -> tuple[Any, ...]:
-    return (tuple(names["args"]), dict(names["kwargs"]))
+def _call_arguments(frame_locals: dict[str, Any]) -> tuple[Any, ...]:
+    return (tuple(frame_locals["args"]), dict(frame_locals["kwargs"]))

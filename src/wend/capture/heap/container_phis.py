@@ -1,8 +1,9 @@
-"""Lists and dicts of which only the run tells which one they are: what branches and loops give.
+"""Container phis: lists and dicts whose identity is known only at run time.
 
-`if test: a = [3, 4]` leaves in `a` the list that it held, or another. What is in it is part of
-the graph, so it may be read; and it may be changed where nobody else holds a list that it may be,
-for then nobody can tell. Arrays have the same rule (`trace/choices.py`).
+`if test: a = [3, 4]` leaves the old list in `a`, or the new one. The contents are part of the
+graph, so they may be read. The container may be mutated only if nobody else holds a list that
+it may be, since the mutation would show there. The rule for arrays is the same
+(`trace/aliasing/may_alias.py`).
 """
 
 from __future__ import annotations
@@ -18,188 +19,190 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import AliasError, explain
 from wend.base.source import at, user_source
-from wend.capture.heap.aliases import holder
-from wend.capture.heap.containers import KINDS, Parts, replaced
+from wend.capture.heap.aliases import find_holder
+from wend.capture.heap.containers import CONTAINER_TYPES, NestedContainers, replaced_containers
 from wend.trace.aliasing.may_alias import may_be_one
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 
 Row = Sequence[Any]
-Held = Sequence[tuple[Any, Parts]]
+NestedByLocation = Sequence[tuple[Any, NestedContainers]]
 
 
-class _Choices:
-    """What is known in one trace; containers by identity."""
+class _PhiGraph:
+    """The may-alias relation between containers in one trace, keyed by identity."""
 
     def __init__(self) -> None:
-        self.things: dict[int, Any] = {}  # held, so that their ids stay theirs
-        self.options: dict[int, list[int]] = {}  # what each may be
-        self.may_be_it: dict[int, list[int]] = {}
-        self.copies: dict[int, int] = {}  # what stands for a container in a region, by the copy
-        self.event: dict[int, int] = {}  # which branch or loop gave it
-        self.twins: dict[int, set[int]] = {}  # those of one event that may be one container
-        self.changed: set[int] = set()
-        self.events = itertools.count()
+        self.containers: dict[int, Any] = {}  # by id; held so that no id is reused
+        self.incoming: dict[int, list[int]] = {}  # phi -> the containers that it may be
+        self.outgoing: dict[int, list[int]] = {}
+        self.copied_from: dict[int, int] = {}  # a copy in a region -> its original
+        self.merge_of: dict[int, int] = {}  # phi -> its branch or loop
+        self.siblings: dict[int, set[int]] = {}  # phis of one merge that may be the same container
+        self.mutated: set[int] = set()
+        self.merge_ids = itertools.count()
 
-    def link(self, new: Any, old: Any, event: int) -> None:
-        """Note that one may be another."""
-        if new is old:
+    def add_alias(self, phi: Any, option: Any, merge: int) -> None:
+        """Record that one container may be another."""
+        if phi is option:
             return
-        self.things[id(new)], self.things[id(old)] = new, old
-        self.options.setdefault(id(new), []).append(id(old))
-        self.may_be_it.setdefault(id(old), []).append(id(new))
-        self.event[id(new)] = event
+        self.containers[id(phi)], self.containers[id(option)] = phi, option
+        self.incoming.setdefault(id(phi), []).append(id(option))
+        self.outgoing.setdefault(id(option), []).append(id(phi))
+        self.merge_of[id(phi)] = merge
 
-    def resolved(self, x: Any) -> int:
-        """Which container a copy stands for."""
-        found = id(x)
-        while found in self.copies:
-            found = self.copies[found]
-        return found
+    def resolve(self, x: Any) -> int:
+        """Return the id of the container that a copy stands for."""
+        key = id(x)
+        while key in self.copied_from:
+            key = self.copied_from[key]
+        return key
 
-    def affected(self, x: Any) -> Iterator[Any]:
-        """The containers that may be the same as one."""
-        found: dict[int, None] = {}
-        self._up(id(x), None, found)
-        self._down(id(x), found)
-        for twin in self.twins.get(id(x), ()):
-            found[twin] = None
-            self._up(twin, None, found)
-        return (self.things[k] for k in found if k != id(x))
+    def may_aliases(self, x: Any) -> Iterator[Any]:
+        """Yield the containers that may be the same as `x`."""
+        aliases: dict[int, None] = {}
+        self._collect_outgoing(id(x), None, aliases)
+        self._collect_incoming(id(x), aliases)
+        for sibling in self.siblings.get(id(x), ()):
+            aliases[sibling] = None
+            self._collect_outgoing(sibling, None, aliases)
+        return (self.containers[k] for k in aliases if k != id(x))
 
-    def _down(self, k: int, found: dict[int, None]) -> None:
-        for option in self.options.get(k, ()):
-            if option not in found:
-                found[option] = None
-                self._up(option, k, found)
-                self._down(option, found)
+    def _collect_incoming(self, k: int, aliases: dict[int, None]) -> None:
+        for option in self.incoming.get(k, ()):
+            if option not in aliases:
+                aliases[option] = None
+                self._collect_outgoing(option, k, aliases)
+                self._collect_incoming(option, aliases)
 
-    def _up(self, k: int, come_from: int | None, found: dict[int, None]) -> None:
-        for other in self.may_be_it.get(k, ()):
-            if other == come_from or other in found:
+    def _collect_outgoing(self, k: int, via: int | None, aliases: dict[int, None]) -> None:
+        for other in self.outgoing.get(k, ()):
+            if other == via or other in aliases:
                 continue
-            if come_from is not None and self.event[other] == self.event[come_from]:
-                continue  # of one branch or loop: its twins are known
-            found[other] = None
-            self._up(other, None, found)
+            if via is not None and self.merge_of[other] == self.merge_of[via]:
+                continue  # of the same branch or loop: `siblings` says which alias
+            aliases[other] = None
+            self._collect_outgoing(other, None, aliases)
 
 
-_choices: ContextVar[_Choices | None] = ContextVar("wend_container_choices", default=None)
+_phis: ContextVar[_PhiGraph | None] = ContextVar("wend_container_choices", default=None)
 
 
-def traced() -> AbstractContextManager[Any]:
-    """Keep what is found out in this block, the trace of a function."""
-    return scoped(_choices, _Choices())
+def tracking() -> AbstractContextManager[Any]:
+    """Track container phis in this block, the trace of a function."""
+    return scoped(_phis, _PhiGraph())
 
 
-def are_there() -> bool:
-    """Whether there are containers of which only the run tells which one they are."""
-    choices = _choices.get()
-    return choices is not None and bool(choices.things)
+def any_phis() -> bool:
+    """Return whether there are containers whose identity is known only at run time."""
+    phis = _phis.get()
+    return phis is not None and bool(phis.containers)
 
 
-def entered(originals: Row, copies: Row) -> None:
-    """Note what a region's variables hold in place of what they held before."""
-    choices = _choices.get()
-    if choices is None:
+def enter_region(originals: Row, copies: Row) -> None:
+    """Record what a region's variables hold in place of their previous values."""
+    phis = _phis.get()
+    if phis is None:
         return
     for original, copy in zip(originals, copies, strict=False):
-        for new, old in _alongside(copy, original):
+        for new, old in _paired_containers(copy, original):
             if new is not old:
-                choices.link(new, old, next(choices.events))
-                choices.copies[id(new)] = id(old)
+                phis.add_alias(new, old, next(phis.merge_ids))
+                phis.copied_from[id(new)] = id(old)
 
 
-def merged(results: Row, options: Sequence[Row], outer: Recording) -> None:
-    """Note what the containers may be that a branch or loop leaves.
+def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
+    """Record which containers the results of a branch or loop may be.
 
     Args:
-        results: what it leaves in each place.
-        options: what each path leaves there.
+        results: the values after the merge.
+        options: the values at the end of each path.
         outer: the recording of the results.
     """
-    choices = _choices.get()
-    if choices is None:
+    phis = _phis.get()
+    if phis is None:
         return
-    event = next(choices.events)
-    found: list[tuple[Any, list[int | None]]] = []
+    merge = next(phis.merge_ids)
+    sources: list[tuple[Any, list[int | None]]] = []
     for k, result in enumerate(results):
-        own: dict[int, tuple[Any, list[int | None]]] = {}
-        for number, row in enumerate(options):
-            for new, old in _alongside(result, row[k]):
-                entry = own.setdefault(id(new), (new, [None] * len(options)))
-                meant = choices.resolved(old)
-                entry[1][number] = meant
-                if not _is_made_inside(old, outer):
-                    choices.link(new, choices.things.get(meant, old), event)
-        found += own.values()
-    for (one, mine), (other, theirs) in itertools.combinations(found, 2):
-        if one is not other and any(
-            a == b and a is not None for a, b in zip(mine, theirs, strict=True)
+        result_sources: dict[int, tuple[Any, list[int | None]]] = {}
+        for option_index, row in enumerate(options):
+            for new, old in _paired_containers(result, row[k]):
+                container_sources = result_sources.setdefault(id(new), (new, [None] * len(options)))
+                source_id = phis.resolve(old)
+                container_sources[1][option_index] = source_id
+                if not _is_created_inside(old, outer):
+                    phis.add_alias(new, phis.containers.get(source_id, old), merge)
+        sources += result_sources.values()
+    for (phi, ids), (other_phi, other_ids) in itertools.combinations(sources, 2):
+        if phi is not other_phi and any(
+            a == b and a is not None for a, b in zip(ids, other_ids, strict=True)
         ):
-            choices.things[id(one)], choices.things[id(other)] = one, other
-            choices.twins.setdefault(id(one), set()).add(id(other))
-            choices.twins.setdefault(id(other), set()).add(id(one))
+            phis.containers[id(phi)], phis.containers[id(other_phi)] = phi, other_phi
+            phis.siblings.setdefault(id(phi), set()).add(id(other_phi))
+            phis.siblings.setdefault(id(other_phi), set()).add(id(phi))
 
 
-def check_replaced(before: Held, now: Held, where: str, outer: Recording) -> None:
-    """Refuse that a container holds others in some runs, where somebody else holds them too.
+def check_replacements(
+    before: NestedByLocation, after: NestedByLocation, where: str, outer: Recording
+) -> None:
+    """Refuse to replace a nested container in some runs only, if somebody else holds either one.
 
     Args:
-        before: containers by place, with those that each holds before a loop or branch.
-        now: the same after it.
+        before: the nested containers by location, before a loop or branch.
+        after: the same after it.
         where: the loop or branch.
         outer: the recording around it.
     """
-    for (place, then), (_, here) in zip(before, now, strict=True):
-        for old, new in replaced(then, here):
-            _check_part(place, old, where)
-            if not _is_made_inside(new, outer):
-                _check_part(place, new, where)
+    for (location, nested_before), (_, nested_after) in zip(before, after, strict=True):
+        for old, new in replaced_containers(nested_before, nested_after):
+            _check_nested(location, old, where)
+            if not _is_created_inside(new, outer):
+                _check_nested(location, new, where)
 
 
-def _check_part(place: Any, part: Any, where: str) -> None:
-    held = None if part is None else holder(_is(part), place.container)
-    if held is not None:
-        kind = type(part).__name__
+def _check_nested(location: Any, nested: Any, where: str) -> None:
+    holder = None if nested is None else find_holder(_is_object(nested), location.container)
+    if holder is not None:
+        kind = type(nested).__name__
         raise AliasError(
             explain(
-                f"{where}: whether `{place.label}` holds the {kind} that {held} holds, only the "
-                "run tells: changes of one would show in the other.",
-                cure=f"put a .copy() into `{place.label}`, or take one out of it.",
+                f"{where}: whether `{location.label}` holds the {kind} that {holder} holds, "
+                "only the run tells: changes of one would show in the other.",
+                cure=f"put a .copy() into `{location.label}`, or take one out of it.",
             )
         )
 
 
-def have_changed(*values: Any) -> bool:
-    """Whether containers among some values that stand for others have changed."""
-    choices = _choices.get()
-    if choices is None:
+def any_mutated(*values: Any) -> bool:
+    """Return whether a phi among the containers of some values was mutated."""
+    phis = _phis.get()
+    if phis is None:
         return False
-    parts = [part for value in values for part, _ in _alongside(value, value)]
-    return any(id(part) in choices.changed for part in parts)
+    parts = [container for value in values for container, _ in _paired_containers(value, value)]
+    return any(id(container) in phis.mutated for container in parts)
 
 
-def check_change(value: Any, label: str = "") -> None:
-    """Say that a container changes, or one that it holds.
+def check_mutation(value: Any, label: str = "") -> None:
+    """Check that a container and those nested in it may be mutated.
 
     Args:
         value: the container.
-        label: the variable by which it is reached, if it is one.
+        label: the variable through which it is reached, if any.
 
     Raises:
-        AliasError: it may be one that somebody else holds.
+        AliasError: it may be a container that somebody else holds.
     """
-    choices = _choices.get()
-    if choices is None or not choices.things:
+    phis = _phis.get()
+    if phis is None or not phis.containers:
         return
-    for part, _ in _alongside(value, value):
-        if id(part) not in choices.things:
+    for container, _ in _paired_containers(value, value):
+        if id(container) not in phis.containers:
             continue
-        choices.changed.add(id(part))
-        for other in choices.affected(part):
-            if held := holder(_is(other)):
-                kind = type(part).__name__
+        phis.mutated.add(id(container))
+        for other in phis.may_aliases(container):
+            if held := find_holder(_is_object(other)):
+                kind = type(container).__name__
                 subject, one = (f"`{label}`", label) if label else (f"a {kind}", "x")
                 raise AliasError(
                     explain(
@@ -210,21 +213,21 @@ def check_change(value: Any, label: str = "") -> None:
                 )
 
 
-def are_one(a: Any, b: Any) -> bool:
-    """`a is b`.
+def is_same_object(a: Any, b: Any) -> bool:
+    """Return `a is b`.
 
     Raises:
-        AliasError: one may be the other, which only the run tells.
+        AliasError: whether one is the other is known only at run time.
     """
     if a is b:
         return True
-    choices = _choices.get()
-    if choices is None:
+    phis = _phis.get()
+    if phis is None:
         return False
-    if isinstance(a, KINDS) and isinstance(b, KINDS) and choices.things:
-        if choices.resolved(a) == choices.resolved(b):
+    if isinstance(a, CONTAINER_TYPES) and isinstance(b, CONTAINER_TYPES) and phis.containers:
+        if phis.resolve(a) == phis.resolve(b):
             return True
-        may_be = any(other is b for other in choices.affected(a))
+        may_be = any(other is b for other in phis.may_aliases(a))
     else:
         may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_be_one(a, b)
     if may_be:
@@ -237,24 +240,24 @@ def are_one(a: Any, b: Any) -> bool:
     return False
 
 
-def _is(meant: Any) -> Callable[[Any], bool]:
-    return lambda value: value is meant
+def _is_object(target: Any) -> Callable[[Any], bool]:
+    return lambda value: value is target
 
 
-def _is_made_inside(container: Any, outer: Recording) -> bool:
+def _is_created_inside(container: Any, outer: Recording) -> bool:
     leaves = trees.flatten(container)[0]
     return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
 
 
-def _alongside(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
-    """The containers in a value, with those in their places in another."""
-    if type(new) in KINDS and type(old) in KINDS:
+def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the containers in a value with those at the same position of another value."""
+    if type(new) in CONTAINER_TYPES and type(old) in CONTAINER_TYPES:
         yield new, old
     if type(new) is not type(old):
         return
     if type(new) in (list, tuple, deque):
-        for mine, theirs in zip(new, old, strict=False):
-            yield from _alongside(mine, theirs)
+        for new_item, old_item in zip(new, old, strict=False):
+            yield from _paired_containers(new_item, old_item)
     elif type(new) is dict:
         for key in new.keys() & old.keys():
-            yield from _alongside(new[key], old[key])
+            yield from _paired_containers(new[key], old[key])

@@ -1,4 +1,4 @@
-"""What can change in place and is no array: lists, dicts, sets, deques and their kin."""
+"""Mutable containers that are no arrays: lists, dicts, sets, deques and the like."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from wend.base import trees
 from wend.trace.control.tensor_list import TensorList
 
-_OF_BYTES = (bytearray, array)
-KINDS = (list, dict, set, deque, *_OF_BYTES)
+_BYTE_TYPES = (bytearray, array)
+CONTAINER_TYPES = (list, dict, set, deque, *_BYTE_TYPES)
 
-# Methods that change what they are called on
-_CHANGING = frozenset(
+# Methods that mutate their container
+_MUTATING_METHODS = frozenset(
     {
         *("append", "appendleft", "clear", "extend", "extendleft", "insert"),
         *("pop", "popleft", "popitem", "remove", "reverse", "rotate", "sort"),
@@ -28,26 +28,28 @@ _CHANGING = frozenset(
 
 
 def is_container(value: Any) -> bool:
-    """Whether a value can change in place, and is no array."""
-    return isinstance(value, (*KINDS, TensorList))
+    """Return whether a value is a mutable container, not an array."""
+    return isinstance(value, (*CONTAINER_TYPES, TensorList))
 
 
-def changed_by(method: Any) -> Any:
-    """The container that a method changes when it is called; None if it changes none."""
+def mutated_by(method: Any) -> Any:
+    """Return the container that a bound method mutates, or None."""
     owner = getattr(method, "__self__", None)
-    is_changing = is_container(owner) and getattr(method, "__name__", "") in _CHANGING
-    return owner if is_changing else None
+    is_mutating_method = (
+        is_container(owner) and getattr(method, "__name__", "") in _MUTATING_METHODS
+    )
+    return owner if is_mutating_method else None
 
 
-def is_changing(descriptor: Any) -> bool:
-    """Whether a method of a class, as `list.append`, changes its first argument."""
-    return getattr(descriptor, "__objclass__", None) in (*KINDS, OrderedDict) and (
-        descriptor.__name__ in _CHANGING
+def is_mutating_method(descriptor: Any) -> bool:
+    """Return whether a method of a class, like `list.append`, mutates its first argument."""
+    return getattr(descriptor, "__objclass__", None) in (*CONTAINER_TYPES, OrderedDict) and (
+        descriptor.__name__ in _MUTATING_METHODS
     )
 
 
-def copied(value: Any) -> Any:
-    """A pytree's containers anew, its leaves the same."""
+def copy_containers(value: Any) -> Any:
+    """Copy the containers of a pytree and keep its leaves."""
     if isinstance(value, set):
         return set(value)
     if isinstance(value, (list, dict, tuple, deque, TensorList)):
@@ -56,54 +58,56 @@ def copied(value: Any) -> Any:
 
 
 def contents(container: Any) -> Any:
-    """What a container holds, as a container of a plain kind; those inside are copied too."""
-    if isinstance(container, _OF_BYTES):
+    """Return a container's contents in a plain container; nested containers are copied too."""
+    if isinstance(container, _BYTE_TYPES):
         return bytes(container)
     if isinstance(container, OrderedDict):
-        return OrderedDict((key, copied(item)) for key, item in container.items())
+        return OrderedDict((key, copy_containers(item)) for key, item in container.items())
     if isinstance(container, dict):
-        return {key: copied(item) for key, item in dict.items(container)}
+        return {key: copy_containers(item) for key, item in dict.items(container)}
     if isinstance(container, (list, deque)):
-        return [copied(item) for item in container]
-    return copied(container)
+        return [copy_containers(item) for item in container]
+    return copy_containers(container)
 
 
-Parts = dict[Any, tuple[Any, Any]]  # containers in one, by place, each with those in it
+NestedContainers = dict[Any, tuple[Any, Any]]  # key -> (container, the containers nested in it)
 
 
-def parts(container: Any) -> Parts:
-    """The very containers that one holds, at any depth."""
+def nested_containers(container: Any) -> NestedContainers:
+    """Return the container objects inside one, at any depth."""
     if isinstance(container, dict):
         items: Any = dict.items(container)
     elif isinstance(container, (list, deque)):
         items = enumerate(container)
     else:
         return {}
-    return {place: (item, parts(item)) for place, item in items if is_container(item)}
+    return {key: (item, nested_containers(item)) for key, item in items if is_container(item)}
 
 
-def replaced(before: Parts, now: Parts) -> Iterator[tuple[Any, Any]]:
-    """The containers that are no longer in their places, with those that are; None for none."""
-    for place in before.keys() | now.keys():
-        (old, inner), (new, others) = before.get(place, _NOTHING), now.get(place, _NOTHING)
+def replaced_containers(
+    before: NestedContainers, now: NestedContainers
+) -> Iterator[tuple[Any, Any]]:
+    """Yield (old, new) for each key whose container was replaced; None for an absent one."""
+    for key in before.keys() | now.keys():
+        (old, old_nested), (new, new_nested) = before.get(key, _ABSENT), now.get(key, _ABSENT)
         if old is new:
-            yield from replaced(inner, others)
+            yield from replaced_containers(old_nested, new_nested)
         else:
             yield old, new
 
 
-_NOTHING: tuple[Any, Parts] = (None, {})
+_ABSENT: tuple[Any, NestedContainers] = (None, {})
 
 
-def fill(container: Any, value: Any, own: Parts | None = None) -> None:
-    """Give a container other contents; containers in it stay the objects they are.
+def assign_contents(container: Any, value: Any, nested: NestedContainers | None = None) -> None:
+    """Give a container new contents; nested containers keep their identity.
 
     Args:
-        container: what is filled.
+        container: the container to overwrite.
         value: the contents.
-        own: the containers that were in it; without it those that are in it now.
+        nested: the containers that were in it; by default those in it now.
     """
-    own = own or {}
+    nested = nested or {}
     if isinstance(container, TensorList):
         container.become(value)
     elif isinstance(container, bytearray):
@@ -115,35 +119,38 @@ def fill(container: Any, value: Any, own: Parts | None = None) -> None:
         container.clear()
         container.update(value)
     elif isinstance(container, dict):
-        _fill_dict(container, value, own)
+        _fill_dict(container, value, nested)
     else:
-        old = [*container, *[None] * (len(value) - len(container))]
-        pairs = zip(old, value, strict=False)
-        merged = [_merged(own.get(k, (mine, {})), item) for k, (mine, item) in enumerate(pairs)]
+        previous = [*container, *[None] * (len(value) - len(container))]
+        pairs = zip(previous, value, strict=False)
+        new_items = [
+            _merge_item(nested.get(k, (current, {})), item)
+            for k, (current, item) in enumerate(pairs)
+        ]
         if isinstance(container, deque):
             container.clear()
-            container.extend(merged)
+            container.extend(new_items)
         else:
-            list.__setitem__(container, slice(None), merged)
+            list.__setitem__(container, slice(None), new_items)
 
 
-def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], own: Parts) -> None:
+def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedContainers) -> None:
     merged = {
-        key: _merged(own.get(key, (dict.get(container, key), {})), item)
+        key: _merge_item(nested.get(key, (dict.get(container, key), {})), item)
         for key, item in value.items()
     }
     if not isinstance(value, OrderedDict) and list(merged) != list(container):
-        # The order of keys as it was, new ones last.
+        # Keep the order of the keys; new ones come last.
         merged = {key: merged[key] for key in (*container, *merged) if key in merged}
-    # What a subclass makes of these is its own: a Counter's `update` counts.
+    # Subclasses override these methods: a Counter's `update` counts.
     kind = OrderedDict if isinstance(container, OrderedDict) else dict
     kind.clear(container)
     kind.update(container, merged)
 
 
-def _merged(old: tuple[Any, Parts], item: Any) -> Any:
-    mine, own = old
-    if mine is not item and is_container(mine) and type(mine) is type(item):
-        fill(mine, item, own)
-        return mine
-    return copied(item)
+def _merge_item(old: tuple[Any, NestedContainers], item: Any) -> Any:
+    current, nested = old
+    if current is not item and is_container(current) and type(current) is type(item):
+        assign_contents(current, item, nested)
+        return current
+    return copy_containers(item)

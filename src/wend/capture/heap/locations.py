@@ -1,8 +1,8 @@
-"""Places outside the variables of a function that captured code may change.
+"""Heap locations that captured code may write, and the log of these writes.
 
-Each is one attribute of an object, the contents of a container, a variable of an enclosing
-function, or a global. Captured code tells of every such change before it makes it, so that loops
-and branches know what their bodies change, also through the functions they call.
+A location is an attribute of an object, the contents of a container, a variable of an enclosing
+function, or a global. Captured code logs each write before it happens, so that loops and
+branches know what their bodies change, also through the functions they call.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
-    Parts,
-    changed_by,
+    NestedContainers,
+    assign_contents,
     contents,
-    fill,
-    is_changing,
     is_container,
-    parts,
+    is_mutating_method,
+    mutated_by,
+    nested_containers,
 )
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
@@ -44,11 +44,11 @@ from wend.trace.arrays.concrete_array import (
     before_write,
 )
 
-_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_IN_PLACE_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 
 
 class Unbound:
-    """What a variable holds that is not bound."""
+    """The value of an unbound variable."""
 
     def __repr__(self) -> str:
         return "<unbound>"
@@ -58,23 +58,23 @@ UNBOUND = Unbound()
 
 
 class Location(ABC):
-    """Somewhere that a value can be read from and written to; equal keys, equal places."""
+    """Storage that can be read and written; locations with equal keys are the same."""
 
-    leads = False  # whether a loop carries it before its variables
+    is_carried_first = False  # whether loops carry it before their variables
 
     def __init__(self, label: str, key: Hashable) -> None:
         self.label, self.key = label, key
 
     @abstractmethod
     def read(self) -> Any:
-        """What it holds; `UNBOUND` if nothing."""
+        """Return the value, or `UNBOUND`."""
 
     @abstractmethod
     def write(self, value: Any) -> None:
-        """Let it hold a value, or nothing."""
+        """Store a value; `UNBOUND` deletes it."""
 
-    def belongs_to_the_trace(self) -> bool:
-        """Whether it was made in the trace that changes it, or knows how to change there."""
+    def is_trace_local(self) -> bool:
+        """Return whether it was created in the trace, or handles writes there itself."""
         return False
 
 
@@ -89,37 +89,39 @@ class Attribute(Location):
         return getattr(self.owner, self.name, UNBOUND)
 
     def write(self, value: Any) -> None:
-        own = isinstance(self.owner, (type, ModuleType))
+        has_own_setter = isinstance(self.owner, (type, ModuleType))
         if value is UNBOUND:
             if self.read() is not UNBOUND:
-                (delattr if own else object.__delattr__)(self.owner, self.name)
+                (delattr if has_own_setter else object.__delattr__)(self.owner, self.name)
         else:
-            # As it is: what a `__setattr__` of the class does has been done.
-            (setattr if own else object.__setattr__)(self.owner, self.name, value)
+            # Bypass a `__setattr__` of the class, which has run already.
+            (setattr if has_own_setter else object.__setattr__)(self.owner, self.name, value)
 
 
 class Contents(Location):
-    """What a list, dict or set holds, at any depth."""
+    """The contents of a list, dict or set, at any depth."""
 
     def __init__(self, label: str, container: Any, binding: Location | None = None) -> None:
         super().__init__(label, ("contents", id(container)))
         self.container = container
-        self.binding = binding  # the variable that it was reached by
-        self._parts: dict[int, tuple[Any, Parts]] = {}  # what was read, and what was in it
+        self.binding = binding  # the variable through which it was reached
+        self._nested: dict[
+            int, tuple[Any, NestedContainers]
+        ] = {}  # id -> a value read, its containers
 
     def read(self) -> Any:
-        found, own = contents(self.container), parts(self.container)
-        if own:
-            self._parts[id(found)] = found, own
-        return found
+        snapshot, nested = contents(self.container), nested_containers(self.container)
+        if nested:
+            self._nested[id(snapshot)] = snapshot, nested
+        return snapshot
 
     def write(self, value: Any) -> None:
-        _, own = self._parts.get(id(value), (None, {}))
-        fill(self.container, value, own)
+        _, nested = self._nested.get(id(value), (None, {}))
+        assign_contents(self.container, value, nested)
 
 
 class Elements(Location):
-    """The elements of an array that Python knows."""
+    """The elements of a concrete array."""
 
     def __init__(self, label: str, array: np.ndarray) -> None:
         super().__init__(label, ("elements", id(array)))
@@ -134,8 +136,8 @@ class Elements(Location):
         else:
             np.ndarray.view(self.array, np.ndarray)[...] = value
 
-    def belongs_to_the_trace(self) -> bool:
-        # One of outside a region does not change there: it becomes traced.
+    def is_trace_local(self) -> bool:
+        # An array from outside a region is not written in it: it becomes traced.
         return isinstance(self.array, ConcreteTracedArray)
 
 
@@ -176,8 +178,8 @@ class Global(Location):
             self.variables.pop(self.label, None)
 
 
-def read(thunk: Callable[[], Any]) -> Any:
-    """What a thunk gives; `UNBOUND` if it reads something that is not bound."""
+def evaluate(thunk: Callable[[], Any]) -> Any:
+    """Return the value of a thunk, or `UNBOUND` if it reads something unbound."""
     try:
         return thunk()
     except (NameError, AttributeError):
@@ -185,171 +187,173 @@ def read(thunk: Callable[[], Any]) -> Any:
 
 
 # The log
-WriteLog = dict[Hashable, tuple[Location, Any]]  # what was changed, and what it held before
+WriteLog = dict[Hashable, tuple[Location, Any]]  # key -> location, value before
 
 _write_logs: ContextVar[tuple[WriteLog, ...]] = ContextVar("wend_changes", default=())
 
 
 @contextmanager
 def write_log(log: WriteLog | None = None) -> Iterator[WriteLog]:
-    """Note what captured code changes in this block."""
+    """Log the heap writes of captured code in this block."""
     log = {} if log is None else log
-    with scoped(_write_logs, (*_write_logs.get(), log)), scoped(before_write, _log_write_known):
+    with scoped(_write_logs, (*_write_logs.get(), log)), scoped(before_write, _log_write_concrete):
         yield log
 
 
-def _log_write_known(array: ConcreteTracedArray) -> None:
+def _log_write_concrete(array: ConcreteTracedArray) -> None:
     log_write(Elements("an array", array))
 
 
 def is_write_logged() -> bool:
-    """Whether somebody wants to know what captured code changes."""
+    """Return whether a write log is active."""
     return bool(_write_logs.get())
 
 
-def log_write(place: Location) -> None:
-    """Say that a place is about to change."""
+def log_write(location: Location) -> None:
+    """Log that a location is about to be written."""
     for log in _write_logs.get():
-        if place.key not in log:
-            log[place.key] = place, place.read()
+        if location.key not in log:
+            log[location.key] = location, location.read()
 
 
 def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
-    """Say that the attribute of an object is about to change."""
+    """Log that an attribute of an object is about to be written."""
     if _write_logs.get():
-        found = read(owner)
-        if found is UNBOUND:
+        target = evaluate(owner)
+        if target is UNBOUND:
             return
-        if not is_set_by_code(found, name):
-            log_write(Attribute(label, found, name))
+        if not has_custom_setter(target, name):
+            log_write(Attribute(label, target, name))
             return
-        # A setter may change any attribute.
-        base = label.rpartition(".")[0]
-        for own in getattr(found, "__dict__", ()):
-            log_write(Attribute(f"{base}.{own}", found, own))
-            log_write_contents(functools.partial(vars(found).get, own), f"{base}.{own}")
+        # A setter may write any attribute.
+        prefix = label.rpartition(".")[0]
+        for attribute in getattr(target, "__dict__", ()):
+            log_write(Attribute(f"{prefix}.{attribute}", target, attribute))
+            log_write_contents(
+                functools.partial(vars(target).get, attribute), f"{prefix}.{attribute}"
+            )
 
 
-def is_set_by_code(owner: Any, name: str) -> bool:
-    """Whether an attribute is a property, or another descriptor with code of its own."""
+def has_custom_setter(owner: Any, name: str) -> bool:
+    """Return whether an attribute is a property or another descriptor that runs code."""
     if isinstance(owner, (type, ModuleType)):
         return False
-    found = inspect.getattr_static(type(owner), name, None)
-    native = (MemberDescriptorType, GetSetDescriptorType)
-    return hasattr(type(found), "__set__") and not isinstance(found, native)
+    descriptor = inspect.getattr_static(type(owner), name, None)
+    native_descriptors = (MemberDescriptorType, GetSetDescriptorType)
+    return hasattr(type(descriptor), "__set__") and not isinstance(descriptor, native_descriptors)
 
 
 def log_write_contents(container: Callable[[], Any], label: str) -> None:
-    """Say that the contents of a container are about to change, if it is one.
+    """Log that the contents of a container are about to change, if the value is one.
 
     Raises:
-        AliasError: which container it is, only the run tells, and somebody else holds one.
+        AliasError: its identity is known only at run time, and somebody else holds it.
     """
-    if _write_logs.get() or container_phis.are_there():
-        found = read(container)
-        if is_container(found):
-            container_phis.check_change(
-                found, "" if label.startswith("a ") else label.removesuffix(".")
+    if _write_logs.get() or container_phis.any_phis():
+        value = evaluate(container)
+        if is_container(value):
+            container_phis.check_mutation(
+                value, "" if label.startswith("a ") else label.removesuffix(".")
             )
-            log_write(Contents(label, found, bound_by(container, label)))
-            for inner in trees.flatten(found)[0]:
-                if is_container(inner):
-                    log_write(Contents(label, inner))
-        log_write_arrays(found, label)
+            log_write(Contents(label, value, binding_of(container, label)))
+            for nested in trees.flatten(value)[0]:
+                if is_container(nested):
+                    log_write(Contents(label, nested))
+        log_write_arrays(value, label)
 
 
 def log_write_arrays(value: Any, label: str) -> None:
-    """Say that an array that Python knows, or those that a container holds, may change."""
+    """Log that a concrete array, or those in a container, may be written."""
     if _write_logs.get():
         arrays = trees.flatten(value)[0] if is_container(value) else [value]
         for array in arrays:
             if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
                 array, np.ndarray
             ):
-                continue  # a known one tells it by itself
+                continue  # it logs its own writes
             if array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
                 log_write(Elements(label, array))
 
 
-def references_of_logs(array: np.ndarray) -> int:
-    """How often logs refer to an array, to take back what changes in it."""
+def count_log_references(array: np.ndarray) -> int:
+    """Return how many references the active logs hold to an array."""
     key = ("elements", id(array))
     return len({id(log[key][0]) for log in _write_logs.get() if key in log})
 
 
-def log_write_changed_by(method: Any, arguments: Sequence[Any] = ()) -> None:
-    """Say that the container is about to change whose method is called."""
-    if not _write_logs.get() and not container_phis.are_there():
+def log_write_mutated_by(method: Any, arguments: Sequence[Any] = ()) -> None:
+    """Log that the container of a method that is about to be called may change."""
+    if not _write_logs.get() and not container_phis.any_phis():
         return
-    owner = changed_by(method)
-    if owner is None and arguments and is_changing(method):
+    owner = mutated_by(method)
+    if owner is None and arguments and is_mutating_method(method):
         owner = arguments[0]
     if is_container(owner):
-        container_phis.check_change(owner)
+        container_phis.check_mutation(owner)
         log_write(Contents(f"a {type(owner).__name__}", owner))
 
 
-def log_write_arrays_changed_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Say that the arrays are about to change that a function of NumPy changes."""
+def log_write_arrays_mutated_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Log that the arrays which a NumPy function writes are about to change."""
     if not _write_logs.get():
         return
     owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
-    changed: list[Any] = [kwargs.get("out")]
+    mutated: list[Any] = [kwargs.get("out")]
     if isinstance(owner, np.ndarray):
-        changed.append(owner if name in _CHANGING_ARRAYS else None)
+        mutated.append(owner if name in _MUTATING_ARRAY_METHODS else None)
     elif isinstance(fun, np.ufunc):
-        changed += args[fun.nin :]
-    elif (isinstance(owner, np.ufunc) and name == "at") or _changes_the_first(fun):
-        changed += args[:1]
-    for found in changed:
-        for array in found if isinstance(found, tuple) else (found,):
+        mutated += args[fun.nin :]
+    elif (isinstance(owner, np.ufunc) and name == "at") or _mutates_first_argument(fun):
+        mutated += args[:1]
+    for operand in mutated:
+        for array in operand if isinstance(operand, tuple) else (operand,):
             log_write_arrays(array, "an array")
 
 
-_CHANGING_ARRAYS = frozenset(
-    {*CHANGING_METHODS, "__setitem__", *(f"__i{op}__" for op in _OPERATORS)}
+_MUTATING_ARRAY_METHODS = frozenset(
+    {*CHANGING_METHODS, "__setitem__", *(f"__i{op}__" for op in _IN_PLACE_OPERATORS)}
 )
 
 
-def _changes_the_first(fun: Any) -> bool:
-    return any(fun is one for one in CHANGE_THE_FIRST)
+def _mutates_first_argument(fun: Any) -> bool:
+    return any(fun is known for known in CHANGE_THE_FIRST)
 
 
-def log_write_reached(fun: FunctionType) -> None:
-    """Say that what a function reaches may change, which is run as plain Python."""
+def log_write_reachable(fun: FunctionType) -> None:
+    """Log that anything reachable from a function may change, as it runs uncaptured."""
     if not _write_logs.get():
         return
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        place = Cell(name, cell)
-        log_write(place)
-        log_write_contents(place.read, f"{name}.")
+        location = Cell(name, cell)
+        log_write(location)
+        log_write_contents(location.read, f"{name}.")
     for name in fun.__code__.co_names:
         if name in fun.__globals__:
             log_write_contents(functools.partial(fun.__globals__.get, name), f"{name}.")
 
 
 def log_write_attributes(owner: Any, label: str) -> None:
-    """Say that the attributes of an object may change, and what containers among them hold."""
+    """Log that the attributes of an object, and containers in these, may change."""
     for name, value in list(vars(owner).items()):
         log_write(Attribute(f"{label}.{name}", owner, name))
         if is_container(value):
             log_write(Contents(f"{label}.{name}", value))
 
 
-def log_write_variable(reads: FunctionType, label: str) -> None:
-    """Say that a variable of several functions, which `reads` reads, is about to change."""
+def log_write_variable(thunk: FunctionType, label: str) -> None:
+    """Log that a variable shared by several functions is about to be written."""
     if _write_logs.get():
-        log_write(variable(reads, label))
+        log_write(variable_location(thunk, label))
 
 
-def bound_by(reads: Any, label: str) -> Location | None:
-    """The variable that `reads` reads, if it is one."""
-    return variable(reads, label) if "." not in label else None
+def binding_of(thunk: Any, label: str) -> Location | None:
+    """Return the variable that a thunk reads, or None if it reads something else."""
+    return variable_location(thunk, label) if "." not in label else None
 
 
-def variable(reads: FunctionType, label: str) -> Location:
-    """The variable that a function reads."""
-    cells = dict(zip(reads.__code__.co_freevars, reads.__closure__ or (), strict=True))
-    return Cell(label, cells[label]) if label in cells else Global(label, reads.__globals__)
+def variable_location(thunk: FunctionType, label: str) -> Location:
+    """Return the location of the variable that a thunk reads."""
+    cells = dict(zip(thunk.__code__.co_freevars, thunk.__closure__ or (), strict=True))
+    return Cell(label, cells[label]) if label in cells else Global(label, thunk.__globals__)

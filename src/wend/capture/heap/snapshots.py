@@ -1,4 +1,4 @@
-"""What a Python value was, so that one can tell later whether it has changed."""
+"""Snapshots of Python values, which tell later whether the value has changed."""
 
 from __future__ import annotations
 
@@ -16,48 +16,51 @@ from wend.eager.dispatch import Staged
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
-_ITEMS, _DEPTH = 32, 3  # containers beyond are told by identity: looking must stay cheap
+_MAX_ITEMS, _MAX_DEPTH = (
+    32,
+    3,
+)  # larger containers are compared by identity: a guard check must stay cheap
 
 MISSING = object()
 
 
-class Mark(ABC):
-    """What a value was."""
+class Snapshot(ABC):
+    """A record of a value at one point in time."""
 
     __slots__ = ()
-    is_data = True  # whether it is something to list: no module, function or array
+    is_data = True  # whether to list it: not for modules, functions and arrays
 
     @abstractmethod
-    def holds(self, value: Any) -> bool:
-        """Whether a value is what it was."""
+    def matches(self, value: Any) -> bool:
+        """Return whether a value is still the recorded one."""
 
     @abstractmethod
     def __str__(self) -> str: ...
 
 
-class Equal(Mark):
-    """A number, a string or None: told by its type and value."""
+class ValueSnapshot(Snapshot):
+    """A number, a string or None, compared by type and value."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def holds(self, value: Any) -> bool:
-        mine = self.value
-        if value is mine:
+    def matches(self, value: Any) -> bool:
+        recorded = self.value
+        if value is recorded:
             return True
-        # NaN is what it was
-        return type(value) is type(mine) and bool(
-            value == mine or (value != value and mine != mine)
+        # NaN matches NaN
+        return type(value) is type(recorded) and bool(
+            value == recorded or (value != value and recorded != recorded)
         )
 
     def __str__(self) -> str:
-        return short(self.value)
+        return short_repr(self.value)
 
 
-class Same(Mark):
-    """Anything else: told by identity, and kept alive only if it cannot be held weakly."""
+class IdentitySnapshot(Snapshot):
+    """Any other value, compared by identity; held weakly if that is possible."""
 
     __slots__ = ("is_data", "reference", "text")
 
@@ -68,96 +71,102 @@ class Same(Mark):
         except TypeError:
             self.reference = lambda: value
         self.is_data = issubclass(type(value), (list, dict, *_SETS))
-        self.text = _described(value)
+        self.text = _describe(value)
 
-    def holds(self, value: Any) -> bool:
+    def matches(self, value: Any) -> bool:
         return self.reference() is value
 
     def __str__(self) -> str:
         return self.text
 
 
-class Items(Mark):
-    """A short list, tuple or set: told by what is in it."""
+class SequenceSnapshot(Snapshot):
+    """A short list, tuple or set, compared by its items."""
 
-    __slots__ = ("kind", "marks", "text")
+    __slots__ = ("kind", "snapshots", "text")
 
-    def __init__(self, value: Any, marks: list[Mark]) -> None:
-        self.kind, self.marks, self.text = type(value), marks, short(value)
+    def __init__(self, value: Any, snapshots: list[Snapshot]) -> None:
+        self.kind, self.snapshots, self.text = type(value), snapshots, short_repr(value)
 
-    def holds(self, value: Any) -> bool:
-        if type(value) is not self.kind or len(value) != len(self.marks):
+    def matches(self, value: Any) -> bool:
+        if type(value) is not self.kind or len(value) != len(self.snapshots):
             return False
-        return all(mark.holds(item) for mark, item in zip(self.marks, value, strict=False))
+        return all(
+            snapshot.matches(item) for snapshot, item in zip(self.snapshots, value, strict=False)
+        )
 
     def __str__(self) -> str:
         return self.text
 
 
-class Entries(Mark):
-    """A short dict: told by its keys and what they stand for."""
+class DictSnapshot(Snapshot):
+    """A short dict, compared by its keys and values."""
 
-    __slots__ = ("marks", "text")
+    __slots__ = ("snapshots", "text")
 
-    def __init__(self, value: dict[Any, Any], marks: dict[Any, Mark]) -> None:
-        self.marks, self.text = marks, short(value)
+    def __init__(self, value: dict[Any, Any], snapshots: dict[Any, Snapshot]) -> None:
+        self.snapshots, self.text = snapshots, short_repr(value)
 
-    def holds(self, value: Any) -> bool:
-        if type(value) is not dict or len(value) != len(self.marks):
+    def matches(self, value: Any) -> bool:
+        if type(value) is not dict or len(value) != len(self.snapshots):
             return False
-        return all(mark.holds(value.get(key, MISSING)) for key, mark in self.marks.items())
+        return all(
+            snapshot.matches(value.get(key, MISSING)) for key, snapshot in self.snapshots.items()
+        )
 
     def __str__(self) -> str:
         return self.text
 
 
-def mark(value: Any, depth: int = 0) -> Mark | None:
-    """What a value is now; None for what is traced or holds such: it is no constant."""
+def snapshot(value: Any, depth: int = 0) -> Snapshot | None:
+    """Return a snapshot of a value; None if it is traced or holds traced values."""
     kind: Any = type(value)
     if kind in _ATOMS or issubclass(kind, np.generic):
-        return Equal(value)
+        return ValueSnapshot(value)
     if issubclass(kind, Staged):
         return None
-    if depth < _DEPTH and kind in (*_SEQUENCES, *_SETS, dict) and len(value) <= _ITEMS:
-        inner = value.values() if kind is dict else value
-        marks = [mark(item, depth + 1) for item in inner]
-        known = [one for one in marks if one is not None]
-        if len(known) < len(marks):
+    if depth < _MAX_DEPTH and kind in (*_SEQUENCES, *_SETS, dict) and len(value) <= _MAX_ITEMS:
+        items = value.values() if kind is dict else value
+        item_snapshots = [snapshot(item, depth + 1) for item in items]
+        known = [item_snapshot for item_snapshot in item_snapshots if item_snapshot is not None]
+        if len(known) < len(item_snapshots):
             return None
         if kind is dict:
-            return Entries(value, dict(zip(value, known, strict=True)))
-        return Items(value, known)
-    return Same(value)
+            return DictSnapshot(value, dict(zip(value, known, strict=True)))
+        return SequenceSnapshot(value, known)
+    return IdentitySnapshot(value)
 
 
-def short(value: Any) -> str:
-    """A value as messages show it."""
+def short_repr(value: Any) -> str:
+    """Return a value as messages show it."""
     text = _text(value)
     return text if len(text) <= 40 else f"{text:.37}..."
 
 
 def _text(value: Any, depth: int = 0) -> str:
-    """Numbers and strings as they are, containers by what is in them, objects by their kind."""
+    """Return numbers and strings as they are, containers by their items, objects by their type."""
     kind: Any = type(value)
     if issubclass(kind, np.generic):
         return repr(value.item())
     if kind in _ATOMS:
         return repr(value)
-    if kind not in (*_SEQUENCES, *_SETS, dict) or depth == _DEPTH:
-        return _described(value)
+    if kind not in (*_SEQUENCES, *_SETS, dict) or depth == _MAX_DEPTH:
+        return _describe(value)
     if not value:
         return repr(value)
-    some = itertools.islice(value, _ITEMS)
+    shown_items = itertools.islice(value, _MAX_ITEMS)
     if kind is dict:
-        shown = ", ".join(f"{_text(k, depth + 1)}: {_text(value[k], depth + 1)}" for k in some)
+        shown = ", ".join(
+            f"{_text(k, depth + 1)}: {_text(value[k], depth + 1)}" for k in shown_items
+        )
         return f"{{{shown}}}"
-    shown = ", ".join(_text(item, depth + 1) for item in some)
+    shown = ", ".join(_text(item, depth + 1) for item in shown_items)
     if kind is tuple:
         return f"({shown}{',' if len(value) == 1 else ''})"
     return f"[{shown}]" if kind is list else f"{{{shown}}}"
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if issubclass(type(value), np.ndarray):
         return f"an array of shape {value.shape}"
     if issubclass(type(value), (types.FunctionType, type, types.ModuleType)):

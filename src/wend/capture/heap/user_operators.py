@@ -1,7 +1,7 @@
-"""Objects whose operators are methods of the user's: what these change, no call tells.
+"""Objects whose operators are methods of the user, so that no call shows what they change.
 
 `a + b`, `a[k]` and `for x in a` run such methods as plain Python, and `d[k]` may fill a
-`defaultdict`. So the objects at hand are looked at before and after the trace of a loop or branch.
+`defaultdict`. Their state is therefore compared before and after the trace of a loop or branch.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from wend.capture.heap.locations import Contents, log_write, log_write_attribute
 from wend.capture.libraries import is_library
 from wend.trace.aliasing.referrers import users_frames
 
-_NO_OPERATORS = frozenset(
+_NOT_OPERATORS = frozenset(
     {"__init__", "__new__", "__call__", "__enter__", "__exit__", "__repr__", "__post_init__"}
 )
 
 
-_known: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
-_NO_OBJECTS = (type, types.ModuleType, types.FunctionType)
+_has_operators_cache: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+_EXCLUDED_TYPES = (type, types.ModuleType, types.FunctionType)
 
 
 def _has_operators(kind: type) -> bool:
-    """Whether a class, or one that it is made of, has operators in Python, no library's."""
-    if kind not in _known:
-        _known[kind] = _finds_operators(kind)
-    return _known[kind]
+    """Return whether a class or a base of it defines operators in the user's Python code."""
+    if kind not in _has_operators_cache:
+        _has_operators_cache[kind] = _find_operators(kind)
+    return _has_operators_cache[kind]
 
 
-def _finds_operators(kind: type) -> bool:
+def _find_operators(kind: type) -> bool:
     return any(
         isinstance(method, types.FunctionType)
         and name.startswith("__")
-        and name not in _NO_OPERATORS
+        and name not in _NOT_OPERATORS
         and not is_library(method.__code__.co_filename)
-        for part in kind.__mro__
-        for name, method in vars(part).items()
+        for base in kind.__mro__
+        for name, method in vars(base).items()
     )
 
 
 def log_write_operands() -> None:
-    """Say that the objects with such operators may change that the variables at hand hold."""
+    """Log writes to the objects with such operators that the active variables hold."""
     seen: set[int] = set()
     for frame in users_frames():
-        shared = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
-        for name, value in itertools.chain(frame.f_locals.items(), shared):
-            if _fills_itself(value):
+        globals_read = ((name, frame.f_globals.get(name)) for name in frame.f_code.co_names)
+        for name, value in itertools.chain(frame.f_locals.items(), globals_read):
+            if _has_missing_hook(value):
                 log_write(Contents(name, value))
-            if isinstance(value, _NO_OBJECTS) or not hasattr(value, "__dict__"):
+            if isinstance(value, _EXCLUDED_TYPES) or not hasattr(value, "__dict__"):
                 continue
             _log_write(value, name, seen)
-            for inner, part in list(vars(value).items()):
-                _log_write(part, f"{name}.{inner}", seen)
-                if _fills_itself(part):
-                    log_write(Contents(f"{name}.{inner}", part))
+            for attribute, attribute_value in list(vars(value).items()):
+                _log_write(attribute_value, f"{name}.{attribute}", seen)
+                if _has_missing_hook(attribute_value):
+                    log_write(Contents(f"{name}.{attribute}", attribute_value))
 
 
-def _fills_itself(value: Any) -> bool:
-    """Whether reading a key that is missing may put it in, as in a `defaultdict`."""
+def _has_missing_hook(value: Any) -> bool:
+    """Return whether reading a missing key may insert it, as in a `defaultdict`."""
     return isinstance(value, dict) and hasattr(type(value), "__missing__")
 
 
 def _log_write(value: Any, label: str, seen: set[int]) -> None:
-    is_object = hasattr(value, "__dict__") and not isinstance(value, _NO_OBJECTS)
+    is_object = hasattr(value, "__dict__") and not isinstance(value, _EXCLUDED_TYPES)
     if is_object and id(value) not in seen and _has_operators(type(value)):
         seen.add(id(value))
         log_write_attributes(value, label)

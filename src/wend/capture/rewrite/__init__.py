@@ -1,1 +1,1 @@
-"""What capture does to the syntax tree of a function, before anything runs."""
+"""Rewriting of the syntax tree of a function, before anything runs."""

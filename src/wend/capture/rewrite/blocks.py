@@ -1,4 +1,4 @@
-"""What the parts of the rewriting share: blocks of statements, and names that may be unbound."""
+"""The part that all rewriters share: blocks of statements and maybe-bound names."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from wend.capture.rewrite.expressions import Expressions
-from wend.capture.rewrite.jumps import Flags
+from wend.capture.rewrite.jumps import LoopFlags
 from wend.capture.rewrite.scope import Scope
-from wend.capture.rewrite.state import own_expressions, touches
-from wend.capture.rewrite.syntax import assign, at_head, located, name, runtime, thunk
+from wend.capture.rewrite.state import head_expressions, write_log_calls
+from wend.capture.rewrite.syntax import assign, at_first_line, located, name, runtime, thunk
 from wend.capture.rewrite.walrus import Names
-from wend.capture.syntax.names import SETTLES
+from wend.capture.syntax.names import RESOLVES_UNBOUND
 from wend.capture.syntax.nodes import Kinds, cloned
 
 
 class Blocks(ABC):
     """One function that is being rewritten."""
 
-    def __init__(self, node: ast.FunctionDef, kinds: Kinds, numbers: list[int]) -> None:
+    def __init__(self, node: ast.FunctionDef, kinds: Kinds, counter: list[int]) -> None:
         self.node = node
-        self.scope = Scope(node, kinds, numbers)
+        self.scope = Scope(node, kinds, counter)
         self.expressions = Expressions(self.scope)
 
     @abstractmethod
@@ -39,59 +39,61 @@ class Blocks(ABC):
 
     @abstractmethod
     def statement(
-        self, stmt: ast.stmt, after: set[str], flags: Flags | None = None
+        self, stmt: ast.stmt, after: set[str], flags: LoopFlags | None = None
     ) -> list[ast.stmt]:
-        """Rewrite one statement; `flags` are those of a loop that has them already."""
+        """Rewrite one statement; `flags` are those of a loop that already has them."""
 
     def visit(self, expression: ast.expr) -> ast.expr:
-        # A copy: what code changes and reads is asked of the code as it was written.
-        new = self.expressions.visit(cloned(expression))
-        assert isinstance(new, ast.expr)
-        return new
+        # A copy: changes and reads are computed on the code as the user wrote it.
+        rewritten = self.expressions.visit(cloned(expression))
+        assert isinstance(rewritten, ast.expr)
+        return rewritten
 
     def with_hoisted(self, stmt: ast.stmt, rewrite: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
-        """A statement rewritten, after the functions that its expressions need."""
-        outer, self.expressions.hoisted = self.expressions.hoisted, []
-        with self.expressions.of(self.scope.perhaps_bound(own_expressions(stmt))):
-            new = rewrite()
-        touched = touches(self.scope, stmt)
-        hoisted, self.expressions.hoisted = self.expressions.hoisted, outer
-        return [*touched, *hoisted, *new]
+        """Rewrite a statement, after the functions that its expressions need."""
+        saved, self.expressions.hoisted = self.expressions.hoisted, []
+        with self.expressions.of(self.scope.maybe_bound(head_expressions(stmt))):
+            rewritten = rewrite()
+        log_calls = write_log_calls(self.scope, stmt)
+        hoisted, self.expressions.hoisted = self.expressions.hoisted, saved
+        return [*log_calls, *hoisted, *rewritten]
 
-    def split(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements whose heads may leave a name unbound, with these heads before them."""
+    def split_heads(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Move statement heads that may leave a name unbound before their statements."""
         out: list[ast.stmt] = []
         for stmt in stmts:
             field = {ast.For: "iter", ast.Match: "subject"}.get(type(stmt))
-            if field is not None and self.scope.perhaps_bound([getattr(stmt, field)]):
-                held = self.scope.flag("head")
-                head = assign(held, getattr(stmt, field))
+            if field is not None and self.scope.maybe_bound([getattr(stmt, field)]):
+                temporary = self.scope.flag("head")
+                head = assign(temporary, getattr(stmt, field))
                 stmt = copy.copy(stmt)
-                setattr(stmt, field, ast.copy_location(name(held), head.value))
+                setattr(stmt, field, ast.copy_location(name(temporary), head.value))
                 out += located([head], stmt)
             out.append(stmt)
         return out
 
-    def settled(self, names: Names, sure: Names, origin: ast.stmt) -> list[ast.stmt]:
-        """Names that an expression has perhaps bound: the sure ones are, the others no longer."""
+    def resolve_maybe_bound(
+        self, names: Names, definite: Names, origin: ast.stmt
+    ) -> list[ast.stmt]:
+        """Unwrap maybe-bound names that are definitely bound now, and unbind the others."""
         out: list[ast.stmt] = []
-        for one in sorted(names):
-            if one in sure:
-                now: ast.stmt = assign(one, runtime("surely", name(one)))
+        for identifier in sorted(names):
+            if identifier in definite:
+                action: ast.stmt = assign(identifier, runtime("surely", name(identifier)))
             else:
-                now = ast.Delete([ast.Name(one, ast.Del())])
-            settles = ast.If(runtime("is_perhaps", thunk(name(one))), [now], [])
-            setattr(settles, SETTLES, True)
-            out.append(at_head(settles, origin))
+                action = ast.Delete([ast.Name(identifier, ast.Del())])
+            resolve = ast.If(runtime("is_perhaps", thunk(name(identifier))), [action], [])
+            setattr(resolve, RESOLVES_UNBOUND, True)
+            out.append(at_first_line(resolve, origin))
         return out
 
     def arms(self, stmt: ast.If) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """What an `if` runs if its test holds, and else."""
+        """Return the statements of an `if` for either outcome of its test."""
         names, (holds, fails) = (
-            self.scope.perhaps_bound([stmt.test]),
-            self.scope.surely_bound(stmt.test),
+            self.scope.maybe_bound([stmt.test]),
+            self.scope.definitely_bound(stmt.test),
         )
         return (
-            [*self.settled(names, holds, stmt), *stmt.body],
-            [*self.settled(names, fails, stmt), *stmt.orelse],
+            [*self.resolve_maybe_bound(names, holds, stmt), *stmt.body],
+            [*self.resolve_maybe_bound(names, fails, stmt), *stmt.orelse],
         )

@@ -13,20 +13,20 @@ from wend.capture.syntax.nodes import by_kind
 
 
 class Branches(Blocks):
-    """Branches: their arms become functions."""
+    """Rewriting of branches: their arms become functions."""
 
     def if_(self, stmt: ast.If, after: set[str]) -> list[ast.stmt]:
         if isinstance(stmt.test, ast.Constant):
             return self.block(stmt.body if stmt.test.value else stmt.orelse, after)
         out: list[ast.stmt] = []
-        bodies, arms = self.arms(stmt), []
-        for kind, body in zip(("then", "else"), bodies, strict=True):
-            arms.append(self.scope.new(kind))
-            out.append(self.scope.function(arms[-1], self.block(body, after), body))
-        nodes = [*bodies[0], *bodies[1]]
-        live = strings(self.scope.kept(changed(nodes), after))
+        arms, arm_names = self.arms(stmt), []
+        for kind, body in zip(("then", "else"), arms, strict=True):
+            arm_names.append(self.scope.new(kind))
+            out.append(self.scope.function(arm_names[-1], self.block(body, after), body))
+        nodes = [*arms[0], *arms[1]]
+        live = strings(self.scope.carried_paths(changed(nodes), after))
         setter, state = state_of(self.scope, nodes, None)
-        call = runtime("if_", self.visit(stmt.test), *map(name, arms), live, state)
+        call = runtime("if_", self.visit(stmt.test), *map(name, arm_names), live, state)
         return [*out, setter, ast.Expr(call)]
 
     def match(self, stmt: ast.Match, after: set[str]) -> list[ast.stmt]:
@@ -42,9 +42,9 @@ class Branches(Blocks):
         return [ast.Match(subject, cases)]
 
     def match_as_if(self, stmt: ast.Match) -> list[ast.stmt]:
-        """A `match` as a chain of `if`."""
+        """Rewrite a `match` to a chain of `if`."""
         subject = self.scope.flag("subject")
-        chain: list[ast.stmt] = []
+        branches: list[ast.stmt] = []
         for case in reversed(stmt.cases):
-            chain = [case_as_if(case, subject, chain)]
-        return located([assign(subject, stmt.subject), *chain], stmt)
+            branches = [case_as_if(case, subject, branches)]
+        return located([assign(subject, stmt.subject), *branches], stmt)

@@ -1,4 +1,4 @@
-"""`match` on values, classes and sequences of known length as a chain of `if`."""
+"""`match` on values, classes and sequences of known length, as a chain of `if`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.capture.syntax.nodes import cloned
 
 
 def is_value_match(stmt: ast.Match) -> bool:
-    """Whether a `match` asks its subject for values, classes and lengths only."""
+    """Return whether a `match` tests its subject for values, classes and lengths only."""
     return all(_is_value_pattern(case.pattern) for case in stmt.cases)
 
 
@@ -31,27 +31,27 @@ def _is_value_pattern(pattern: ast.pattern) -> bool:
 
 
 def case_as_if(case: ast.match_case, subject: str, otherwise: list[ast.stmt]) -> ast.stmt:
-    """`case pattern if guard: body` as an `if` on the subject."""
+    """Rewrite `case pattern if guard: body` to an `if` on the subject."""
     body = list(case.body)
     tests = [*_tests(case.pattern, name(subject))]
-    bound = [*_bindings(case.pattern, name(subject))]
-    if bound:
+    bindings = [*_bindings(case.pattern, name(subject))]
+    if bindings:
         if case.guard is not None:
             body = [ast.If(case.guard, body, cloned(otherwise))]
-        body = [*bound, *body]
+        body = [*bindings, *body]
     elif case.guard is not None:
         tests.append(case.guard)
-    return ast.If(_all(tests), body, otherwise)
+    return ast.If(_conjunction(tests), body, otherwise)
 
 
-def _all(tests: list[ast.expr]) -> ast.expr:
+def _conjunction(tests: list[ast.expr]) -> ast.expr:
     if len(tests) > 1:
         return ast.BoolOp(ast.And(), tests)
     return tests[0] if tests else ast.Constant(True)
 
 
 def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
-    """The tests that a pattern stands for, in order; none: it always matches."""
+    """Yield the tests that a pattern stands for, in order; none if it always matches."""
     match pattern:
         case ast.MatchValue(value=value):
             yield ast.Compare(cloned(subject), [ast.Eq()], [value])
@@ -62,34 +62,34 @@ def _tests(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.expr]:
         case ast.MatchOr(patterns=patterns):
             options = [[*_tests(p, subject)] for p in patterns]
             if all(options):
-                yield ast.BoolOp(ast.Or(), [*map(_all, options)])
+                yield ast.BoolOp(ast.Or(), [*map(_conjunction, options)])
         case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
             count = ast.Constant(len(positional))
             yield runtime("is_of_class", cloned(subject), kind, count, strings(attributes))
         case ast.MatchSequence(patterns=patterns):
             yield runtime("is_sequence", cloned(subject), ast.Constant(len(patterns)))
-    for inner, part in _parts(pattern, subject):
+    for inner, part in _subpatterns(pattern, subject):
         yield from _tests(inner, part)
 
 
 def _bindings(pattern: ast.pattern, subject: ast.expr) -> Iterator[ast.stmt]:
-    """The assignments of the names that a pattern binds."""
+    """Yield the assignments of the names that a pattern binds."""
     if isinstance(pattern, ast.MatchAs):
         if pattern.pattern is not None:
             yield from _bindings(pattern.pattern, subject)
         if pattern.name is not None:
             yield ast.Assign([name(pattern.name, store=True)], cloned(subject))
-    for inner, part in _parts(pattern, subject):
+    for inner, part in _subpatterns(pattern, subject):
         yield from _bindings(inner, part)
 
 
-def _parts(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.pattern, ast.expr]]:
-    """The patterns in one, with what they are about."""
+def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.pattern, ast.expr]]:
+    """Yield the patterns inside one, with the expressions they match against."""
     match pattern:
         case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
             for k, inner in enumerate(positional):
-                place = ast.Constant(k)
-                yield inner, runtime("matched_part", cloned(subject), cloned(kind), place)
+                index = ast.Constant(k)
+                yield inner, runtime("matched_part", cloned(subject), cloned(kind), index)
             for attribute, inner in zip(attributes, pattern.kwd_patterns, strict=True):
                 yield inner, ast.Attribute(cloned(subject), attribute, ast.Load())
         case ast.MatchSequence(patterns=patterns):

@@ -1,12 +1,12 @@
-"""The names of a function that is being rewritten, and functions made inside it."""
+"""The names of a function that is being rewritten, and the functions outlined from it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.rewrite.syntax import all_arguments, definition, no_arguments
-from wend.capture.rewrite.walrus import NONE, Names, perhaps_bound, surely_bound
+from wend.capture.rewrite.syntax import all_arguments, definition, empty_arguments
+from wend.capture.rewrite.walrus import NO_NAMES, Names, definitely_bound, maybe_bound
 from wend.capture.syntax.names import PREFIX, changes, read
 from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
 
@@ -15,27 +15,30 @@ class Scope:
     """The names of one function.
 
     Args:
-        node: its definition.
-        kinds: what is in it.
-        numbers: how many names were made by now, of the functions around it too.
+        node: the definition.
+        kinds: its nodes by class.
+        counter: the number of names generated so far, shared with the enclosing functions.
 
     Attributes:
-        bound: what its statements bind, attributes too.
-        locals, globals, outer: its own variables, `global` ones, `nonlocal` ones.
-        shared: variables that several functions change, which are places of their own.
+        stores: the `Name` nodes that bind.
+        params: the parameters, in order.
+        bound: the paths that its statements bind.
+        locals, globals, outer: its local, `global` and `nonlocal` names.
+        shared: variables that several functions change; they are heap locations.
         always_live: names that nested functions read, or that outlive the function.
-        flags: variables that were made for it.
+        has_walrus: whether it contains a `:=`.
+        flags: variables generated for it.
     """
 
-    def __init__(self, node: ast.FunctionDef, kinds: Kinds, numbers: list[int]) -> None:
-        self.numbers = numbers
+    def __init__(self, node: ast.FunctionDef, kinds: Kinds, counter: list[int]) -> None:
+        self.counter = counter
         arguments = node.args
         self.stores = [n for n in kinds.get(ast.Name, ()) if isinstance(n.ctx, ast.Store)]
         self.params = [argument.arg for argument in all_arguments(arguments)]
         self.globals: set[str] = set()
         self.outer: set[str] = set()
         nested: list[ast.FunctionDef] = []
-        for inner in own_statements(node.body):
+        for inner in statements_of(node.body):
             if isinstance(inner, ast.Global):
                 self.globals.update(inner.names)
             elif isinstance(inner, ast.Nonlocal):
@@ -46,7 +49,7 @@ class Scope:
         self.always_live = read(nested) | read(lambdas) | self.globals | self.outer
         declared = [*kinds.get(ast.Global, ()), *kinds.get(ast.Nonlocal, ())]
         self.shared = {shared for stmt in declared for shared in stmt.names}
-        # Most functions have no `:=`, and nothing to look for.
+        # Most functions have no `:=`, so the analysis is skipped.
         self.has_walrus = ast.NamedExpr in kinds
         self.bound = bound = [*changes(node.body).bound]
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
@@ -54,15 +57,15 @@ class Scope:
         self.flags: list[str] = []
 
     def bound_before(self, stmt: ast.stmt) -> set[str]:
-        """The variables that may be bound before a statement."""
+        """Return the variables that may be bound before a statement."""
         return {*self.params, *(n.id for n in self.stores if n.lineno < stmt.lineno)}
 
     def new(self, kind: str) -> str:
-        self.numbers[0] += 1
-        return f"{PREFIX}{kind}{self.numbers[0]}"
+        self.counter[0] += 1
+        return f"{PREFIX}{kind}{self.counter[0]}"
 
     def flag(self, kind: str) -> str:
-        """A new variable of the function."""
+        """Add a generated variable to the function."""
         return self.variable(self.new(kind))
 
     def variable(self, identifier: str) -> str:
@@ -71,37 +74,37 @@ class Scope:
             self.flags.append(identifier)
         return identifier
 
-    def perhaps_bound(self, nodes: Iterable[ast.AST]) -> Names:
-        """The names that `:=` binds in operands that a traced value may skip."""
-        return perhaps_bound(nodes) if self.has_walrus else NONE
+    def maybe_bound(self, nodes: Iterable[ast.AST]) -> Names:
+        """Return the names that `:=` binds in operands that a traced value may skip."""
+        return maybe_bound(nodes) if self.has_walrus else NO_NAMES
 
-    def surely_bound(self, node: ast.AST) -> tuple[Names, Names]:
-        """The names that `:=` has surely bound once an expression holds, and once it does not."""
-        return surely_bound(node) if self.has_walrus else (NONE, NONE)
+    def definitely_bound(self, node: ast.AST) -> tuple[Names, Names]:
+        """Return the names that `:=` has bound if an expression holds, and if it does not."""
+        return definitely_bound(node) if self.has_walrus else (NO_NAMES, NO_NAMES)
 
     def outlives_some(self, names: Names) -> bool:
-        """Whether other functions may see one of these variables."""
-        return any(self.outlives(one) or one in self.shared for one in names)
+        """Return whether other functions may see one of these variables."""
+        return any(self.outlives(identifier) or identifier in self.shared for identifier in names)
 
-    def outlives(self, place: str) -> bool:
-        """Whether a place is still there when the function has ended."""
-        return "." in place or place in self.globals or place in self.outer
+    def outlives(self, path: str) -> bool:
+        """Return whether a path still exists after the function has returned."""
+        return "." in path or path in self.globals or path in self.outer
 
-    def kept(self, places: Iterable[str], live: set[str]) -> list[str]:
-        """The places that control flow must carry: the live ones, and all attributes."""
-        return [p for p in places if "." in p or p in live or p in self.always_live]
+    def carried_paths(self, paths: Iterable[str], live: set[str]) -> list[str]:
+        """Return the paths that control flow must carry: the live ones, and all attributes."""
+        return [path for path in paths if "." in path or path in live or path in self.always_live]
 
     def function(
         self, function: str, body: Sequence[ast.stmt], origin: Sequence[ast.stmt]
     ) -> ast.FunctionDef:
-        """A function of these statements that changes the variables of this one."""
+        """Outline statements as a function that assigns this function's variables."""
         names = [
-            place
-            for place in changes(origin).bound
-            if place in self.locals or place in self.globals or place in self.outer
+            path
+            for path in changes(origin).bound
+            if path in self.locals or path in self.globals or path in self.outer
         ]
         statements: list[ast.stmt] = [*self.declarations(names), *body]
-        return definition(function, no_arguments(), statements or [ast.Pass()])
+        return definition(function, empty_arguments(), statements or [ast.Pass()])
 
     def declarations(self, names: Sequence[str]) -> list[ast.stmt]:
         declared: list[ast.stmt] = []
@@ -114,17 +117,17 @@ class Scope:
         return declared
 
 
-def own_statements(stmts: Iterable[ast.AST]) -> list[ast.AST]:
-    """Statements of a function, at any depth, those of nested functions and classes left out."""
-    found = [*stmts]
-    for stmt in found:  # it grows on the way
+def statements_of(stmts: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return the statements of a function at any depth, outside of nested scopes."""
+    statements = [*stmts]
+    for stmt in statements:  # grows during the iteration
         if not isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found += inner_statements(stmt)
-    return found
+            statements += inner_statements(stmt)
+    return statements
 
 
 class _Mangle(Transformer):
-    """Gives private names of a class the form that Python gives them."""
+    """Applies Python's name mangling to the private names of a class."""
 
     def __init__(self, owner: str) -> None:
         self.owner = owner.lstrip("_")
@@ -151,7 +154,7 @@ class _Mangle(Transformer):
 
 
 def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
-    """A method of class `owner` with its private names as Python has them."""
-    new = _Mangle(owner).visit(cloned(node))
-    assert isinstance(new, ast.FunctionDef)
-    return new
+    """Return a method of class `owner` with its private names mangled, as Python does."""
+    clone = _Mangle(owner).visit(cloned(node))
+    assert isinstance(clone, ast.FunctionDef)
+    return clone

@@ -1,12 +1,12 @@
-"""Computes what a `return` in a loop gives after the loop, where it is the same.
+"""Sinking of returns: a `return` in a loop computes its value after the loop where that is equal.
 
     while …:                          while …:
         …                                 …
         if test: return x      ->         if test: returned = True; break
                                       if returned: return x
 
-So it may be an array that the loop changes in place, or a list that grows there, and what the loop
-carries anyway is not carried twice.
+The value may then be an array that the loop updates in place, or a list that grows there, and
+values that the loop carries anyway are not carried twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from wend.capture.rewrite.jumps import LATE
+from wend.capture.rewrite.jumps import SUNK
 from wend.capture.rewrite.syntax import assign, located
 from wend.capture.syntax.names import (
     changed,
@@ -26,60 +26,70 @@ from wend.capture.syntax.names import (
 )
 from wend.capture.syntax.nodes import StatementTransformer, cloned, walk
 
-_STAYING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+_NOT_SINKABLE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 @dataclass(frozen=True, slots=True)
-class LateReturns:
-    """A loop, the returns to make after it, each where its flag is set, and whether others stay."""
+class SunkReturns:
+    """A loop whose returns were sunk.
+
+    Attributes:
+        loop: the rewritten loop.
+        returns: the returns to make after the loop, by their flags.
+        has_unsunk: whether some returns stay in the loop.
+    """
 
     loop: ast.For | ast.While
     returns: dict[str, ast.Return]
-    some_stay: bool
+    has_unsunk: bool
 
 
-def with_late_returns(
+def sink_returns(
     loop: ast.For | ast.While, bound: Collection[str], new_flag: Callable[[], str]
-) -> LateReturns:
-    """A loop whose returns give their values after it, where these are the same there.
+) -> SunkReturns:
+    """Sink the returns of a loop whose values are the same after it.
 
     Args:
         loop: the loop.
         bound: the variables that may be bound before it.
-        new_flag: makes a flag.
+        new_flag: generates a flag.
     """
-    places = {place.partition(".")[0] for place in changed([loop])}
-    # What is live where a trip begins is carried anyway.
+    changed_names = {path.partition(".")[0] for path in changed([loop])}
+    # Names that are live at the start of a trip are carried anyway.
     carried = live_before([loop], set()) & set(bound)
-    moved = _Moved(places - carried, new_flag)
-    return LateReturns(moved.generic_visit(cloned(loop)), moved.returns, moved.some_stay)
+    transformer = _SinkReturns(changed_names - carried, new_flag)
+    return SunkReturns(
+        transformer.generic_visit(cloned(loop)), transformer.returns, transformer.has_unsunk
+    )
 
 
-class _Moved(StatementTransformer):
-    """Takes the values out of returns."""
+class _SinkReturns(StatementTransformer):
+    """Replaces returns by flags and collects them."""
 
-    def __init__(self, passing: set[str], new_flag: Callable[[], str]) -> None:
-        self.passing, self.new_flag = passing, new_flag
+    def __init__(self, loop_locals: set[str], new_flag: Callable[[], str]) -> None:
+        self.loop_locals, self.new_flag = loop_locals, new_flag
         self.flags: dict[str, str] = {}
         self.returns: dict[str, ast.Return] = {}
-        self.some_stay = False
+        self.has_unsunk = False
 
     def visit_Return(self, node: ast.Return) -> Any:
         value = node.value or ast.Constant(None)
-        if read([value]) & self.passing or any(isinstance(v, _STAYING) for v in walk(value)):
-            self.some_stay = True
+        if read([value]) & self.loop_locals or any(
+            isinstance(v, _NOT_SINKABLE) for v in walk(value)
+        ):
+            self.has_unsunk = True
             return node
-        shown = ast.dump(value)
-        if shown not in self.flags:
-            self.flags[shown] = flag = self.new_flag()
+        key = ast.dump(value)
+        if key not in self.flags:
+            self.flags[key] = flag = self.new_flag()
             self.returns[flag] = node
-        late = ast.Return(None)
-        setattr(late, LATE, True)
-        return located([assign(self.flags[shown], True), late], node)
+        sunk = ast.Return(None)
+        setattr(sunk, SUNK, True)
+        return located([assign(self.flags[key], True), sunk], node)
 
-    def _as_it_is(self, node: ast.stmt) -> ast.stmt:
-        # What else it does comes between the return and the end of the loop.
-        self.some_stay |= contains([node], (ast.Return,))
+    def _keep_returns(self, node: ast.stmt) -> ast.stmt:
+        # Its other effects come between the return and the end of the loop.
+        self.has_unsunk |= contains([node], (ast.Return,))
         return node
 
-    visit_With = visit_Try = visit_TryStar = _as_it_is
+    visit_With = visit_Try = visit_TryStar = _keep_returns

@@ -1,4 +1,4 @@
-"""What tells the runtime which variables and objects some code may change."""
+"""Descriptions, for the runtime, of the variables and heap locations that code may change."""
 
 from __future__ import annotations
 
@@ -20,90 +20,92 @@ from wend.capture.syntax.names import PREFIX, changes
 def state_of(
     scope: Scope, nodes: Sequence[ast.AST], live: set[str] | None
 ) -> tuple[ast.FunctionDef, ast.expr]:
-    """The setter of what some code may change, to define first, and its state.
+    """Return the setter of what code may change, to be defined first, and its `State`.
 
     Args:
         scope: the names of the function.
         nodes: the code.
-        live: the names that control flow must carry; None: all that are changed.
+        live: the names that control flow must carry; None for all that change.
     """
-    found = changes(nodes)
-    kept = [
-        p
-        for p in found.places
-        if "." not in p
-        and p not in scope.shared
-        and p in scope.locals
-        and (live is None or p in live or p in scope.always_live or p in found.mutated)
+    effects = changes(nodes)
+    paths = [
+        path
+        for path in effects.paths
+        if "." not in path
+        and path not in scope.shared
+        and path in scope.locals
+        and (live is None or path in live or path in scope.always_live or path in effects.mutated)
     ]
-    values = f"{PREFIX}values"
-    body: list[ast.stmt] = scope.declarations(kept)
-    if kept:
-        targets = ast.Tuple([name(place, store=True) for place in kept], ast.Store())
-        body.append(ast.Assign([targets], name(values)))
-    for place in kept:
-        gone = ast.Delete([ast.Name(place, ast.Del())])
-        body.append(ast.If(runtime("is_unbound", name(place)), [gone], []))
-    arguments = ast.arguments([], [ast.arg(values)], None, [], [], None, [])
+    values_name = f"{PREFIX}values"
+    body: list[ast.stmt] = scope.declarations(paths)
+    if paths:
+        targets = ast.Tuple([name(path, store=True) for path in paths], ast.Store())
+        body.append(ast.Assign([targets], name(values_name)))
+    for path in paths:
+        unbind = ast.Delete([ast.Name(path, ast.Del())])
+        body.append(ast.If(runtime("is_unbound", name(path)), [unbind], []))
+    arguments = ast.arguments([], [ast.arg(values_name)], None, [], [], None, [])
     setter = definition(scope.new("set"), arguments, body or [ast.Pass()])
     heap: list[ast.expr] = []
-    for place in found.places:
-        base, _, attribute = place.rpartition(".")
-        if base:
-            kind = "attribute" if place in found.bound else "holder"
-            heap.append(_heap_entry(kind, place, base, attribute))
-        elif place in scope.shared:
-            heap.append(_heap_entry("variable", place, place))
-        if place in found.mutated and place not in found.rebound:
-            heap.append(_heap_entry("contents", place, place))
+    for path in effects.paths:
+        owner, _, attribute = path.rpartition(".")
+        if owner:
+            kind = "attribute" if path in effects.bound else "holder"
+            heap.append(_heap_entry(kind, path, owner, attribute))
+        elif path in scope.shared:
+            heap.append(_heap_entry("variable", path, path))
+        if path in effects.mutated and path not in effects.rebound:
+            heap.append(_heap_entry("contents", path, path))
     state = runtime(
         "State",
-        strings(kept),
-        ast.Tuple([thunk(name(place)) for place in kept], ast.Load()),
+        strings(paths),
+        ast.Tuple([thunk(name(path)) for path in paths], ast.Load()),
         name(setter.name),
         ast.Tuple(heap, ast.Load()),
-        strings(p for p in kept if live is not None and p not in live | scope.always_live),
-        strings(p for p in kept if p in found.mutated and p not in found.rebound),
+        strings(
+            path for path in paths if live is not None and path not in live | scope.always_live
+        ),
+        strings(path for path in paths if path in effects.mutated and path not in effects.rebound),
     )
     return setter, state
 
 
-def _heap_entry(kind: str, label: str, base: str, attribute: str | None = None) -> ast.expr:
-    parts = [
+def _heap_entry(kind: str, label: str, owner: str, attribute: str | None = None) -> ast.expr:
+    fields = [
         ast.Constant(kind),
         ast.Constant(label),
-        thunk(expression(base)),
+        thunk(expression(owner)),
         ast.Constant(attribute),
     ]
-    return ast.Tuple(parts, ast.Load())
+    return ast.Tuple(fields, ast.Load())
 
 
-def touches(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
-    """Tell of the changes that a statement makes outside the variables of the function."""
-    found = changes(own_expressions(stmt))
-    out: list[ast.expr] = []
-    for place in found.bound:
-        base, _, attribute = place.rpartition(".")
-        if base:
-            out.append(
+def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
+    """Return the calls that log a statement's writes outside the function's variables."""
+    effects = changes(head_expressions(stmt))
+    calls: list[ast.expr] = []
+    for path in effects.bound:
+        owner, _, attribute = path.rpartition(".")
+        if owner:
+            calls.append(
                 runtime(
                     "log_write_attribute",
-                    thunk(expression(base)),
+                    thunk(expression(owner)),
                     ast.Constant(attribute),
-                    ast.Constant(place),
+                    ast.Constant(path),
                 )
             )
-        elif place in scope.shared:
-            out.append(runtime("log_write_variable", thunk(name(place)), ast.Constant(place)))
-    out += [
-        runtime("log_write_contents", thunk(expression(place)), ast.Constant(place))
-        for place in found.mutated
+        elif path in scope.shared:
+            calls.append(runtime("log_write_variable", thunk(name(path)), ast.Constant(path)))
+    calls += [
+        runtime("log_write_contents", thunk(expression(path)), ast.Constant(path))
+        for path in effects.mutated
     ]
-    return [ast.copy_location(ast.Expr(call), stmt) for call in out]
+    return [ast.copy_location(ast.Expr(call), stmt) for call in calls]
 
 
-def own_expressions(stmt: ast.stmt) -> list[ast.AST]:
-    """What a statement evaluates itself, the statements in it left out."""
+def head_expressions(stmt: ast.stmt) -> list[ast.AST]:
+    """Return what a statement evaluates itself, without the statements inside it."""
     match stmt:
         case ast.If(test=test) | ast.While(test=test):
             return [test]

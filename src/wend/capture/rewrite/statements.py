@@ -1,7 +1,7 @@
-"""Rewrites a function so that its control flow goes through the runtime.
+"""Rewriting of a function so that its control flow goes through the runtime.
 
-Bodies of loops and branches become functions inside the function; they change its variables by
-`nonlocal`, so closures stay live and the statements stay as the user wrote them, line for line.
+Bodies of loops and branches are outlined as nested functions. They change the variables by
+`nonlocal`, so closures stay live and statements keep the lines of the user's source.
 
     while test: body        def _wend_test1(): return test
                      ->     def _wend_body1(): nonlocal x; body
@@ -15,59 +15,61 @@ import copy
 import functools
 from collections.abc import Sequence
 
-from wend.capture.rewrite.assignment_targets import prepared
-from wend.capture.rewrite.compare_chains import without_binding_chains
-from wend.capture.rewrite.expressions import without_annotations
-from wend.capture.rewrite.jumps import Flags
-from wend.capture.rewrite.loops import without_exits_in_else
-from wend.capture.rewrite.returns import Returns, may_return
+from wend.capture.rewrite.assignment_targets import split_targets
+from wend.capture.rewrite.compare_chains import expand_binding_chains
+from wend.capture.rewrite.expressions import strip_annotations
+from wend.capture.rewrite.jumps import LoopFlags
+from wend.capture.rewrite.loops import move_exits_out_of_else
+from wend.capture.rewrite.returns import Returns, has_return
 from wend.capture.rewrite.scope import mangled
-from wend.capture.rewrite.subscripts import with_assignments
+from wend.capture.rewrite.subscripts import rewrite_assignments
 from wend.capture.rewrite.syntax import (
     assign,
-    at_head,
-    binding,
+    at_first_line,
+    declare_locals,
     definition,
     located,
     name,
     runtime,
     thunk,
 )
-from wend.capture.rewrite.walrus import NONE
+from wend.capture.rewrite.walrus import NO_NAMES
 from wend.capture.syntax.names import (
-    SETTLES,
+    RESOLVES_UNBOUND,
     live_after,
     read,
-    yields_in_parts,
+    yields_in_control_flow,
 )
 from wend.capture.syntax.nodes import by_kind, cloned
 
-# Statements that hold no others
+# Statements that contain no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
 
 
 def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
-    """Return the definition with its control flow rewritten; decorators and annotations go."""
-    return _rewritten(node, [0])
+    """Return the definition with its control flow rewritten, without decorators and annotations."""
+    return _rewrite(node, [0])
 
 
-def _rewritten(node: ast.FunctionDef, numbers: list[int]) -> ast.FunctionDef:
+def _rewrite(node: ast.FunctionDef, counter: list[int]) -> ast.FunctionDef:
     kinds = by_kind(node)
-    node = prepared(without_binding_chains(node, numbers, kinds), kinds)
-    return _Function(with_assignments(node, kinds), kinds, numbers).rewritten()
+    node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
+    return _FunctionRewriter(rewrite_assignments(node, kinds), kinds, counter).rewritten()
 
 
-class _Function(Returns):
-    """One function that is being rewritten."""
+class _FunctionRewriter(Returns):
+    """Rewriting of one function."""
 
     def rewritten(self) -> ast.FunctionDef:
         node = self.node
-        body = self.block(without_exits_in_else(self.scope, node.body), set(), is_tail=True)
-        bound = [p for p in self.scope.bound if p in self.scope.locals - {*self.scope.params}]
-        local = [*bound, *self.scope.flags]
-        arguments = without_annotations(node.args, self.expressions)
-        new = definition(node.name, arguments, [*binding(local), *body] or [ast.Pass()])
-        return ast.copy_location(new, node)
+        body = self.block(move_exits_out_of_else(self.scope, node.body), set(), is_tail=True)
+        bound_names = [p for p in self.scope.bound if p in self.scope.locals - {*self.scope.params}]
+        local_names = [*bound_names, *self.scope.flags]
+        arguments = strip_annotations(node.args, self.expressions)
+        result = definition(
+            node.name, arguments, [*declare_locals(local_names), *body] or [ast.Pass()]
+        )
+        return ast.copy_location(result, node)
 
     def block(
         self, stmts: Sequence[ast.stmt], after: set[str], *, is_tail: bool = False
@@ -79,25 +81,31 @@ class _Function(Returns):
             after: the names that may be read after them.
             is_tail: whether the function ends after them; else they hold no `return`.
         """
-        out: list[ast.stmt] = []
-        stmts = self.split(stmts)
-        for position, (stmt, later) in enumerate(zip(stmts, live_after(stmts, after), strict=True)):
-            if is_tail and may_return(stmt):
-                return out + self.returning(stmt, list(stmts[position + 1 :]))
-            live = later | self.scope.always_live
+        rewritten: list[ast.stmt] = []
+        stmts = self.split_heads(stmts)
+        for position, (stmt, live_later) in enumerate(
+            zip(stmts, live_after(stmts, after), strict=True)
+        ):
+            if is_tail and has_return(stmt):
+                return rewritten + self.with_return(stmt, list(stmts[position + 1 :]))
+            live = live_later | self.scope.always_live
             new = self.with_hoisted(stmt, functools.partial(self.statement, stmt, live))
-            out += [at_head(one, stmt) for one in new]
+            rewritten += [at_first_line(new_stmt, stmt) for new_stmt in new]
             if isinstance(stmt, _SIMPLE):
-                sure = (
-                    self.scope.surely_bound(stmt.test)[0] if isinstance(stmt, ast.Assert) else NONE
+                definite = (
+                    self.scope.definitely_bound(stmt.test)[0]
+                    if isinstance(stmt, ast.Assert)
+                    else NO_NAMES
                 )
-                out += self.settled(self.scope.perhaps_bound([stmt]), sure, stmt)
-        return out
+                rewritten += self.resolve_maybe_bound(
+                    self.scope.maybe_bound([stmt]), definite, stmt
+                )
+        return rewritten
 
     def statement(
-        self, stmt: ast.stmt, after: set[str], flags: Flags | None = None
+        self, stmt: ast.stmt, after: set[str], flags: LoopFlags | None = None
     ) -> list[ast.stmt]:
-        if hasattr(stmt, SETTLES):
+        if hasattr(stmt, RESOLVES_UNBOUND):
             return [stmt]
         match stmt:
             case ast.If():
@@ -108,18 +116,18 @@ class _Function(Returns):
                 return self.for_(stmt, after, flags)
             case ast.Match():
                 return self.match(stmt, after)
-            case ast.FunctionDef() if not yields_in_parts(stmt):
+            case ast.FunctionDef() if not yields_in_control_flow(stmt):
                 return [self.nested(stmt)]
             case ast.ClassDef():
                 return [self.nested_class(stmt)]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return [stmt]  # it is run piece by piece
+                return [stmt]  # a generator or coroutine, which is resumed piecewise
             case ast.Raise():
                 check = ast.Expr(runtime("check_raise"))
                 return [*located([check], stmt), self.expressions.visit(cloned(stmt))]
             case ast.Assert(test=test, msg=message):
-                said = message or ast.Constant(None)
-                call = runtime("assert_", self.visit(test), thunk(self.visit(said)))
+                text = message or ast.Constant(None)
+                call = runtime("assert_", self.visit(test), thunk(self.visit(text)))
                 return [ast.Expr(call)]
             case ast.With(items=items, body=body):
                 items = [
@@ -128,24 +136,30 @@ class _Function(Returns):
                     )
                     for item in items
                 ]
-                settled = self.settled(self.scope.perhaps_bound(stmt.items), NONE, stmt)
-                return [ast.With(items, self.block([*settled, *body], after))]
+                resolutions = self.resolve_maybe_bound(
+                    self.scope.maybe_bound(stmt.items), NO_NAMES, stmt
+                )
+                return [ast.With(items, self.block([*resolutions, *body], after))]
             case ast.Return(value=ast.expr() as value) if self.scope.outlives_some(
-                self.scope.perhaps_bound([value])
+                self.scope.maybe_bound([value])
             ):
-                held = self.scope.flag("value")
-                settled = self.settled(self.scope.perhaps_bound([value]), NONE, stmt)
-                returned: list[ast.stmt] = [ast.Return(name(held))]
-                return [assign(held, self.visit(value)), *settled, *returned]
+                temporary = self.scope.flag("value")
+                resolutions = self.resolve_maybe_bound(
+                    self.scope.maybe_bound([value]), NO_NAMES, stmt
+                )
+                final_return: list[ast.stmt] = [ast.Return(name(temporary))]
+                return [assign(temporary, self.visit(value)), *resolutions, *final_return]
             case (
                 ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final)
                 | ast.TryStar(body=body, handlers=handlers, orelse=orelse, finalbody=final)
             ):
-                late = after | read([*handlers, *orelse, *final])
+                live_in_handlers = after | read([*handlers, *orelse, *final])
                 caught = [
                     ast.copy_location(
                         ast.ExceptHandler(
-                            h.type, h.name, [*self.checked(h), *self.block(h.body, late)]
+                            h.type,
+                            h.name,
+                            [*self.check_caught(h), *self.block(h.body, live_in_handlers)],
                         ),
                         h,
                     )
@@ -153,31 +167,31 @@ class _Function(Returns):
                 ]
                 return [
                     type(stmt)(
-                        self.block(body, late),
+                        self.block(body, live_in_handlers),
                         caught,
-                        self.block(orelse, late),
+                        self.block(orelse, live_in_handlers),
                         self.block(final, after),
                     )
                 ]
         return [self.expressions.visit(cloned(stmt))]
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
-        new = _rewritten(stmt, self.scope.numbers)
-        new.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
-        return new
+        result = _rewrite(stmt, self.scope.counter)
+        result.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
+        return result
 
     def nested_class(self, stmt: ast.ClassDef) -> ast.ClassDef:
-        """A class with its methods rewritten."""
-        new = copy.copy(stmt)
-        new.body = [
-            self.nested(mangled(inner, stmt.name))
-            if isinstance(inner, ast.FunctionDef) and not yields_in_parts(inner)
-            else inner
-            for inner in stmt.body
+        """Rewrite the methods of a class."""
+        result = copy.copy(stmt)
+        result.body = [
+            self.nested(mangled(member, stmt.name))
+            if isinstance(member, ast.FunctionDef) and not yields_in_control_flow(member)
+            else member
+            for member in stmt.body
         ]
-        return new
+        return result
 
     @staticmethod
-    def checked(handler: ast.ExceptHandler) -> list[ast.stmt]:
+    def check_caught(handler: ast.ExceptHandler) -> list[ast.stmt]:
         check = ast.Expr(runtime("check_caught"))
         return located([check], handler.body[0])

@@ -1,4 +1,4 @@
-"""`x[k] = v`, `x[k] += v` and `x += v` by way of the runtime."""
+"""Rewriting of `x[k] = v`, `x[k] += v` and `x += v` to calls of the runtime."""
 
 from __future__ import annotations
 
@@ -6,69 +6,73 @@ import ast
 import copy
 
 from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime, thunk
-from wend.capture.syntax.names import changes, place_of, root
+from wend.capture.syntax.names import changes, container_path, path_of
 from wend.capture.syntax.nodes import Kinds, StatementTransformer, walk
 
 
-def with_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
-    """`x[k] = v`, `x[k] += v` and `x += v` of the function's own names by way of the runtime.
+def rewrite_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
+    """Rewrite `x[k] = v`, `x[k] += v` and `x += v` of the function's local names to runtime calls.
 
-    Also `items[0].x = v` and `of()[k] = v`, which change what no name tells. So an array that
-    Python knows becomes a traced one where it meets traced values.
+    Also `items[0].x = v` and `of()[k] = v`, which mutate objects that no name denotes. This is
+    how a concrete array becomes a traced one when it meets traced values.
     """
-    parts = [*kinds.get(ast.Subscript, ()), *kinds.get(ast.Attribute, ())]
-    stored = (part for part in parts if isinstance(part.ctx, ast.Store))
+    targets = [*kinds.get(ast.Subscript, ()), *kinds.get(ast.Attribute, ())]
+    stored = (part for part in targets if isinstance(part.ctx, ast.Store))
     if ast.AugAssign not in kinds and not any(stored):
         return node
-    own = {argument.arg for argument in all_arguments(node.args)}
+    local_names = {argument.arg for argument in all_arguments(node.args)}
     declared = [*kinds.get(ast.Global, ()), *kinds.get(ast.Nonlocal, ())]
-    outer = {identifier for stmt in declared for identifier in stmt.names}
-    own |= {place for place in changes(node.body).bound if "." not in place}
-    new = copy.copy(node)
-    new.body = _Assignments(own - outer).all_of(node.body)
-    return new
+    outer_names = {identifier for stmt in declared for identifier in stmt.names}
+    local_names |= {path for path in changes(node.body).bound if "." not in path}
+    clone = copy.copy(node)
+    clone.body = _RewriteAssignments(local_names - outer_names).all_of(node.body)
+    return clone
 
 
-class _Assignments(StatementTransformer):
-    # Functions inside have names of their own, and get their turn when they are rewritten.
-    def __init__(self, own: set[str]) -> None:
-        self.own = own
+class _RewriteAssignments(StatementTransformer):
+    # Nested functions have names of their own and are rewritten separately.
+    def __init__(self, local_names: set[str]) -> None:
+        self.local_names = local_names
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         match node.targets:
-            case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.own:
-                call = runtime("set_item", name(array), key_of(key), node.value)
+            case [ast.Subscript(value=ast.Name(id=array), slice=key)] if array in self.local_names:
+                call = runtime("set_item", name(array), key_expression(key), node.value)
                 return ast.copy_location(assign(array, call), node)
-            case [ast.Attribute() as target] if place_of(target) is None:
+            case [ast.Attribute() as target] if path_of(target) is None:
                 call = runtime("set_attribute", node.value, target.value, ast.Constant(target.attr))
                 return ast.copy_location(ast.Expr(call), node)
-            case [ast.Subscript() as target] if root(target) is None:
-                call = runtime("set_item_of", node.value, target.value, key_of(target.slice))
+            case [ast.Subscript() as target] if container_path(target) is None:
+                call = runtime(
+                    "set_item_of", node.value, target.value, key_expression(target.slice)
+                )
                 return ast.copy_location(ast.Expr(call), node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         operator = ast.Constant(type(node.op).__name__)
         match node.target:
-            case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.own:
-                arguments = name(array), key_of(key), operator, node.value
+            case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.local_names:
+                arguments = name(array), key_expression(key), operator, node.value
                 call = runtime("set_item_in_place", *arguments)
-            case ast.Name(id=array) if array in self.own:
+            case ast.Name(id=array) if array in self.local_names:
                 call = runtime("in_place", name(array), operator, node.value)
-            case ast.Attribute(value=owner, attr=attribute) if place_of(node.target) is None:
+            case ast.Attribute(value=owner, attr=attribute) if path_of(node.target) is None:
                 change = operator, thunk(node.value)
                 call = runtime("change_attribute", owner, ast.Constant(attribute), *change)
                 return ast.copy_location(ast.Expr(call), node)
-            case ast.Subscript(value=owner, slice=key) if root(node.target) is None:
-                call = runtime("change_item", owner, key_of(key), operator, thunk(node.value))
+            case ast.Subscript(value=owner, slice=key) if container_path(node.target) is None:
+                call = runtime(
+                    "change_item", owner, key_expression(key), operator, thunk(node.value)
+                )
                 return ast.copy_location(ast.Expr(call), node)
             case _:
                 return node
         return ast.copy_location(assign(array, call), node)
 
 
-def is_known_key(key: ast.expr) -> bool:
-    """Whether a key is written out: then no traced value is in it."""
+def is_literal_key(key: ast.expr) -> bool:
+    """Return whether a key is a literal, so that it holds no traced value."""
     return all(
         isinstance(node, (ast.Constant, ast.Slice, ast.Tuple))
         or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
@@ -76,11 +80,13 @@ def is_known_key(key: ast.expr) -> bool:
     )
 
 
-def key_of(key: ast.expr) -> ast.expr:
-    """A key as an expression of its own: slices as calls of `slice`."""
+def key_expression(key: ast.expr) -> ast.expr:
+    """Return a key as an expression: slices become calls of `slice`."""
     if isinstance(key, ast.Slice):
         bounds = (bound or ast.Constant(None) for bound in (key.lower, key.upper, key.step))
         return ast.copy_location(runtime("slice", *bounds), key)
     if isinstance(key, ast.Tuple) and isinstance(key.ctx, ast.Load):
-        return ast.copy_location(ast.Tuple([key_of(item) for item in key.elts], ast.Load()), key)
+        return ast.copy_location(
+            ast.Tuple([key_expression(item) for item in key.elts], ast.Load()), key
+        )
     return key

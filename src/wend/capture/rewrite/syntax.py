@@ -1,4 +1,4 @@
-"""Pieces of syntax that rewritten code is made of."""
+"""Builders for the pieces of syntax that rewritten code is made of."""
 
 from __future__ import annotations
 
@@ -16,64 +16,66 @@ _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def name(identifier: str, *, store: bool = False) -> ast.Name:
-    """A name to read, or to bind."""
+    """Build a name, to load or to store."""
     return ast.Name(identifier, ast.Store() if store else ast.Load())
 
 
 def assign(identifier: str, value: ast.expr | bool) -> ast.Assign:
-    """`identifier = value`."""
+    """Build `identifier = value`."""
     expression = ast.Constant(value) if isinstance(value, bool) else value
     return ast.Assign([name(identifier, store=True)], expression)
 
 
 def runtime(function: str, *arguments: ast.expr) -> ast.Call:
-    """A call of a function of the runtime."""
+    """Build a call of a runtime function."""
     return ast.Call(ast.Attribute(name(RUNTIME), function, ast.Load()), list(arguments), [])
 
 
 def thunk(value: ast.expr) -> ast.Lambda:
-    """`lambda: value`; the name of what it ignores tells it from lambdas of the user."""
+    """Build `lambda: value`; its parameter's name tells it from the user's lambdas."""
     return ast.Lambda(ast.arguments([], [], ast.arg(THUNK), [], [], None, []), value)
 
 
 def strings(items: Iterable[str]) -> ast.expr:
-    """A tuple of strings."""
+    """Build a tuple of strings."""
     return ast.Tuple([ast.Constant(item) for item in items], ast.Load())
 
 
 def is_runtime(node: ast.expr) -> bool:
-    """Whether an expression is the runtime itself."""
+    """Return whether an expression is the runtime object itself."""
     return isinstance(node, ast.Name) and node.id == RUNTIME
 
 
 def definition(function: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
-    """A function; Python 3.12 gives functions one field more."""
+    """Build a function definition, which has one more field from Python 3.12 on."""
     extra: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
     return ast.FunctionDef(function, arguments, body, [], None, **extra)
 
 
-def no_arguments() -> ast.arguments:
-    """The arguments of a function without any."""
+def empty_arguments() -> ast.arguments:
+    """Build an empty parameter list."""
     return ast.arguments([], [], None, [], [], None, [])
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    """The arguments of a function of every kind, in order."""
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return every + [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    """Return the parameters of a function, of every kind, in order."""
+    positional = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return positional + [
+        argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None
+    ]
 
 
-def expression(place: str, context: ast.expr_context | None = None) -> ast.expr:
-    """The expression that names a place."""
+def expression(path: str, context: ast.expr_context | None = None) -> ast.expr:
+    """Build the expression that denotes a path."""
     context = context or ast.Load()
-    base, _, attribute = place.rpartition(".")
-    if not base:
+    owner, _, attribute = path.rpartition(".")
+    if not owner:
         return ast.Name(attribute, context)
-    return ast.Attribute(expression(base), attribute, context)
+    return ast.Attribute(expression(owner), attribute, context)
 
 
-def binding(names: Sequence[str]) -> list[ast.stmt]:
-    """A statement that never runs, but makes names local: `if False: x = y = None`."""
+def declare_locals(names: Sequence[str]) -> list[ast.stmt]:
+    """Build `if False: x = y = None`, which never runs but makes the names local."""
     if not names:
         return []
     unique = list(dict.fromkeys(names))
@@ -81,39 +83,39 @@ def binding(names: Sequence[str]) -> list[ast.stmt]:
     return [ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])]
 
 
-def with_positions(node: ast.AST, origin: ast.stmt) -> None:
-    """Give a position to whatever has none: that of what it stands in, as Python's own does."""
-    waiting = [(node, _position(origin))]
-    for found, position in waiting:  # it grows on the way
-        own = found.__dict__
-        if "lineno" not in own:
-            if "lineno" in found._attributes:
-                own.update(position)
-            waiting += [(child, position) for child in children(found)]
-        elif below := children(found):
-            position = _position(found)
-            waiting += [(child, position) for child in below]
+def fill_positions(node: ast.AST, origin: ast.stmt) -> None:
+    """Give nodes without a position the one of their parent, as Python itself does."""
+    worklist = [(node, _position(origin))]
+    for descendant, position in worklist:  # grows during the iteration
+        attributes = descendant.__dict__
+        if "lineno" not in attributes:
+            if "lineno" in descendant._attributes:
+                attributes.update(position)
+            worklist += [(child, position) for child in children(descendant)]
+        elif inner := children(descendant):
+            position = _position(descendant)
+            worklist += [(child, position) for child in inner]
 
 
 def _position(node: Any) -> dict[str, int]:
-    own = node.__dict__
-    return {field: own[field] for field in _POSITION}
+    attributes = node.__dict__
+    return {field: attributes[field] for field in _POSITION}
 
 
-def at_head(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
-    """A statement that was made, at the first line of the one it stands for."""
+def at_first_line(new: ast.stmt, stmt: ast.stmt) -> ast.stmt:
+    """Place a generated statement at the first line of the one it stands for."""
     if not hasattr(new, "lineno") and hasattr(stmt, "lineno"):
         ast.copy_location(new, stmt)
         if stmt.end_lineno != stmt.lineno and not isinstance(new, ast.FunctionDef):
-            # One line only: the line of a call is the last one of what is called.
+            # One line only: a call is attributed to the last line of its callee.
             new.end_lineno = new.lineno
             new.end_col_offset = new.col_offset + len(type(stmt).__name__)
     return new
 
 
 def located(stmts: Sequence[ast.stmt], origin: ast.stmt) -> list[ast.stmt]:
-    """Statements that were made, with positions; those of the user's keep theirs.
+    """Give generated statements the position of `origin`; those of the user keep theirs.
 
-    What is in them gets its positions when all is done.
+    The nodes below them get their positions when the whole function is done.
     """
     return [s if hasattr(s, "lineno") else ast.copy_location(s, origin) for s in stmts]

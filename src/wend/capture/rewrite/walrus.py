@@ -1,4 +1,4 @@
-"""Which names `:=` binds, where an operand of `and`, `or`, a ternary or a chain may be skipped."""
+"""Definite assignment of names that `:=` binds in operands that may be skipped."""
 
 from __future__ import annotations
 
@@ -10,81 +10,81 @@ from wend.capture.syntax.nodes import children
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Names = frozenset[str]
-NONE: Names = frozenset()
+NO_NAMES: Names = frozenset()
 
 
-def perhaps_bound(nodes: Iterable[ast.AST]) -> Names:
-    """The names that `:=` binds in operands that a traced value may skip.
+def maybe_bound(nodes: Iterable[ast.AST]) -> Names:
+    """Return the names that `:=` binds in operands that a traced value may skip.
 
-    In comprehensions and lambdas only Python values decide what runs.
+    In comprehensions and lambdas only Python values decide which operands run.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
-        for skipped in _skipped(node):
-            found |= targets(skipped)
+        for operand in _skippable_operands(node):
+            names |= walrus_targets(operand)
         if not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
-            found |= perhaps_bound(children(node))
-    return frozenset(found)
+            names |= maybe_bound(children(node))
+    return frozenset(names)
 
 
-def _skipped(node: ast.AST) -> list[ast.expr]:
-    """The operands of an expression that may be skipped."""
+def _skippable_operands(node: ast.AST) -> list[ast.expr]:
+    """Return the operands of an expression that may be skipped."""
     match node:
-        case ast.BoolOp(values=[_, *rest]) | ast.Compare(comparators=[_, *rest]):
-            return rest
+        case ast.BoolOp(values=[_, *remaining]) | ast.Compare(comparators=[_, *remaining]):
+            return remaining
         case ast.IfExp(body=body, orelse=orelse):
             return [body, orelse]
     return []
 
 
-def targets(node: ast.AST) -> Names:
-    """The names of the function that `:=` binds in an expression."""
+def walrus_targets(node: ast.AST) -> Names:
+    """Return the enclosing function's names that `:=` binds in an expression."""
     if isinstance(node, _FUNCTIONS):
-        return NONE
-    own = frozenset([node.target.id]) if isinstance(node, ast.NamedExpr) else NONE
-    return own.union(*map(targets, children(node)))
+        return NO_NAMES
+    names = frozenset([node.target.id]) if isinstance(node, ast.NamedExpr) else NO_NAMES
+    return names.union(*map(walrus_targets, children(node)))
 
 
-def surely_bound(node: ast.AST) -> tuple[Names, Names]:
-    """The names that `:=` has surely bound once an expression holds, and once it does not."""
+def definitely_bound(node: ast.AST) -> tuple[Names, Names]:
+    """Return the names that `:=` has bound if an expression holds, and if it does not."""
     match node:
         case ast.NamedExpr(target=target, value=value):
-            holds, fails = surely_bound(value)
+            holds, fails = definitely_bound(value)
             return holds | {target.id}, fails | {target.id}
         case ast.BoolOp(op=ast.And(), values=values):
-            return _all_hold(surely_bound(value) for value in values)
+            return _all_hold(definitely_bound(value) for value in values)
         case ast.BoolOp(values=values):
-            fails, holds = _all_hold(surely_bound(value)[::-1] for value in values)
+            fails, holds = _all_hold(definitely_bound(value)[::-1] for value in values)
             return holds, fails
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            holds, fails = surely_bound(operand)
+            holds, fails = definitely_bound(operand)
             return fails, holds
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            (chosen, other), mine, theirs = map(surely_bound, (test, body, orelse))
+            (chosen, other), then_names, else_names = map(definitely_bound, (test, body, orelse))
             return (
-                (chosen | mine[0]) & (other | theirs[0]),
-                (chosen | mine[1]) & (other | theirs[1]),
+                (chosen | then_names[0]) & (other | else_names[0]),
+                (chosen | then_names[1]) & (other | else_names[1]),
             )
-        case ast.Compare(left=left, comparators=[first, *rest]):
-            always = surely_always([left, first])
-            return always | surely_always(rest), always
+        case ast.Compare(left=left, comparators=[first, *remaining]):
+            always = bound_by_all([left, first])
+            return always | bound_by_all(remaining), always
     if isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
-        return NONE, NONE
-    always = surely_always(children(node))
+        return NO_NAMES, NO_NAMES
+    always = bound_by_all(children(node))
     return always, always
 
 
-def surely_always(nodes: Iterable[ast.AST]) -> Names:
-    """The names that are surely bound once all these have been evaluated."""
-    return NONE.union(*(frozenset.intersection(*surely_bound(node)) for node in nodes))
+def bound_by_all(nodes: Iterable[ast.AST]) -> Names:
+    """Return the names that are bound once all these nodes have been evaluated."""
+    return NO_NAMES.union(*(frozenset.intersection(*definitely_bound(node)) for node in nodes))
 
 
 def _all_hold(values: Iterable[tuple[Names, Names]]) -> tuple[Names, Names]:
-    """Of `and`: all operands hold, or one fails that all before it lead to."""
-    before = NONE
+    """Combine the operands of `and`: all hold, or one fails after the previous ones held."""
+    bound = NO_NAMES
     fails: Names | None = None
-    for holds, not_holds in values:
-        failing = before | not_holds
+    for names_if_true, names_if_false in values:
+        failing = bound | names_if_false
         fails = failing if fails is None else fails & failing
-        before |= holds
-    return before, fails or NONE
+        bound |= names_if_true
+    return bound, fails or NO_NAMES

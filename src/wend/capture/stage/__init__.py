@@ -1,1 +1,1 @@
-"""Captured control flow at run time: loops, branches and operators, staged where they must be."""
+"""Captured control flow at run time: loops, branches and operators, staged where necessary."""

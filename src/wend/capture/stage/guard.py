@@ -1,4 +1,4 @@
-"""What a user sees when captured code fails: their own lines, and wend's reasons."""
+"""Errors of captured code: tracebacks with the user's lines, and wend's explanations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wend.base.errors import (
     WendError,
     explain,
 )
-from wend.base.source import at, is_own, raised_at, user_source
+from wend.base.source import at, is_wend_file, raised_at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.stage import uncaptured
 from wend.capture.state import unbound
@@ -29,43 +29,43 @@ class StagedRaiseError(WendError):
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
-    """A function calls itself while it is recorded, without end."""
+    """A function calls itself endlessly while it is recorded."""
 
 
-def guarded(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A captured function whose errors are those of the user's code."""
+def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a captured function so that its errors refer to the user's code."""
 
     @functools.wraps(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
-        unbound.start()
+        unbound.reset()
         try:
-            with container_phis.traced():
+            with container_phis.tracking():
                 return fun(*args, **kwargs)
         except NameError as error:
-            found = unbound.explained(error)
-            if found is None:
+            unbound_error = unbound.explain_error(error)
+            if unbound_error is None:
                 raise
-            raise found.with_traceback(error.__traceback__) from None
+            raise unbound_error.with_traceback(error.__traceback__) from None
         except ConcreteValueError as error:
-            reason = uncaptured.explained(error)
+            reason = uncaptured.explain_error(error)
             if reason is None:
                 raise
             raise reason.with_traceback(error.__traceback__) from None
         except ValueError as error:
             if not isinstance(error.__cause__, ConcreteValueError):
                 raise
-            raise _put_by_numpy(error).with_traceback(error.__traceback__) from None
+            raise _array_store_error(error).with_traceback(error.__traceback__) from None
         except RecursionError as error:
             recording = current()
             if recording is not None and recording.parent is not None:
-                raise  # whoever is further out sees all the calls
-            raise _without_end(error) from None
+                raise  # the outermost recording sees all calls
+            raise _endless_recursion_error(error) from None
 
     return run
 
 
-def _put_by_numpy(error: ValueError) -> TypeMismatchError:
-    """The error where NumPy asks a traced value for its number, to put it into an array."""
+def _array_store_error(error: ValueError) -> TypeMismatchError:
+    """Return the error for a traced value that NumPy would store into an array."""
     return TypeMismatchError(
         explain(
             f"a traced number is put{at(raised_at(error))} into an array that Python knows, and "
@@ -75,13 +75,13 @@ def _put_by_numpy(error: ValueError) -> TypeMismatchError:
     )
 
 
-def _without_end(error: RecursionError) -> RecursionError:
-    """The error for a function that never stops calling itself, by its name."""
+def _endless_recursion_error(error: RecursionError) -> RecursionError:
+    """Return the error for a function that never stops calling itself, with its name."""
     if isinstance(error, WendError):
         return error
     calls = Counter(
         (tb.tb_frame.f_code.co_name, tb.tb_frame.f_code.co_filename)
-        for tb in _entries(error.__traceback__)
+        for tb in _traceback_entries(error.__traceback__)
         if uncaptured.is_captured(tb.tb_frame.f_code)
     )
     (name, _), count = calls.most_common(1)[0] if calls else (("", ""), 0)
@@ -99,40 +99,40 @@ def _without_end(error: RecursionError) -> RecursionError:
     )
 
 
-def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+def _traceback_entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
 
 
-def _is_own(entry: TracebackType) -> bool:
-    return is_own(entry.tb_frame.f_code.co_filename)
+def _is_wend_frame(entry: TracebackType) -> bool:
+    return is_wend_file(entry.tb_frame.f_code.co_filename)
 
 
 def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback with the user's lines only, each once."""
-    entries = [entry for entry in _entries(traceback) if not _is_own(entry)]
+    """Return a traceback with the user's lines only, each once."""
+    entries = [entry for entry in _traceback_entries(traceback) if not _is_wend_frame(entry)]
     following = [*(entry.tb_frame.f_code for entry in entries), None][1:]
-    # A part of a function is called by the function itself, from a line further out.
-    kept = [
+    # An outlined part is called by its own function, from an enclosing statement.
+    shown = [
         entry
         for entry, next in zip(entries, following, strict=True)
-        if not uncaptured.is_part(next)
+        if not uncaptured.is_outlined(next)
     ]
-    found: TracebackType | None = None
-    for entry in reversed(kept):
-        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return found
+    result: TracebackType | None = None
+    for entry in reversed(shown):
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
 
 
 def without_head(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without the lines of wend's that the first line of the user's comes after."""
-    entries = _entries(traceback)
-    return next((entry for entry in entries if not _is_own(entry)), traceback)
+    """Return a traceback without wend's lines before the first line of the user's."""
+    entries = _traceback_entries(traceback)
+    return next((entry for entry in entries if not _is_wend_frame(entry)), traceback)
 
 
 def check_raise() -> None:
-    """Refuse a `raise` that only some runs would come to."""
+    """Refuse a `raise` that only some runs would reach."""
     recording = current()
     if recording is not None and recording.is_region:
         raise StagedRaiseError(
@@ -146,12 +146,12 @@ def check_raise() -> None:
 
 
 def check_caught() -> None:
-    """Refuse to catch what only some runs would raise."""
+    """Refuse to catch an exception that only some runs would raise."""
     error = sys.exc_info()[1]
     if isinstance(error, NameError):
-        unsure = unbound.explained(error)
-        if unsure is not None:
-            raise unsure from None
+        unbound_error = unbound.explain_error(error)
+        if unbound_error is not None:
+            raise unbound_error from None
     where = getattr(error, "__wend_region__", None)
     if where is not None:
         raise StagedRaiseError(
@@ -164,8 +164,8 @@ def check_caught() -> None:
 
 
 @contextmanager
-def region(where: str) -> Iterator[None]:
-    """Mark exceptions that leave a branch or a loop that is being recorded."""
+def mark_escaping_errors(where: str) -> Iterator[None]:
+    """Mark exceptions that escape from a branch or loop that is being recorded."""
     try:
         yield
     except WendError:

@@ -1,4 +1,4 @@
-"""What a `for` can go through as one node: ranges, rows of arrays, also numbered or zipped."""
+"""Iterables that a `for` can stage as one node: ranges, array rows, `enumerate`, `zip`, `map`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
 
 
-class Stepped:
-    """A thing of known or traced length whose item at a position can be had.
+class IndexedIterable:
+    """An iterable of known or traced length with random access to its items.
 
     Attributes:
-        count: how many items, an int or a traced integer.
-        item: position → item.
-        is_staged: whether it must be staged, for Python cannot go through it.
-        numbers: the first, the bound and the step, where the items are numbers in a row.
-        arrays: the traced arrays whose rows are taken, as they are before the loop.
+        count: the number of items, an int or a traced integer.
+        item: index → item.
+        is_staged: whether it must be staged, since Python cannot iterate over it.
+        numbers: start, stop and step, if the items are an arithmetic progression.
+        arrays: the traced arrays whose rows are the items, as they are before the loop.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Stepped:
 
 
 class Unrolled:
-    """What `wend.unroll` gives: Python goes through it, whatever it is."""
+    """The result of `wend.unroll`: an iterable that Python iterates over."""
 
     def __init__(self, iterable: Any) -> None:
         self.iterable = iterable
@@ -54,7 +54,7 @@ class Unrolled:
 
 
 def unroll(iterable: Any) -> Unrolled:
-    """Let Python go through `iterable` in a captured `for`, a copy of the body for each item.
+    """Unroll a captured `for` over `iterable`: Python runs it and records its body for each item.
 
     Example:
         >>> import wend
@@ -75,7 +75,7 @@ def unroll(iterable: Any) -> Unrolled:
 
 
 class TracedRange:
-    """`range` with a traced bound."""
+    """A `range` with a traced bound."""
 
     def __init__(self, *bounds: Any) -> None:
         self.start: Any = 0
@@ -87,7 +87,7 @@ class TracedRange:
             self.start, self.stop, self.step = (*bounds, 1)[:3]
 
     def __iter__(self) -> Any:
-        """Not possible: how often is not known."""
+        """Raise an error: the trip count is not known."""
         raise ConcreteValueError(
             explain(
                 f"how many numbers a range has is needed{at(user_source())}, but its bounds are "
@@ -98,7 +98,7 @@ class TracedRange:
         )
 
     def _static_advice(self) -> str:
-        """How Python would know its bounds."""
+        """Return advice on how to make the bounds static."""
         bounds = [x for x in (self.start, self.stop, self.step) if isinstance(x, Tracer)]
         advice = (static_advice(bound.value, bound.recording) for bound in bounds)
         return next(filter(None, advice), "make its bounds static with static_argnums")
@@ -106,7 +106,7 @@ class TracedRange:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             if (key.start, key.stop, key.step) == (None, None, -1):
-                return backwards(self)
+                return reversed_range(self)
             return self.__iter__()
         count = self.count()
         return self.start + self.step * ew.where(key < 0, key + count, key)
@@ -114,47 +114,47 @@ class TracedRange:
     def __contains__(self, item: Any) -> Any:
         return self.__iter__()
 
-    def holds(self, item: Any) -> Any:
-        """Whether a number is among them, traced."""
+    def contains(self, item: Any) -> Any:
+        """Return whether a number is in the range, as a traced bool."""
         steps = (item - self.start) // self.step
         is_one = ew.equal(self.start + steps * self.step, item)
         return is_one & (steps >= 0) & (steps < self.count())
 
     def count(self) -> Any:
-        """How many numbers there are."""
+        """Return the length of the range."""
         span = self.stop - self.start
         whole = (span + self.step - ew.sign(self.step)) // self.step
         return ew.maximum(whole, 0)
 
 
-def backwards(numbers: TracedRange) -> TracedRange:
-    """The same numbers from the last to the first."""
+def reversed_range(numbers: TracedRange) -> TracedRange:
+    """Return the range in reverse order."""
     last = numbers.start + (numbers.count() - 1) * numbers.step
     return TracedRange(last, numbers.start - numbers.step, -numbers.step)
 
 
-class Together:
-    """`enumerate`, `zip` or `map` of things that may be arrays.
+class ZippedIterable:
+    """`enumerate`, `zip` or `map` of iterables that may be arrays.
 
     Args:
-        *parts: the things.
-        numbered_from: the first number of `enumerate`.
-        strict: whether `zip` wants them equally long.
-        function: what `map` makes of the items.
+        *parts: the iterables.
+        enumerate_from: the first number of `enumerate`.
+        strict: whether `zip` requires equal lengths.
+        function: the function of `map`.
     """
 
     def __init__(
         self,
         *parts: Any,
-        numbered_from: Any = None,
+        enumerate_from: Any = None,
         strict: bool = False,
         function: Callable[..., Any] | None = None,
     ) -> None:
-        self.parts, self.numbered_from = parts, numbered_from
+        self.parts, self.enumerate_from = parts, enumerate_from
         self.strict, self.function = strict, function
 
     def __iter__(self) -> Any:
-        first = self.numbered_from
+        first = self.enumerate_from
         if isinstance(first, Staged):
             start: Any = first
             return ((start + k, item) for k, item in enumerate(self.parts[0]))
@@ -165,7 +165,7 @@ class Together:
         return iter(zip(*self.parts, strict=self.strict))
 
     def check_lengths(self, counts: Sequence[Any]) -> None:
-        """Refuse `zip(…, strict=True)` of things that are not known to be equally long."""
+        """Refuse `zip(…, strict=True)` of iterables whose lengths are not known to be equal."""
         if not self.strict:
             return
         for number, count in enumerate(counts[1:], 2):
@@ -183,26 +183,26 @@ class Together:
                 raise ValueError(f"zip() argument {number} is {how} than {others}")
 
 
-def stepped(iterable: Any) -> Stepped | None:
-    """The iterable by positions; None where Python goes through it."""
+def as_indexed(iterable: Any) -> IndexedIterable | None:
+    """Return an iterable with access by index; None if Python iterates over it."""
     if isinstance(iterable, (range, TracedRange)):
-        return _numbers(iterable)
+        return _index_range(iterable)
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
-        return _rows(iterable)
-    if isinstance(iterable, Together):
-        return _together(iterable)
+        return _index_rows(iterable)
+    if isinstance(iterable, ZippedIterable):
+        return _index_zip(iterable)
     return None
 
 
-def _numbers(numbers: range | TracedRange) -> Stepped:
+def _index_range(numbers: range | TracedRange) -> IndexedIterable:
     start, stop, step = numbers.start, numbers.stop, numbers.step
     is_staged = isinstance(numbers, TracedRange)
     count = numbers.count() if isinstance(numbers, TracedRange) else len(numbers)
     row = (start, stop, step) if isinstance(step, int) else None
-    return Stepped(count, lambda k: start + step * k, is_staged=is_staged, numbers=row)
+    return IndexedIterable(count, lambda k: start + step * k, is_staged=is_staged, numbers=row)
 
 
-def _rows(array: Any) -> Stepped:
+def _index_rows(array: Any) -> IndexedIterable:
     size = tensor_type(array).dims[0]
     current = recorder.get()
     assert current is not None
@@ -210,46 +210,48 @@ def _rows(array: Any) -> Stepped:
     (rows,) = current.emit(lists.list_unstack, [array], {})
 
     def row(k: Any) -> Any:
-        found = apply(lists.list_get, rows, _position(k))
-        if found.type.shape != ():
-            found.look_at(array)  # in NumPy, changing it would change the array
-        return found
+        item = apply(lists.list_get, rows, _as_index(k))
+        if item.type.shape != ():
+            item.look_at(array)  # in NumPy, a write to it would change the array
+        return item
 
     arrays = [array] if isinstance(array, Tracer) else []
-    return Stepped(count, row, is_staged=isinstance(array, Staged), arrays=arrays)
+    return IndexedIterable(count, row, is_staged=isinstance(array, Staged), arrays=arrays)
 
 
-def _listed(part: Any) -> Stepped | None:
-    """A list beside a range with traced bounds: the rows of an array of its items."""
+def _index_list(part: Any) -> IndexedIterable | None:
+    """Index a list next to a range with traced bounds by the rows of an array of its items."""
     is_list = isinstance(part, (list, tuple)) and len(part) > 0
-    return _rows(stack(part)) if is_list and all(map(is_array_leaf, part)) else None
+    return _index_rows(stack(part)) if is_list and all(map(is_array_leaf, part)) else None
 
 
-def _position(k: Any) -> Any:
+def _as_index(k: Any) -> Any:
     return k if isinstance(k, Staged) else np.int64(k)
 
 
-def _together(iterable: Together) -> Stepped | None:
+def _index_zip(iterable: ZippedIterable) -> IndexedIterable | None:
     is_open = any(isinstance(part, TracedRange) for part in iterable.parts)
-    parts = [stepped(part) or (_listed(part) if is_open else None) for part in iterable.parts]
+    parts = [
+        as_indexed(part) or (_index_list(part) if is_open else None) for part in iterable.parts
+    ]
     if any(part is None for part in parts):
         return None
-    found: Sequence[Stepped] = [part for part in parts if part is not None]
-    counts = [part.count for part in found]
+    indexed: Sequence[IndexedIterable] = [part for part in parts if part is not None]
+    counts = [part.count for part in indexed]
     known = [count for count in counts if isinstance(count, int)]
     count: Any = min(known) if known else None
-    for one in counts:
-        if not isinstance(one, int):
-            count = one if count is None else ew.minimum(count, one)
+    for other_count in counts:
+        if not isinstance(other_count, int):
+            count = other_count if count is None else ew.minimum(count, other_count)
     iterable.check_lengths(counts)
-    first, function = iterable.numbered_from, iterable.function
+    first, function = iterable.enumerate_from, iterable.function
 
-    def items(k: Any) -> Any:
+    def item_at(k: Any) -> Any:
         if first is not None:
-            return first + k, found[0].item(k)
-        own = tuple(part.item(k) for part in found)
-        return own if function is None else function(*own)
+            return first + k, indexed[0].item(k)
+        elements = tuple(part.item(k) for part in indexed)
+        return elements if function is None else function(*elements)
 
-    is_staged = any(part.is_staged for part in found)
-    arrays = [array for part in found for array in part.arrays]
-    return Stepped(count, items, is_staged=is_staged, arrays=arrays)
+    is_staged = any(part.is_staged for part in indexed)
+    arrays = [array for part in indexed for array in part.arrays]
+    return IndexedIterable(count, item_at, is_staged=is_staged, arrays=arrays)

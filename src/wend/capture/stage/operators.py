@@ -1,4 +1,4 @@
-"""`and`, `or`, `not`, `a if c else b`, chained comparisons and `assert`, on what may be traced."""
+"""`and`, `or`, `not`, conditional expressions, comparison chains and `assert` on traced values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
-from wend.capture.heap.container_phis import are_one
+from wend.capture.heap.container_phis import is_same_object
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import is_traced, truth
@@ -33,69 +33,69 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GtE": operator.ge,
     "Eq": operator.eq,
     "NotEq": operator.ne,
-    "Is": are_one,
-    "IsNot": lambda a, b: not are_one(a, b),
+    "Is": is_same_object,
+    "IsNot": lambda a, b: not is_same_object(a, b),
     "In": lambda a, b: _in(a, b),
     "NotIn": lambda a, b: not_(_in(a, b)),
 }
 
 
-# What looks for an item by `==`
-_HOLDERS = (list, tuple, set, frozenset, dict, range, deque)
+# Containers that look for an item by `==`
+_EQ_CONTAINERS = (list, tuple, set, frozenset, dict, range, deque)
 
 
-def _in(item: Any, holder: Any) -> Any:
-    """`item in holder`."""
-    if isinstance(holder, TracedRange):
-        return holder.holds(item)
-    if isinstance(holder, Staged):
-        return reducing.any(ew.equal(holder, item))
-    if isinstance(item, Staged) and isinstance(holder, np.ndarray):
-        return reducing.any(ew.equal(holder, item))
-    if not isinstance(holder, _HOLDERS) or not (
-        isinstance(item, Staged) or any(isinstance(own, Staged) for own in holder)
+def _in(item: Any, container: Any) -> Any:
+    """Return `item in container`."""
+    if isinstance(container, TracedRange):
+        return container.contains(item)
+    if isinstance(container, Staged):
+        return reducing.any(ew.equal(container, item))
+    if isinstance(item, Staged) and isinstance(container, np.ndarray):
+        return reducing.any(ew.equal(container, item))
+    if not isinstance(container, _EQ_CONTAINERS) or not (
+        isinstance(item, Staged) or any(isinstance(element, Staged) for element in container)
     ):
         if isinstance(item, ShownText):
             raise item.looked_at()
-        return item in one_shot_iterators.taken_from(holder)
-    found: Any = False
-    for own in holder:
-        is_own = own is item or own == item
-        if isinstance(is_own, Staged):
-            found = is_own if found is False else ew.logical_or(found, is_own)
-        elif is_own:
+        return item in one_shot_iterators.consume(container)
+    result: Any = False
+    for element in container:
+        is_match = element is item or element == item
+        if isinstance(is_match, Staged):
+            result = is_match if result is False else ew.logical_or(result, is_match)
+        elif is_match:
             return True
-    return found
+    return result
 
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
-    """`left and right`; the right side runs only if the left one holds."""
+    """Return `left and right`; the right side runs only if the left one holds."""
     if not is_traced(left):
         return left and right()
     return if_value(left, right, lambda: left, state, "and")
 
 
 def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
-    """`left or right`."""
+    """Return `left or right`."""
     if not is_traced(left):
         return left or right()
     return if_value(left, lambda: left, right, state, "or")
 
 
 def not_(x: Any) -> Any:
-    """`not x`."""
+    """Return `not x`."""
     return ew.logical_not(truth(x)) if is_traced(x) else not x
 
 
 def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:
-    """`then if test else other`."""
+    """Return `then if test else other`."""
     if not is_traced(test):
         return then() if test else other()
     return if_value(test, then, other, state)
 
 
-def decided(left: Any) -> Any:
-    """What decides whether the operand after it runs, which binds a name that is not ours to see.
+def require_concrete(left: Any) -> Any:
+    """Check the left side of an operator whose right side binds a name that is out of reach.
 
     Raises:
         ConcreteValueError: it is traced.
@@ -112,8 +112,8 @@ def decided(left: Any) -> Any:
     return left
 
 
-def filtered(test: Any, what: str = "the filter of a comprehension") -> Any:
-    """What a filter says of an item, which Python goes by.
+def check_filter(test: Any, what: str = "the filter of a comprehension") -> Any:
+    """Check the result of a filter, which decides in Python.
 
     Raises:
         ConcreteValueError: it is traced.
@@ -130,27 +130,27 @@ def filtered(test: Any, what: str = "the filter of a comprehension") -> Any:
 
 
 def compare(left: Any, name: str, right: Any, *links: tuple[str, Thunk]) -> Any:
-    """`left < middle < right`: each operand once, and no further than needed."""
-    found = _COMPARISONS[name](left, right)
+    """Return `left < middle < right`, with each operand evaluated once, and only if needed."""
+    result = _COMPARISONS[name](left, right)
     if not links:
-        return found
-    (following, thunk), rest = links[0], links[1:]
-    return and_(found, lambda: compare(right, following, thunk(), *rest))
+        return result
+    (following, thunk), remaining = links[0], links[1:]
+    return and_(result, lambda: compare(right, following, thunk(), *remaining))
 
 
 def text(*parts: Any) -> str:
-    """An f-string: literal parts, and (value, conversion, spec) for each place."""
+    """Build an f-string from literal parts, and (value, conversion, spec) for each field."""
     return Text.of(parts)
 
 
 def assert_(test: Any, message: Thunk) -> None:
-    """`assert test, message`."""
+    """Run `assert test, message`."""
     if is_traced(test):
-        said = message()
-        if said is None:
+        message_value = message()
+        if message_value is None:
             effects.assert_(truth(test))
         else:
-            effects.assert_(truth(test), "{}", said)
+            effects.assert_(truth(test), "{}", message_value)
     elif __debug__ and not test:
-        said = message()
-        raise AssertionError(*([] if said is None else [said]))
+        message_value = message()
+        raise AssertionError(*([] if message_value is None else [message_value]))

@@ -10,14 +10,14 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
 from wend.capture.heap import container_phis
-from wend.capture.heap.containers import KINDS, copied
+from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
 from wend.capture.heap.locations import UNBOUND, write_log
 from wend.capture.heap.user_operators import log_write_operands
 from wend.capture.stage import guard
-from wend.capture.stage.branches import as_type, labelled, placeholder
+from wend.capture.stage.branches import as_type, leaf_labels, placeholder
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound
-from wend.capture.state.list_promotion import lists_have_grown
+from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import (
     Discovery,
     Reference,
@@ -48,12 +48,12 @@ Thunk = Callable[[], Any]
 
 
 class CarriedTypes(LoopTypes):
-    """The types of the variables that a loop carries, with the user's names in messages."""
+    """The types of a loop's carried variables; messages use the user's names."""
 
     def __init__(self, where: str, labels: Sequence[str], values: Sequence[Any]) -> None:
         super().__init__(where, list(values))
         self.labels = labels
-        self.paths = labelled(self.treedef, labels)
+        self.paths = leaf_labels(self.treedef, labels)
 
     def leaves_of(self, result: Any) -> list[Any]:
         leaves, treedef = trees.flatten(result)
@@ -73,7 +73,7 @@ class CarriedTypes(LoopTypes):
         )
 
     def _check_kinds(self, leaves: Sequence[Any]) -> None:
-        """What is carried are arrays, numbers and traced lists."""
+        """Accept all leaves: the carry holds only arrays, numbers and traced lists."""
 
     def settle(self, results: Sequence[Any], body: Recording | None = None) -> bool:
         types, paths = self.types, self.paths
@@ -95,94 +95,106 @@ class CarriedTypes(LoopTypes):
         pairs = zip(self.leaves, self.types, strict=True)
         return [outer.lift(as_type(leaf, type)) for leaf, type in pairs]
 
-    def _changed_dtype(self, path: str, old: TensorType, found: TensorType) -> str:
-        if old.shape != found.shape:
-            return self._changed_shape(path, str(old), str(found))
+    def _changed_dtype(self, path: str, old: TensorType, new: TensorType) -> str:
+        if old.shape != new.shape:
+            return self._changed_shape(path, str(old), str(new))
         cure = (
-            f"start it as {found.dtype}, or cast it back in the loop with "
+            f"start it as {new.dtype}, or cast it back in the loop with "
             f".astype({old.dtype.name!r})."
         )
-        return explain(self._changed(path, str(old), str(found)), cure=cure)
+        return explain(self._changed(path, str(old), str(new)), cure=cure)
 
-    def _changed_shape(self, path: str, old: str, found: str) -> str:
+    def _changed_shape(self, path: str, old: str, new: str) -> str:
         cure = (
             "let it have the same shape before the loop and after each iteration; "
             "collect what grows in a list."
         )
-        return explain(self._changed(path, old, found), cure=cure)
+        return explain(self._changed(path, old, new), cure=cure)
 
-    def _changed(self, path: str, old: str, found: str) -> str:
-        return f"{self.where}: {path} enters the loop as {old}, an iteration leaves it as {found}."
+    def _changed(self, path: str, old: str, new: str) -> str:
+        return f"{self.where}: {path} enters the loop as {old}, an iteration leaves it as {new}."
 
     def _kept(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
         return result if is_list(result) else super()._kept(result, type, leaf, path, body)
 
 
 class StagedLoop:
-    """A loop that is being recorded: `test` runs in `before`, `body` in `after`."""
+    """A loop that is being recorded: `test` is traced in region `before`, `body` in `after`.
+
+    Attributes:
+        entry: the values on entry.
+        start: the initial values of the carry, with placeholders for unbound variables.
+        carried, forwarded: the indices that `before`, and `after`, get as params.
+        expected_refs, refs: outer arrays that may be, and are, updated in place.
+        set_before, left_before: the values that `before` starts and ends with.
+        tested: the same as `left_before`, which `after` continues with.
+        set_after, left_after, ends: the values that `after` starts and ends with; copies of these.
+    """
 
     def __init__(
-        self, outer: Recording, state: State, where: str, *, always: bool, may_run: bool
+        self, outer: Recording, state: State, where: str, *, always: bool, python_may_run: bool
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
-        self.may_run = may_run  # Python itself, where it cannot be recorded
+        self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.entry = state.get()
         self.start = list(self.entry)
-        self.carried = state.carried_in(self.start)
-        # Outer arrays that the loop changes in place; those that it may, by what is written, first
-        held = (value.container for value in self.start if isinstance(value, Reference))
-        refs = [ref for ref in map(ref_of, held) if ref is not None]
-        self.expected = list({id(ref): ref for ref in refs}.values())
-        self.refs = list(self.expected)
+        self.carried = state.carried_indices(self.start)
+        # Outer arrays that the loop updates in place: initially those that the source may update.
+        containers = (value.container for value in self.start if isinstance(value, Reference))
+        refs = [ref for ref in map(ref_of, containers) if ref is not None]
+        self.expected_refs = list({id(ref): ref for ref in refs}.values())
+        self.refs = list(self.expected_refs)
 
     def trace(self, test: Thunk, body: Thunk) -> None:
-        """Trace both regions until the carry's types are settled."""
-        self._take_types()
+        """Trace both regions until the carry's types reach a fixpoint."""
+        self._reset_types()
         discovery = Discovery(self.state)
         while True:
             with write_log() as log:
                 log_write_operands()
                 try:
-                    with guard.region(self.where):
+                    with guard.mark_escaping_errors(self.where):
                         predicate = self._trace_before(test)
                         ends = self._trace_after(body)
                 finally:
-                    more = discovery.undone(log)
-            if discovery.found_more(more):
-                self._take_more()
+                    discovered = discovery.undo(log)
+            if discovery.needs_retrace(discovered):
+                self._extend_carry()
                 continue
-            if lists_have_grown(self.state, self.where, self.entry, self.entry, ends):
+            if promote_grown_lists(self.state, self.where, self.entry, self.entry, ends):
                 self._restart()
                 continue
-            if self._stays_put(ends) or self._is_expected_in_vain():
+            if self._find_in_place(ends) or self._drop_unwritten_refs():
                 continue
             if refs_to_open(self.refs, self.before, self.after) or self._fill_unbound(ends):
                 continue
-            if not self._settles(ends):
+            if not self._unify_types(ends):
                 break
         self.predicate, self.ends = predicate, ends
 
-    def _settles(self, ends: Sequence[Any]) -> bool:
-        """Let the carry take the types it comes back with; say whether any changed."""
-        return self.types.settle(self._next_leaves(ends), None if self.may_run else self.after)
+    def _unify_types(self, ends: Sequence[Any]) -> bool:
+        """Unify the types of the carry with those of an iteration; return whether any changed."""
+        return self.types.settle(
+            self._next_leaves(ends), None if self.python_may_run else self.after
+        )
 
-    def _take_more(self) -> None:
-        """Carry what has turned out to change."""
-        # It may be part of what is carried already: a list in a list.
+    def _extend_carry(self) -> None:
+        """Add the newly discovered locations to the carry."""
+        # A new location may be part of a carried value: a list in a list.
         self.state.restore(self.entry)
-        more = self.state.get()[len(self.start) :]
-        self.entry += more
-        self.start += more
-        self.carried = self.state.carried_in(self.start)
-        self._take_types()
+        discovered = self.state.get()[len(self.start) :]
+        self.entry += discovered
+        self.start += discovered
+        self.carried = self.state.carried_indices(self.start)
+        self._reset_types()
 
     def _restart(self) -> None:
-        """Begin anew from how the loop is entered."""
+        """Reset the carry to the values on entry."""
         self.start = list(self.entry)
-        self.carried = self.state.carried_in(self.start)
-        self._take_types()
+        self.carried = self.state.carried_indices(self.start)
+        self._reset_types()
 
-    def _take_types(self) -> None:
+    def _reset_types(self) -> None:
         names = self.state.names
         values = [self.start[k] for k in self.carried]
         self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
@@ -192,18 +204,20 @@ class StagedLoop:
             "before", self.outer, is_region=True, role=f"the test of {self.where}"
         )
         values = list(self.start)
-        self.entered = self.types.params(self.before)
+        self.before_params = self.types.params(self.before)
         self.before.open_for(self.refs)
-        for k, value in zip(self.carried, self.entered, strict=True):
+        for k, value in zip(self.carried, self.before_params, strict=True):
             values[k] = value
-        self.held_before = self.state.set(values)
-        container_phis.entered(self._rebindable(self.start), self.held_before)
+        self.set_before = self.state.set(values)
+        container_phis.enter_region(self._rebindable(self.start), self.set_before)
         with self.before.active():
-            found = test()
-            predicate = truth(found) if isinstance(found, Staged) else np.bool_(bool(found))
-        self.left_before = self.known = self.state.get()
-        self.forwarded = self.state.carried_in(self.known)
-        self._check_plain(self.known)
+            condition = test()
+            predicate = (
+                truth(condition) if isinstance(condition, Staged) else np.bool_(bool(condition))
+            )
+        self.left_before = self.tested = self.state.get()
+        self.forwarded = self.state.carried_indices(self.tested)
+        self._check_not_carried(self.tested)
         return predicate
 
     def _trace_after(self, body: Thunk) -> list[Any]:
@@ -211,72 +225,80 @@ class StagedLoop:
             "after", self.outer, is_region=True, role=f"the body of {self.where}"
         )
         self.after.carry_types = self.types.carry_types.region("after")
-        leaves, self.forward_tree = trees.flatten([self.known[k] for k in self.forwarded])
+        leaves, self.forward_tree = trees.flatten([self.tested[k] for k in self.forwarded])
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
         params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
         self.after.open_for(self.refs)
-        values = list(self.known)
-        self.params = trees.unflatten(self.forward_tree, params)
-        for k, value in zip(self.forwarded, self.params, strict=True):
+        values = list(self.tested)
+        self.after_params = trees.unflatten(self.forward_tree, params)
+        for k, value in zip(self.forwarded, self.after_params, strict=True):
             values[k] = value
-        self.held_after = self.state.set(values)
-        container_phis.entered(self._rebindable(self.left_before), self.held_after)
-        before = self.state.parts()
+        self.set_after = self.state.set(values)
+        container_phis.enter_region(self._rebindable(self.left_before), self.set_after)
+        nested_before = self.state.nested_containers()
         with self.after.active():
             body()
-        container_phis.check_replaced(before, self.state.parts(), self.where, self.outer)
+        container_phis.check_replacements(
+            nested_before, self.state.nested_containers(), self.where, self.outer
+        )
         self.left_after = self.state.get()
-        ends = [copied(value) for value in self.left_after]
-        self._check_plain(ends)
+        ends = [copy_containers(value) for value in self.left_after]
+        self._check_not_carried(ends)
         return ends
 
-    def _stays_put(self, ends: Sequence[Any]) -> bool:
-        """Let variables that always hold one array, which changes, be that array."""
+    def _find_in_place(self, ends: Sequence[Any]) -> bool:
+        """Make variables that hold one array throughout, which changes, in-place variables."""
         self.ends = list(ends)
-        places = range(len(self.start))
-        found = {self.state.names[k] for k in places if self._is_in_place(k) or self._shows(k)}
-        found &= set(self.state.variables)
-        if found:
-            self.state.in_place |= found
+        indices = range(len(self.start))
+        changed = {
+            self.state.names[k]
+            for k in indices
+            if self._is_in_place(k) or self._is_written_through_alias(k)
+        }
+        changed &= set(self.state.variables)
+        if changed:
+            self.state.in_place |= changed
             self.entry = [
-                Reference(value) if name in found else value
+                Reference(value) if name in changed else value
                 for name, value in zip(self.state.names, self.entry, strict=True)
             ]
             self._restart()
-        return bool(found)
+        return bool(changed)
 
-    def _is_expected_in_vain(self) -> bool:
-        """Leave out arrays that do not change after all."""
+    def _drop_unwritten_refs(self) -> bool:
+        """Drop expected arrays that no region writes; return whether there were any."""
         regions = self.before, self.after
-        vain = [b for b in self.expected if all(not region.changes(b) for region in regions)]
-        self.expected = []
-        self.refs = [ref for ref in self.refs if all(ref is not other for other in vain)]
-        return bool(vain)
+        unwritten = [
+            ref for ref in self.expected_refs if all(not region.changes(ref) for region in regions)
+        ]
+        self.expected_refs = []
+        self.refs = [ref for ref in self.refs if all(ref is not other for other in unwritten)]
+        return bool(unwritten)
 
     def _fill_unbound(self, ends: Sequence[Any]) -> bool:
-        """Carry what is first bound in the loop and surely bound after it; say whether any was."""
+        """Carry what the loop binds first and always; return whether there was any."""
         names = self.state.names
-        new = [
+        newly_bound = [
             k
             for k, value in enumerate(ends)
             if k not in self.carried
             and k not in self.forwarded
             and is_carried(value)
-            and names[k] not in self.state.passing
+            and names[k] not in self.state.not_live
             and (self.start[k] is UNBOUND or self.start[k] is None)
             and (self.always or names[k] == RETURN_VALUE)
         ]
-        for k in new:
+        for k in newly_bound:
             self.start[k] = trees.tree_map(placeholder, ends[k])
-        self.carried = self.state.carried_in(self.start)
-        if new:
-            self._take_types()
-        return bool(new)
+        self.carried = self.state.carried_indices(self.start)
+        if newly_bound:
+            self._reset_types()
+        return bool(newly_bound)
 
-    def _check_plain(self, values: Sequence[Any]) -> None:
-        """What is no array must stay what it is."""
+    def _check_not_carried(self, values: Sequence[Any]) -> None:
+        """Check that values which cannot be carried do not change."""
         names = self.state.names
         for k, (old, new) in enumerate(zip(self.start, values, strict=False)):
             if k in self.carried or old is UNBOUND or is_same(old, new):
@@ -312,7 +334,7 @@ class StagedLoop:
         return self.types.leaves_of([ends[k] for k in self.carried])
 
     def check_unchanged(self, arrays: Sequence[Tracer]) -> None:
-        """Refuse to change arrays in place whose rows, as they were before, the loop takes."""
+        """Refuse in-place updates of iterated arrays: their rows are read before the loop."""
         changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
         for array in arrays:
             if any(array is other for other in (*self.refs, *changed)):
@@ -324,7 +346,7 @@ class StagedLoop:
                 )
 
     def finish(self) -> None:
-        """Record the node, and leave the state as the loop will leave it."""
+        """Record the node, and set the state to its results."""
         outer, before, after = self.outer, self.before, self.after
         with before.active():
             test = before.lift(self.predicate)
@@ -347,12 +369,12 @@ class StagedLoop:
         for k, name in enumerate(self.state.names):
             if k not in self.forwarded and not is_same(values[k], self.ends[k]):
                 values[k] = UNBOUND
-                unbound.note(name, f"inside the {self.where}", "before the loop")
+                unbound.note_reason(name, f"inside the {self.where}", "before the loop")
         for k, value in zip(
             self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
         ):
             if self._is_in_place(k):
-                values[k].replace(value)  # for everyone who holds the array
+                values[k].replace(value)  # for all who hold the array
             elif k not in unchanged:
                 values[k] = value
         self.state.restore(values)
@@ -360,56 +382,62 @@ class StagedLoop:
         self._check_containers(values)
 
     def _rebindable(self, values: Sequence[Any]) -> list[Any]:
-        """Some values of the state, without those of containers that stay what they are."""
+        """Return the values of the state except the contents of containers."""
         return [None if self.state.is_contents(k) else value for k, value in enumerate(values)]
 
     def _check_containers(self, values: Sequence[Any]) -> None:
-        """Note which container each may be; refuse what has changed in the loop and is not sure."""
-        places = [k for k in self.forwarded if values[k] is not self.start[k]]
+        """Record container phis for the results; refuse the mutated ones of unknown identity."""
+        indices = [k for k in self.forwarded if values[k] is not self.start[k]]
         options = [
-            [self._rebindable(row)[k] for k in places]
+            [self._rebindable(row)[k] for k in indices]
             for row in (self.start, self.left_before, self.left_after)
         ]
-        container_phis.merged([values[k] for k in places], options, self.outer)
-        for k in places:
-            if container_phis.have_changed(self.held_before[k], self.held_after[k]):
-                container_phis.check_change(values[k], self.state.names[k])
+        container_phis.merge_paths([values[k] for k in indices], options, self.outer)
+        for k in indices:
+            if container_phis.any_mutated(self.set_before[k], self.set_after[k]):
+                container_phis.check_mutation(values[k], self.state.names[k])
 
     def _check_aliases(self, results: list[Tracer], unchanged: set[int]) -> None:
-        """Refuse what would show in NumPy: an array that another name may hold too changes."""
-        found = trees.unflatten(self.forward_tree, results)
+        """Refuse in-place updates of arrays that another name may share: NumPy would show them."""
+        result_values = trees.unflatten(self.forward_tree, results)
         labels: list[str] = []
         rows: list[Any] = []
         for j, k in enumerate(self.forwarded):
             if k in unchanged:
                 continue
             if k in self.carried:
-                entered = self.entered[self.carried.index(k)]
-                parts = self.start[k], self.ends[k], entered, self.params[j], found[j]
+                entered = self.before_params[self.carried.index(k)]
+                parts = self.start[k], self.ends[k], entered, self.after_params[j], result_values[j]
             else:  # bound by the test
-                parts = self.known[k], self.known[k], self.params[j], self.params[j], found[j]
+                parts = (
+                    self.tested[k],
+                    self.tested[k],
+                    self.after_params[j],
+                    self.after_params[j],
+                    result_values[j],
+                )
             leaves = [trees.flatten(part)[0] for part in parts]
             label = self.state.names[k]
-            shown = "what it returns" if label == RETURN_VALUE else label
-            labels += [shown] * len(leaves[0])
+            shown_label = "what it returns" if label == RETURN_VALUE else label
+            labels += [shown_label] * len(leaves[0])
             rows += zip(*leaves, strict=True)
         if not rows:
             return
-        starts, ends, entered, params, found = zip(*rows, strict=True)
-        shared = settle(found, [starts, ends], self.outer, params)
+        starts, ends, entered, params, result_values = zip(*rows, strict=True)
+        shared = settle(result_values, [starts, ends], self.outer, params)
         changed = {id(ref) for ref in self.refs}
         written = {
             id(result)
-            for result, *inside in zip(found, entered, params, strict=True)
+            for result, *inside in zip(result_values, entered, params, strict=True)
             if any(map(_is_written, inside))
         }
         entries = {
             id(root)
-            for start, result in zip(starts, found, strict=True)
+            for start, result in zip(starts, result_values, strict=True)
             if id(result) in written and not is_list(result)
             for root in roots(start)
         }
-        for label, result, others in zip(labels, found, shared, strict=True):
+        for label, result, others in zip(labels, result_values, shared, strict=True):
             if id(result) in written:
                 result.mark_origins()
             if is_list(result):
@@ -431,38 +459,38 @@ class StagedLoop:
                 )
 
     def _is_unchanged(self, k: int) -> bool:
-        """Whether every iteration hands a variable on as it is."""
+        """Return whether every iteration passes a variable through."""
         if k not in self.carried:
             return False
-        entered = self.entered[self.carried.index(k)]
-        handed_on = self.params[self.forwarded.index(k)]
-        same = is_same(entered, self.known[k]) and is_same(handed_on, self.ends[k])
-        if isinstance(self.start[k], KINDS) and not self.state.is_contents(k):
-            same = same and self.left_before[k] is self.held_before[k]
-            same = same and self.left_after[k] is self.held_after[k]
-        return same and not any(map(_is_written, trees.flatten((entered, handed_on))[0]))
+        entered = self.before_params[self.carried.index(k)]
+        param = self.after_params[self.forwarded.index(k)]
+        same = is_same(entered, self.tested[k]) and is_same(param, self.ends[k])
+        if isinstance(self.start[k], CONTAINER_TYPES) and not self.state.is_contents(k):
+            same = same and self.left_before[k] is self.set_before[k]
+            same = same and self.left_after[k] is self.set_after[k]
+        return same and not any(map(_is_written, trees.flatten((entered, param))[0]))
 
     def _is_in_place(self, k: int) -> bool:
-        """Whether a variable stays the same array, whose elements change."""
+        """Return whether a variable holds one array whose elements change."""
         if k not in self.carried or not isinstance(self.start[k], Tracer):
             return False
-        entered = self.entered[self.carried.index(k)]
-        handed_on = self.params[self.forwarded.index(k)]
-        same = self.known[k] is entered and self.ends[k] is handed_on
-        return same and (_is_written(entered) or _is_written(handed_on))
+        entered = self.before_params[self.carried.index(k)]
+        param = self.after_params[self.forwarded.index(k)]
+        same = self.tested[k] is entered and self.ends[k] is param
+        return same and (_is_written(entered) or _is_written(param))
 
-    def _shows(self, k: int) -> bool:
-        """Whether a variable stays what it is, and another name changes an array in it."""
+    def _is_written_through_alias(self, k: int) -> bool:
+        """Return whether a variable is passed through while an alias updates an array in it."""
         if not self._is_unchanged(k) or not self.refs:
             return False
         leaves = [leaf for leaf in trees.flatten(self.start[k])[0] if not is_list(leaf)]
-        mine = {id(root) for leaf in leaves for root in roots(leaf)}
+        root_ids = {id(root) for leaf in leaves for root in roots(leaf)}
         regions = self.before, self.after
-        return any(id(ref) in mine for r in regions for ref in self.refs if r.changes(ref))
+        return any(id(ref) in root_ids for r in regions for ref in self.refs if r.changes(ref))
 
 
 def _is_written(leaf: Any) -> bool:
-    """Whether a param of a region has been changed in place."""
+    """Return whether a region param was updated in place."""
     if not isinstance(leaf, Tracer):
         return False
-    return leaf.value.node is not None or leaf.is_changed_as_another
+    return leaf.value.node is not None or leaf.changes_through_alias

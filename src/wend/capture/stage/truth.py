@@ -1,4 +1,4 @@
-"""The truth of what may be traced."""
+"""The truth value of operands that may be traced."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from wend.trace.recording.recording import current
 
 
 def is_traced(x: Any) -> bool:
-    """Whether Python cannot decide on a value now. It can where a tape records what runs."""
+    """Return whether the truth of a value is unknown now; a tape knows it as it runs eagerly."""
     if not isinstance(x, Staged):
         return False
-    here = current()
-    return here is None or not here.runs_now()
+    recording = current()
+    return recording is None or not recording.runs_now()
 
 
 def truth(x: Any) -> Any:
-    """What Python would take for the truth of a traced scalar, as a traced bool."""
+    """Return the truth of a traced scalar, as Python defines it, as a traced bool."""
     if x.type.shape == () and x.type.dtype != BOOL:
         return ew.not_equal(x, 0)
     if x.type.shape != ():

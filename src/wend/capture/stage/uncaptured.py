@@ -1,4 +1,4 @@
-"""Why some code runs as plain Python, which cannot decide on traced values."""
+"""The reasons why some code runs as plain Python, which cannot branch on traced values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import CodeType
 from wend.base.errors import ConcreteValueError, explain
 from wend.capture.libraries import is_library
 
-# What captured code has for its last constant, so that nothing has to list it: that of whole
-# functions, and that of bodies, branches and operands.
-WHOLE, PART = object(), object()
-# Code that is left alone, and why
-LEFT_ALONE: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
+# The last constant of captured code marks it, so that no registry is needed: one marker for whole
+# functions, and one for outlined bodies, branches and operands.
+WHOLE_FUNCTION, OUTLINED_PART = object(), object()
+# Code that is not captured -> the reason
+NOT_CAPTURED: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 MARKED = "is marked with @wend.do_not_capture"
 IN_LIBRARY = "is library code"
@@ -29,18 +29,18 @@ _CURES = {
 
 
 def is_captured(code: CodeType) -> bool:
-    """Whether code was made by wend of a user's."""
-    mark = code.co_consts[-1] if code.co_consts else None
-    return mark is WHOLE or mark is PART
+    """Return whether code is the captured form of a user's function."""
+    marker = code.co_consts[-1] if code.co_consts else None
+    return marker is WHOLE_FUNCTION or marker is OUTLINED_PART
 
 
-def is_part(code: CodeType | None) -> bool:
-    """Whether it is the code of a body, a branch or an operand, within captured code."""
-    return code is not None and bool(code.co_consts) and code.co_consts[-1] is PART
+def is_outlined(code: CodeType | None) -> bool:
+    """Return whether code is an outlined body, branch or operand of captured code."""
+    return code is not None and bool(code.co_consts) and code.co_consts[-1] is OUTLINED_PART
 
 
-def explained(error: ConcreteValueError) -> ConcreteValueError | None:
-    """The error with the reason why its code is not captured; None where it is."""
+def explain_error(error: ConcreteValueError) -> ConcreteValueError | None:
+    """Return the error with the reason why its code is not captured; None if it is."""
     code = error.code
     if code is None or is_captured(code):
         return None
@@ -59,7 +59,7 @@ def _reason(code: CodeType) -> tuple[str, str]:
         )
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return "is async", "write it as a plain function."
-    reason = IN_LIBRARY if is_library(code.co_filename) else LEFT_ALONE.get(code)
+    reason = IN_LIBRARY if is_library(code.co_filename) else NOT_CAPTURED.get(code)
     if reason is WITHOUT_SOURCE:
         return f"{reason}: it comes from {code.co_filename}, not from a file", _CURES[reason]
     if reason is not None:

@@ -1,1 +1,1 @@
-"""What a piece of captured control flow carries: variables, lists that grow, iterators."""
+"""State carried by captured control flow: variables, growing lists, iterators."""

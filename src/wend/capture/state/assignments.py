@@ -1,7 +1,8 @@
-"""Assignments into arrays that Python knows, of values that are traced.
+"""Assignments of traced values into concrete arrays.
 
-Arrays made by calls in captured code see to it themselves (`trace/known_array.py`), and so do
-traced ones (D7). What is left are those that operators made, and those of outside.
+Arrays that calls in captured code create handle this themselves
+(`trace/arrays/concrete_array.py`), and so do traced arrays (D7). Left are the arrays that
+operators create, and those from outside.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture.heap.locations import log_write_attribute, log_write_contents, references_of_logs
+from wend.capture.heap.locations import (
+    count_log_references,
+    log_write_attribute,
+    log_write_contents,
+)
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import any_staged
@@ -38,93 +43,95 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _changeable(array: Any, met: tuple[Any, ...] = ()) -> Any:
-    """An array that is about to change in place, as one that can: others become known ones.
+def _writable(array: Any, operands: tuple[Any, ...] = ()) -> Any:
+    """Return an array that is about to be updated in place, adopted as a concrete traced array.
 
     Raises:
-        TypeMismatchError: only the run knows how it changes, and it is an array of outside.
+        TypeMismatchError: the update depends on traced values, and the array is from outside.
     """
     recording = current()
     if recording is None or type(array) is not np.ndarray or not array.ndim:
         return array
-    depends = any_staged(met) or any(map(parts.is_staged_key, met))
-    if not (depends or recording.is_region):
+    is_data_dependent = any_staged(operands) or any(map(parts.is_staged_key, operands))
+    if not (is_data_dependent or recording.is_region):
         return array
-    if array.base is not None or sys.getrefcount(array) > _SOLE + references_of_logs(array):
+    if array.base is not None or sys.getrefcount(
+        array
+    ) > _SOLE_REFERENCE_COUNT + count_log_references(array):
         raise made_elsewhere(array)
     return adopt(array)
 
 
-def _references(array: Any) -> int:
+def _reference_count(array: Any) -> int:
     return sys.getrefcount(array)
 
 
-def _references_of(target: Any) -> int:
-    return _references(target)
+def _reference_count_of(target: Any) -> int:
+    return _reference_count(target)
 
 
-def _of_a_variable() -> int:
+def _reference_count_of_variable() -> int:
     array = np.zeros(1)
-    return _references_of(array)
+    return _reference_count_of(array)
 
 
-# How often an array is referred to in `_changeable` that one variable holds, and nobody else.
-_SOLE = _of_a_variable()
+# The reference count in `_writable` of an array that one variable alone holds.
+_SOLE_REFERENCE_COUNT = _reference_count_of_variable()
 
 
 def set_item(target: Any, key: Any, value: Any) -> Any:
-    """`target[key] = value`; gives what the target's name should hold after it."""
+    """Run `target[key] = value`; return the new value of the target's name."""
     if isinstance(key, slice):
-        one_shot_iterators.taken_from(value)
-    target = _changeable(target, (value, key))
+        one_shot_iterators.consume(value)
+    target = _writable(target, (value, key))
     target[key] = value
     return target
 
 
 def set_item_in_place(target: Any, key: Any, name: str, value: Any) -> Any:
-    """`target[key] += value`, and its kin."""
-    target = _changeable(target, (value, key))
+    """Run `target[key] += value`, or another in-place operator."""
+    target = _writable(target, (value, key))
     target[key] = _IN_PLACE[name](target[key], value)
     return target
 
 
 def in_place(target: Any, name: str, value: Any) -> Any:
-    """`target += value`, and its kin."""
-    return _IN_PLACE[name](_changeable(target, (value,)), one_shot_iterators.taken_from(value))
+    """Run `target += value`, or another in-place operator."""
+    return _IN_PLACE[name](_writable(target, (value,)), one_shot_iterators.consume(value))
 
 
 def get_item(array: Any, key: Any) -> Any:
-    """`array[key]`, also of what Python knows at a traced position."""
+    """Return `array[key]`, also for a concrete array and a traced key."""
     if type(array) in (list, tuple):
         return item_at(array, key)
     recording = current()
     if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]
-    traced = recording.wrap(recording.lift(array))
-    traced.look_at(array)  # in NumPy, changing a part would change the array
-    return traced[key]
+    tracer = recording.wrap(recording.lift(array))
+    tracer.look_at(array)  # in NumPy, a write to the item would change the array
+    return tracer[key]
 
 
-# Parts of what an expression gives: `items[0].x = v`, `of()[0] += v`
+# Targets in the value of an expression: `items[0].x = v`, `of()[0] += v`
 def set_attribute(value: Any, owner: Any, name: str) -> None:
-    """`owner.name = value`, the value first."""
+    """Run `owner.name = value`, with `value` evaluated first."""
     log_write_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
 
 
 def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], Any]) -> None:
-    """`owner.name += value`, and its kin."""
+    """Run `owner.name += value`, or another in-place operator."""
     old = getattr(owner, name)
     set_attribute(_IN_PLACE[operator](old, value()), owner, name)
 
 
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
-    """`owner[key] = value`, the value first."""
+    """Run `owner[key] = value`, with `value` evaluated first."""
     log_write_contents(lambda: owner, f"a {type(owner).__name__}.")
     owner[key] = value
 
 
 def change_item(owner: Any, key: Any, operator: str, value: Callable[[], Any]) -> None:
-    """`owner[key] += value`, and its kin."""
+    """Run `owner[key] += value`, or another in-place operator."""
     old = owner[key]
     set_item_of(_IN_PLACE[operator](old, value()), owner, key)

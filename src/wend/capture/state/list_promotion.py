@@ -1,4 +1,4 @@
-"""Lists that grow where only the run tells how far: they become `TensorList`s."""
+"""Promotion of lists whose length is known only at run time to `TensorList`s."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from wend.capture.state.state import Reference, State, is_carried
 from wend.trace.control.tensor_list import TensorList
 
 
-def lists_have_grown(state: State, where: str, start: list[Any], *ends: Sequence[Any]) -> bool:
-    """Let lists whose lengths differ be traced lists from the start; say whether any was."""
-    found = dict(_grown(state, start, ends))
-    old = []
-    for k, like in found.items():
+def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Sequence[Any]) -> bool:
+    """Promote lists whose length changes to traced ones; return whether there were any."""
+    grown = dict(_grown_lists(state, start, ends))
+    promoted = []
+    for k, like in grown.items():
         _check_binding(state, start, k)
-        old.append(_convert(state, start, k, like))
-    if old:
+        promoted.append(_promote(state, start, k, like))
+    if promoted:
         state.restore(start)
-    for place in old:
-        refuse_others(place.container, place.label, where)
-    return bool(found)
+    for location in promoted:
+        refuse_others(location.container, location.label, where)
+    return bool(grown)
 
 
-def _grown(
+def _grown_lists(
     state: State, start: Sequence[Any], ends: Sequence[Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
     first = len(state.variables)
     lists = {
-        id(place.container): k
-        for k, place in enumerate(state.places, first)
-        if isinstance(place, Contents) and type(place.container) is list
+        id(location.container): k
+        for k, location in enumerate(state.locations, first)
+        if isinstance(location, Contents) and type(location.container) is list
     }
     for k in lists.values():
         options = [end[k] for end in ends if k < len(end)]
@@ -45,41 +45,41 @@ def _grown(
         if isinstance(value, Reference) and id(value.container) in lists:
             for end in ends:
                 if k < len(end) and isinstance(end[k], Reference):
-                    now = end[k].container
-                    if isinstance(now, TensorList):
-                        yield lists[id(value.container)], now.example()
+                    end_container = end[k].container
+                    if isinstance(end_container, TensorList):
+                        yield lists[id(value.container)], end_container.example()
                 elif k < len(end) and isinstance(end[k], TensorList):
                     yield lists[id(value.container)], end[k].example()
 
 
 def _check_binding(state: State, start: Sequence[Any], k: int) -> None:
-    place = state.places[k - len(state.variables)]
-    assert isinstance(place, Contents)
+    location = state.locations[k - len(state.variables)]
+    assert isinstance(location, Contents)
     for value in start:
-        if isinstance(value, Reference) and value.container is place.container:
+        if isinstance(value, Reference) and value.container is location.container:
             return
     raise StructureError(
         explain(
-            f"`{place.label}` grows in a loop or branch that is recorded, through a function that "
-            "reaches it some other way.",
+            f"`{location.label}` grows in a loop or branch that is recorded, through a function "
+            "that reaches it some other way.",
             cure="append to it in the function that makes it, or return what is to be appended.",
         )
     )
 
 
-def _convert(state: State, start: list[Any], k: int, like: Any) -> Contents:
-    """Let a list be a traced one; gives the place that it was."""
+def _promote(state: State, start: list[Any], k: int, like: Any) -> Contents:
+    """Promote a list to a traced one, and return its former location."""
     index = k - len(state.variables)
-    place = state.places[index]
-    assert isinstance(place, Contents)
-    place.write(start[k])  # the list as it was: an `if` around compares with it
+    location = state.locations[index]
+    assert isinstance(location, Contents)
+    location.write(start[k])  # restore the list: an enclosing `if` compares with it
     ref = TensorList.of(start[k], like)
-    new = Contents(place.label, ref)
-    state.replaced.append((index, place))
-    state.places[index] = new
-    state.keys = {*state.keys - {place.key}, new.key}
+    promoted_location = Contents(location.label, ref)
+    state.promoted_lists.append((index, location))
+    state.locations[index] = promoted_location
+    state.keys = {*state.keys - {location.key}, promoted_location.key}
     start[k] = ref.copy()
     for j, value in enumerate(start):
-        if isinstance(value, Reference) and value.container is place.container:
+        if isinstance(value, Reference) and value.container is location.container:
             start[j] = Reference(ref)
-    return place
+    return location

@@ -1,8 +1,8 @@
-"""What gives each thing once: iterators, files, generators of random numbers.
+"""Iterators, files and random generators, which yield each item once.
 
-A loop or branch that is recorded runs once, whatever the run will do. What it takes from an
-iterator that was there before would be taken once, so that is refused. One that it makes itself
-is made, and gone through, in every run.
+A recorded loop or branch is traced once, however often it will run. Taking items from an iterator
+that existed before would take them once, so it is refused. An iterator that is created inside
+is created, and consumed, in every run.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.trace.recording.recording import Recording, current
 
-# What each region has made, by identity: most iterators cannot be held weakly.
-_made: WeakKeyDictionary[Recording, dict[int, Any]] = WeakKeyDictionary()
+# The iterators created in each region, by id: most of them cannot be held weakly.
+_created: WeakKeyDictionary[Recording, dict[int, Any]] = WeakKeyDictionary()
 
 
-def is_iterator(thing: Any) -> bool:
-    """Whether a thing gives its items once."""
-    return hasattr(type(thing), "__next__")
+def is_iterator(value: Any) -> bool:
+    """Return whether an object yields its items once."""
+    return hasattr(type(value), "__next__")
 
 
-def region() -> Recording | None:
-    """The loop or branch that is being recorded right here, if any."""
+def current_region() -> Recording | None:
+    """Return the loop or branch that is being recorded, if any."""
     recording = current()
     return recording if recording is not None and recording.is_region else None
 
 
-def made(thing: Any) -> Any:
-    """Note an iterator that captured code makes; gives it."""
-    here = region()
-    if here is not None and is_iterator(thing):
-        _made.setdefault(here, {})[id(thing)] = thing
-    return thing
+def register(value: Any) -> Any:
+    """Note an iterator that captured code creates, and return it."""
+    region = current_region()
+    if region is not None and is_iterator(value):
+        _created.setdefault(region, {})[id(value)] = value
+    return value
 
 
-def taken_from(thing: Any) -> Any:
-    """Say that items are about to be taken from a thing; gives it.
+def consume(value: Any) -> Any:
+    """Check that items may be taken from an object, and return it.
 
     Raises:
-        StructureError: it is an iterator from outside of the loop or branch that is recorded.
+        StructureError: it is an iterator from outside the loop or branch that is recorded.
     """
-    if is_iterator(thing):
-        here = region()
-        if here is not None and id(thing) not in _made.get(here, ()):
+    if is_iterator(value):
+        region = current_region()
+        if region is not None and id(value) not in _created.get(region, ()):
             raise StructureError(
                 explain(
-                    f"a {type(thing).__name__} gives its items once; it is asked for some"
+                    f"a {type(value).__name__} gives its items once; it is asked for some"
                     f"{at(user_source())}, in a loop or branch that is recorded once.",
                     cure="put the items in an array and read it by position, make the iterator "
                     "in the loop or branch, or let Python run the loop: wend.unroll(...).",
                 )
             )
-    return thing
+    return value
 
 
-def asked(method: Any) -> None:
-    """Say that a method written in C is about to be called.
+def check_method_call(method: Any) -> None:
+    """Check a method written in C that is about to be called.
 
     Raises:
-        StructureError: it changes what gives things once, as a file or a random generator.
+        StructureError: it advances an object of this kind, such as a file or random generator.
     """
     owner = getattr(method, "__self__", None)
-    if region() is not None and isinstance(owner, _random_generators()):
+    if current_region() is not None and isinstance(owner, _random_generators()):
         raise StructureError(
             explain(
                 f"{type(owner).__name__}.{method.__name__} draws a number{at(user_source())}, in a "
@@ -73,11 +73,15 @@ def asked(method: Any) -> None:
                 cure="draw with wend.random, or draw an array before and read it by position.",
             )
         )
-    taken_from(owner)
+    consume(owner)
 
 
 def _random_generators() -> tuple[type, ...]:
-    """Their classes: of modules that somebody has imported, for that takes 7 ms."""
-    python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
-    found = () if python is None else (python.Random,)
-    return found if numpy is None else (*found, numpy.Generator, numpy.RandomState)
+    """Return the classes of random generators, without importing their modules (7 ms)."""
+    random_module, numpy_random = sys.modules.get("random"), sys.modules.get("numpy.random")
+    classes = () if random_module is None else (random_module.Random,)
+    return (
+        classes
+        if numpy_random is None
+        else (*classes, numpy_random.Generator, numpy_random.RandomState)
+    )

@@ -1,4 +1,4 @@
-"""What a piece of captured control flow may change: variables, attributes, containers."""
+"""The variables and heap locations that a region of captured control flow may change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from wend.base import trees
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
-    Parts,
-    copied,
+    NestedContainers,
+    copy_containers,
     is_container,
-    parts,
+    nested_containers,
 )
 from wend.capture.heap.locations import (
     UNBOUND,
@@ -25,11 +25,11 @@ from wend.capture.heap.locations import (
     Elements,
     Location,
     WriteLog,
-    bound_by,
-    is_set_by_code,
+    binding_of,
+    evaluate,
+    has_custom_setter,
     log_write,
-    read,
-    variable,
+    variable_location,
 )
 from wend.eager.dispatch import Staged, recorder
 from wend.ir.dtypes import is_supported
@@ -38,16 +38,16 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import is_array_leaf
 
-Read = Callable[[], Any]
+Reader = Callable[[], Any]
 
 
 def is_unbound(value: object) -> bool:
-    """Whether a variable was not bound."""
+    """Return whether a value marks an unbound variable."""
     return value is UNBOUND
 
 
 class Reference:
-    """Stands for a container or an array that changes in place: which one, not what is in it."""
+    """The identity of a container or array that is mutated in place, without its contents."""
 
     def __init__(self, container: Any) -> None:
         self.container = container
@@ -57,250 +57,272 @@ class Reference:
 
 
 class State:
-    """The variables and other places that control flow may change, by position.
+    """The variables and heap locations that control flow may change, by position.
 
     Args:
         names: the variables.
-        reads: how to read each.
-        setter: takes their values, and sets them all.
-        heap: `("variable" | "attribute" | "holder" | "contents", label, what reads the variable or
-            the object, the attribute's name)`; of a holder the attribute is not bound anew.
-        passing: variables that nobody reads later: they are there because what they hold changes.
-        in_place: variables that are never bound to something else: an array that one holds stays
-            that array, and changes.
+        readers: thunks that read the variables.
+        setter: sets all variables from a sequence of values.
+        heap: `("variable" | "attribute" | "holder" | "contents", label, thunk that reads the
+            variable or the object, name of the attribute)`; the attribute of a holder is not
+            rebound.
+        not_live: variables that are not read afterwards; they are here as their contents change.
+        in_place: variables that are never rebound: an array in one keeps its identity, and its
+            elements change.
+
+    Attributes:
+        locations: the heap locations, which follow the variables by position.
+        keys: the keys of the locations.
+        promoted_lists: the lists that were promoted to traced ones.
     """
 
     def __init__(
         self,
         names: Sequence[str] = (),
-        reads: Sequence[Read] = (),
+        readers: Sequence[Reader] = (),
         setter: Callable[[Sequence[Any]], None] = lambda values: None,
         heap: Sequence[tuple[str, str, Any, str | None]] = (),
-        passing: Sequence[str] = (),
+        not_live: Sequence[str] = (),
         in_place: Sequence[str] = (),
     ) -> None:
-        self.passing, self.in_place = frozenset(passing), set(in_place)
-        self.variables, self.reads, self.setter, self.heap = names, reads, setter, heap
-        self.places: list[Location] = []
+        self.not_live, self.in_place = frozenset(not_live), set(in_place)
+        self.variables, self.readers, self.setter, self.heap = names, readers, setter, heap
+        self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
-        self.replaced: list[tuple[int, Location]] = []  # lists that were taken for traced ones
+        self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
 
-    def opened(self) -> State:
-        """This state, with the objects that its attributes and containers belong to now."""
-        self._adopt()
+    def open_heap(self) -> State:
+        """Resolve the objects that the attributes and containers belong to now; return self."""
+        self._adopt_arrays()
         for kind, label, thunk, attribute in self.heap:
             if kind == "variable":
-                self.extend([variable(thunk, label)])
+                self.extend([variable_location(thunk, label)])
                 continue
-            owner = read(thunk)
+            owner = evaluate(thunk)
             if kind == "holder" and is_ref(getattr(owner, attribute or "", None)):
-                continue  # an array that changes itself
+                continue  # arrays are updated in place
             if kind in ("attribute", "holder") and owner is not UNBOUND:
-                if not is_set_by_code(owner, attribute or ""):
+                if not has_custom_setter(owner, attribute or ""):
                     self.extend([Attribute(label, owner, attribute or "")])
             elif is_container(owner):
-                own = label in self.variables
-                self.extend([Contents(label, owner, None if own else bound_by(thunk, label))])
+                is_variable = label in self.variables
+                self.extend(
+                    [Contents(label, owner, None if is_variable else binding_of(thunk, label))]
+                )
         return self
 
-    def _adopt(self) -> None:
-        """Let arrays that operators made of known ones be such as can become traced."""
-        found: dict[int, Any] = {}
-        for k, reads in enumerate(self.reads):
-            if (array := made_here(reads)) is not None:
-                found[k] = array
-        if found:
-            now = [found.get(k, read(reads)) for k, reads in enumerate(self.reads)]
-            self.setter(now)
+    def _adopt_arrays(self) -> None:
+        """Adopt plain arrays that operators created, so that they can become traced."""
+        adopted: dict[int, Any] = {}
+        for k, thunk in enumerate(self.readers):
+            if (array := adopt_sole_reference(thunk)) is not None:
+                adopted[k] = array
+        if adopted:
+            values = [adopted.get(k, evaluate(thunk)) for k, thunk in enumerate(self.readers)]
+            self.setter(values)
 
-    def extend(self, places: Sequence[Location], *, quietly: bool = False) -> None:
-        """Take more places in; `quietly`: they belong to nobody else."""
-        for place in places:
-            if place.key not in self.keys:
-                if not quietly:
-                    log_write(place)
-                self.keys.add(place.key)
-                self.places.append(place)
-                if isinstance(place, Contents) and place.binding is not None:
-                    self.extend([place.binding], quietly=quietly)
+    def extend(self, locations: Sequence[Location], *, is_private: bool = False) -> None:
+        """Add locations; `is_private`: nobody else sees them, so the write is not logged."""
+        for location in locations:
+            if location.key not in self.keys:
+                if not is_private:
+                    log_write(location)
+                self.keys.add(location.key)
+                self.locations.append(location)
+                if isinstance(location, Contents) and location.binding is not None:
+                    self.extend([location.binding], is_private=is_private)
 
     def rollback(self) -> None:
-        """Let lists that were taken for traced ones be themselves."""
-        for index, place in reversed(self.replaced):
-            self.keys = {*self.keys - {self.places[index].key}, place.key}
-            self.places[index] = place
-        self.replaced.clear()
+        """Restore the lists that were promoted to traced ones."""
+        for index, location in reversed(self.promoted_lists):
+            self.keys = {*self.keys - {self.locations[index].key}, location.key}
+            self.locations[index] = location
+        self.promoted_lists.clear()
 
     @property
     def names(self) -> list[str]:
-        return [*self.variables, *(place.label for place in self.places)]
+        return [*self.variables, *(location.label for location in self.locations)]
 
-    def carried_in(self, values: Sequence[Any]) -> list[int]:
-        """Which of some values can be part of a graph, in the order in which a loop has them."""
-        leading = [k for k, p in enumerate(self.places, len(self.variables)) if p.leads]
-        rest = [k for k in range(len(values)) if k not in leading]
-        return [k for k in (*leading, *rest) if k < len(values) and is_carried(values[k])]
+    def carried_indices(self, values: Sequence[Any]) -> list[int]:
+        """Return the indices of values that can be graph values, in carry order."""
+        leading = [
+            k
+            for k, location in enumerate(self.locations, len(self.variables))
+            if location.is_carried_first
+        ]
+        trailing = [k for k in range(len(values)) if k not in leading]
+        return [k for k in (*leading, *trailing) if k < len(values) and is_carried(values[k])]
 
     def get(self) -> list[Any]:
-        """The values now; `UNBOUND` for what is not bound."""
-        found = [*map(read, self.reads), *(place.read() for place in self.places)]
-        return [self._referred(k, value) for k, value in enumerate(found)]
+        """Return the current values, `UNBOUND` for unbound ones."""
+        values = [*map(evaluate, self.readers), *(location.read() for location in self.locations)]
+        return [self._as_reference(k, value) for k, value in enumerate(values)]
 
-    def _referred(self, k: int, value: Any) -> Any:
+    def _as_reference(self, k: int, value: Any) -> Any:
         if is_container(value) and ("contents", id(value)) in self.keys:
             return Reference(value)
-        stays = k < len(self.variables) and self.variables[k] in self.in_place
-        return Reference(value) if stays and (is_container(value) or is_ref(value)) else value
+        is_fixed = k < len(self.variables) and self.variables[k] in self.in_place
+        return Reference(value) if is_fixed and (is_container(value) or is_ref(value)) else value
 
     def snapshot(self) -> list[Any]:
-        """The values now, which later changes in place leave as they are."""
-        return [copied(value) for value in self.get()]
+        """Return the current values; later mutations do not affect them."""
+        return [copy_containers(value) for value in self.get()]
 
     def set(self, values: Sequence[Any]) -> list[Any]:
-        """Give every place its value; containers are copied, so that changes in place stay here.
+        """Set all values, with copies of the containers, so that the originals are not mutated.
 
         Returns:
-            what the places hold.
+            what the variables and locations hold.
         """
-        found = [copied(value) for value in values]
-        self.restore(found)
-        kept = [None if self.is_contents(k) else value for k, value in enumerate(values)]
-        container_phis.entered(kept, found)
-        return found
+        copies = [copy_containers(value) for value in values]
+        self.restore(copies)
+        originals = [None if self.is_contents(k) else value for k, value in enumerate(values)]
+        container_phis.enter_region(originals, copies)
+        return copies
 
-    def parts(self) -> list[tuple[Contents, Parts]]:
-        """The containers that change in place, with those that each holds now."""
-        own = (place for place in self.places if isinstance(place, Contents))
-        return [(place, parts(place.container)) for place in own]
+    def nested_containers(self) -> list[tuple[Contents, NestedContainers]]:
+        """Return the containers of the state, with the containers nested in each now."""
+        contents_locations = (
+            location for location in self.locations if isinstance(location, Contents)
+        )
+        return [
+            (location, nested_containers(location.container)) for location in contents_locations
+        ]
 
     def is_contents(self, k: int) -> bool:
-        """Whether a place is what a container holds, which stays the container it is."""
+        """Return whether an index is that of a container's contents, which keeps its identity."""
         first = len(self.variables)
-        return k >= first and isinstance(self.places[k - first], Contents)
+        return k >= first and isinstance(self.locations[k - first], Contents)
 
     def restore(self, values: Sequence[Any]) -> None:
-        """Give every place its value, the very objects; places taken in since keep theirs."""
-        found = [v.container if isinstance(v, Reference) else v for v in values]
+        """Set all values to these very objects; locations added since keep their values."""
+        objects = [v.container if isinstance(v, Reference) else v for v in values]
         count = len(self.variables)
-        self.setter(found[:count])
-        for place, value in zip(self.places, found[count:], strict=False):
-            place.write(value)
+        self.setter(objects[:count])
+        for location, value in zip(self.locations, objects[count:], strict=False):
+            location.write(value)
 
 
 def is_ref(value: Any) -> bool:
-    """Whether a value is an array that changes in place for everyone who holds it."""
+    """Return whether a value is an array that is updated in place for all who hold it."""
     if isinstance(value, np.ndarray):
         return True
     return isinstance(value, Tracer) and not is_list(value) and value.type.shape != ()
 
 
-def made_here(reads: Read) -> ConcreteTracedArray | None:
-    """A plain array that one variable holds and nobody else, as one that can become traced."""
+def adopt_sole_reference(thunk: Reader) -> ConcreteTracedArray | None:
+    """Adopt a plain array that one variable alone holds, so that it can become traced."""
     if recorder.get() is None:
         return None
-    array = read(reads)
-    is_sole = type(array) is np.ndarray and array.base is None and _references(array) <= _SOLE
+    array = evaluate(thunk)
+    is_sole = (
+        type(array) is np.ndarray
+        and array.base is None
+        and _reference_count(array) <= _SOLE_REFERENCE_COUNT
+    )
     return adopt(array) if is_sole and array.ndim and is_supported(array.dtype) else None
 
 
-def _references(array: Any) -> int:
+def _reference_count(array: Any) -> int:
     return sys.getrefcount(array)
 
 
-def _references_of_one() -> int:
-    held = np.zeros(1)
+def _reference_count_of_variable() -> int:
+    sample = np.zeros(1)
 
-    def measured(reads: Read) -> int:
-        array = read(reads)
-        return _references(array)
+    def measure(thunk: Reader) -> int:
+        array = evaluate(thunk)
+        return _reference_count(array)
 
-    return measured(lambda: held)
-
-
-_SOLE = _references_of_one()
+    return measure(lambda: sample)
 
 
-def _is_left(place: Location) -> bool:
-    """Whether nobody holds a container any more but those who note its changes.
+_SOLE_REFERENCE_COUNT = _reference_count_of_variable()
 
-    So it was made in the trace, which need not be repeated to find that out.
+
+def _is_unreferenced(location: Location) -> bool:
+    """Return whether only the write log holds a container any more.
+
+    It was then created in the trace, which need not be repeated to confirm that.
     """
-    if not isinstance(place, Contents):
+    if not isinstance(location, Contents):
         return False
-    held, binding = _holders(place), place.binding
-    if isinstance(binding, Cell) and binding.read() is place.container:
-        # A variable of a function that has returned, which held it.
-        held -= _holders_of_variable(binding) <= _VARIABLE_LEFT
-    return held <= _LEFT
+    count, binding = _container_reference_count(location), location.binding
+    if isinstance(binding, Cell) and binding.read() is location.container:
+        # The variable of a function that has returned still holds it.
+        count -= _cell_reference_count(binding) <= _UNREFERENCED_CELL_COUNT
+    return count <= _UNREFERENCED_COUNT
 
 
-def _holders(place: Contents) -> int:
-    return sys.getrefcount(place.container)
+def _container_reference_count(location: Contents) -> int:
+    return sys.getrefcount(location.container)
 
 
-def _holders_of_variable(place: Cell) -> int:
-    return sys.getrefcount(place.cell)
+def _cell_reference_count(location: Cell) -> int:
+    return sys.getrefcount(location.cell)
 
 
-_LEFT = _holders(Contents("", []))
-_VARIABLE_LEFT = _holders_of_variable(Cell("", CellType()))
+_UNREFERENCED_COUNT = _container_reference_count(Contents("", []))
+_UNREFERENCED_CELL_COUNT = _cell_reference_count(Cell("", CellType()))
 
 
 class Discovery:
-    """Finds what a body changes beyond its state, by tracing it again until nothing new shows.
+    """Discovery of heap locations that a body changes, by tracing it until no new ones appear.
 
-    An object that is made anew in each trace belongs to the body; one that two traces change
-    comes from outside.
+    An object that each trace creates anew belongs to the body; one that two traces change comes
+    from outside.
     """
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.seen: dict[Hashable, Location] = {}  # holds the objects, so that their ids stay theirs
-        self.arrays: dict[
-            Hashable, tuple[Location, Any]
-        ] = {}  # with what they held before `undone`
-        self.may_trace_again = True
+        self.seen: dict[Hashable, Location] = {}  # keeps the objects, so that no id is reused
+        self.arrays: dict[Hashable, tuple[Location, Any]] = {}  # with their value before `undo`
+        self.may_retrace = True
 
-    def undone(self, log: WriteLog) -> list[Location]:
-        """Undo what a trace changed beyond the state, and say which places it was."""
-        found = []
-        for place, old in reversed(log.values()):
-            if place.key in self.state.keys or place.belongs_to_the_trace() or _is_left(place):
+    def undo(self, log: WriteLog) -> list[Location]:
+        """Undo the writes of a trace outside the state, and return their locations."""
+        changed = []
+        for location, old in reversed(log.values()):
+            if (
+                location.key in self.state.keys
+                or location.is_trace_local()
+                or _is_unreferenced(location)
+            ):
                 continue
-            new = place.read()
-            place.write(old)
+            new = location.read()
+            location.write(old)
             if not is_same(old, new):
-                found.append(place)
-                if isinstance(place, Elements):
-                    self.arrays[place.key] = place, new
-        return found
+                changed.append(location)
+                if isinstance(location, Elements):
+                    self.arrays[location.key] = location, new
+        return changed
 
-    def found_more(self, places: Sequence[Location]) -> bool:
-        """Take in places that traces changed beyond the state; say whether to trace again."""
-        confirmed = [place for place in places if place.key in self.seen]
-        for place in confirmed:
-            if isinstance(place, Elements):
-                raise made_elsewhere(place.array)
-        fresh = [place for place in places if place.key not in self.seen]
-        for place in fresh:
-            self.seen[place.key] = place
+    def needs_retrace(self, locations: Sequence[Location]) -> bool:
+        """Add locations that traces changed to the state; return whether to trace again."""
+        confirmed = [location for location in locations if location.key in self.seen]
+        for location in confirmed:
+            if isinstance(location, Elements):
+                raise made_elsewhere(location.array)
+        unconfirmed = [location for location in locations if location.key not in self.seen]
+        for location in unconfirmed:
+            self.seen[location.key] = location
         self.state.extend(confirmed)
-        again = bool(confirmed) or (bool(fresh) and self.may_trace_again)
-        # What shows up after this was made by the body, unless the state has grown.
-        self.may_trace_again = bool(confirmed)
-        for place in () if again else places:
-            self._redo(place)
-        return again
+        retrace = bool(confirmed) or (bool(unconfirmed) and self.may_retrace)
+        # Later finds were created by the body, unless the state has grown.
+        self.may_retrace = bool(confirmed)
+        for location in () if retrace else locations:
+            self._redo(location)
+        return retrace
 
-    def _redo(self, place: Location) -> None:
-        """Let an array that the body has made hold what the body has put into it."""
-        if place.key in self.arrays:
-            array, new = self.arrays[place.key]
+    def _redo(self, location: Location) -> None:
+        """Restore an array that the body created to the value that the body gave it."""
+        if location.key in self.arrays:
+            array, new = self.arrays[location.key]
             array.write(new)
 
 
 def is_carried(value: Any) -> bool:
-    """Whether a value can be part of a graph: a pytree of arrays and numbers, and not empty."""
+    """Return whether a value can be a graph value: a non-empty pytree of arrays and numbers."""
     if value is UNBOUND or isinstance(value, Reference):
         return False
     leaves, _ = trees.flatten(value)
@@ -308,23 +330,23 @@ def is_carried(value: Any) -> bool:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether nothing changed: the same object, or containers of the same leaves."""
+    """Return whether nothing changed: the same object, or containers with the same leaves."""
     if a is b:
         return True
     if a is UNBOUND or b is UNBOUND or type(a) is not type(b):
         return False
     if isinstance(a, Reference):
         return a.container is b.container
-    mine, tree = trees.flatten(a)
-    theirs, other = trees.flatten(b)
-    return bool(tree == other) and all(map(_same_leaf, mine, theirs))
+    leaves, tree = trees.flatten(a)
+    other_leaves, other_tree = trees.flatten(b)
+    return bool(tree == other_tree) and all(map(_same_leaf, leaves, other_leaves))
 
 
 def _same_leaf(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if is_ref(a) or is_ref(b):
-        return False  # a copy is another array
+        return False  # a copy is a different array
     if isinstance(a, Staged) or isinstance(b, Staged):
         return bool(getattr(a, "value", None) is getattr(b, "value", b))
     if is_array_leaf(a) or type(a) is not type(b):
@@ -333,12 +355,12 @@ def _same_leaf(a: Any, b: Any) -> bool:
         return a.container is b.container
     try:
         return bool(a == b)
-    except Exception:  # noqa: BLE001  # whatever a user's __eq__ raises, they are not known equal
+    except Exception:  # noqa: BLE001  # a user's __eq__ may raise anything
         return False
 
 
 def holds_staged(value: Any) -> bool:
-    """Whether a traced array is among the leaves, or changes there."""
+    """Return whether a traced array is among the leaves, or is updated in place there."""
     if isinstance(value, Reference):
         return isinstance(value.container, Staged)
     return value is not UNBOUND and any(isinstance(x, Staged) for x in trees.flatten(value)[0])

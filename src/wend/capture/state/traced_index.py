@@ -1,4 +1,4 @@
-"""`items[k]` where Python has the items, a list or a tuple, and only the run knows k."""
+"""`items[k]` of a list or tuple at a traced index."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
 
-# Whether Python runs one of the loops around if it cannot be recorded as one node: then it knows
-# the positions that the loop counts
+# Whether Python would run an enclosing loop that cannot be recorded as one node: the indices that
+# the loop counts are concrete then.
 python_may_run: ContextVar[bool] = ContextVar("wend_python_may_run", default=False)
 
 
-def item_at(items: Sequence[Any], position: Any) -> Any:
-    """The item of a list or tuple at a position, which may be traced if the items are all alike.
+def item_at(items: Sequence[Any], index: Any) -> Any:
+    """Return the item at an index, which may be traced if all items have the same type.
 
-    They are alike if they are arrays and numbers that one dtype and shape fits. A container may be
-    none of them: who changes what the result is would change one of the items.
+    Items have the same type if they are arrays and numbers that fit one dtype and shape. They may
+    not be containers: mutating the result would have to mutate one of the items.
     """
     recording = current()
-    if recording is None or not _is_traced_integer(position):
-        return items[position]
-    number = read(position)
+    if recording is None or not _is_traced_integer(index):
+        return items[index]
+    index_value = read(index)
     is_of_arrays = bool(items) and all(map(_is_array, items))
-    if not is_of_arrays or (python_may_run.get() and _is_counted(number)):
-        return items[position]  # the error is that of a number that is not known
+    if not is_of_arrays or (python_may_run.get() and _depends_on_carry(index_value)):
+        return items[index]  # raises the error of an unknown number
     types = [leaf_type(item) for item in items]
     dtype = result_dtype(*items)
     if not all(_fits(type, types[0], dtype) for type in types):
-        return _refused(items, position, types)
+        return _concrete_lookup(items, index, types)
     weak = all(type.weak for type in types)
-    result = recording.wrap(_stacked(recording, items, dtype)[number].value, weak=weak)
+    result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
     settle([result], [[item] for item in items], recording)
     return result
 
@@ -58,16 +58,16 @@ def _fits(type: LeafType, first: LeafType, dtype: np.dtype) -> bool:
     return type.type.dims == first.type.dims and (type.weak or type.type.dtype == dtype)
 
 
-def _refused(items: Sequence[Any], position: Any, types: Sequence[LeafType]) -> Any:
+def _concrete_lookup(items: Sequence[Any], index: Any, types: Sequence[LeafType]) -> Any:
     try:
-        return items[position]
+        return items[index]
     except ConcreteValueError as error:
-        found = dict.fromkeys(str(type.type) for type in types)
-        error.add_note(f"the items are not of one dtype and shape: {listed(found)}")
+        item_types = dict.fromkeys(str(type.type) for type in types)
+        error.add_note(f"the items are not of one dtype and shape: {listed(item_types)}")
         raise
 
 
-def _stacked(recording: Recording, items: Sequence[Any], dtype: np.dtype) -> Any:
+def _stack(recording: Recording, items: Sequence[Any], dtype: np.dtype) -> Any:
     are_numbers = [type(item) in PYTHON_SCALARS for item in items]
     if all(are_numbers):
         return recording.wrap(recording.b.constant(np.array(items, dtype)))
@@ -78,20 +78,20 @@ def _stacked(recording: Recording, items: Sequence[Any], dtype: np.dtype) -> Any
     return shaping.stack([cast(item, dtype) for item in lifted])
 
 
-def _is_counted(position: Any) -> bool:
-    """Whether a position depends on what a loop around carries."""
-    todo: list[tuple[Value, Any]] = [(position.value, position.recording)]
+def _depends_on_carry(index: Any) -> bool:
+    """Return whether an index depends on the carry of an enclosing loop."""
+    worklist: list[tuple[Value, Any]] = [(index.value, index.recording)]
     seen = set()
-    while todo:
-        value, recording = todo.pop()
+    while worklist:
+        value, recording = worklist.pop()
         if value in seen:
             continue
         seen.add(value)
         if value.node is not None:
-            todo += [(operand, recording) for operand in value.node.operands]
+            worklist += [(operand, recording) for operand in value.node.operands]
         elif recording.is_region:
             outer = recording.outer_value(value)
             if outer is None:
                 return True
-            todo.append((outer, recording.parent))
+            worklist.append((outer, recording.parent))
     return False

@@ -1,4 +1,4 @@
-"""Why a variable is not bound: which loop or branch may have left it so."""
+"""Unbound variables: which loop or branch may have left a variable without a value."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _reasons: ContextVar[dict[str, tuple[str, str]] | None] = ContextVar("wend_unbou
 
 
 class UnboundError(WendError, UnboundLocalError):
-    """A variable is read that only some runs of a loop or branch would have bound."""
+    """A variable is read that a loop or branch binds in some runs only."""
 
 
-def start() -> None:
-    """Forget what was noted."""
+def reset() -> None:
+    """Forget the recorded reasons."""
     _reasons.set({})
 
 
-def note(name: str, where: str, cure: str) -> None:
-    """Note that `name` is bound only somewhere, and where it would have to be bound."""
+def note_reason(name: str, where: str, cure: str) -> None:
+    """Record where `name` is bound, and where it would have to be bound."""
     reasons = _reasons.get()
     if reasons is not None:
         reasons[name] = where, cure
 
 
-def explained(error: NameError) -> UnboundError | None:
-    """The error with the place where its variable may not have been bound, if wend knows it."""
+def explain_error(error: NameError) -> UnboundError | None:
+    """Return the error with the place that may leave its variable unbound, if known."""
     quoted = re.search(r"'(\w+)'", str(error))
     reasons = _reasons.get()
     if quoted is None or not reasons or quoted[1] not in reasons:
@@ -46,48 +46,48 @@ def explained(error: NameError) -> UnboundError | None:
     )
 
 
-class Perhaps:
-    """What a variable holds that only some runs have bound; the others hold zeros there.
+class MaybeBound:
+    """The value of a variable that is bound in some runs only; zeros in the others.
 
-    It lives no longer than the statement whose `:=` made it: after that the variable is unbound,
-    or known to be bound.
+    It exists only within the statement of its `:=`. Afterwards the variable is unbound, or known to
+    be bound.
     """
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-def is_perhaps(read: Callable[[], Any]) -> bool:
-    """Whether the variable that `read` reads may not be bound."""
+def is_maybe_bound(thunk: Callable[[], Any]) -> bool:
+    """Return whether the variable that a thunk reads may be unbound."""
     try:
-        return isinstance(read(), Perhaps)
+        return isinstance(thunk(), MaybeBound)
     except NameError:
         return False
 
 
-def surely(value: Any) -> Any:
-    """The value of a variable that is bound here."""
-    return value.value if isinstance(value, Perhaps) else value
+def unwrap(value: Any) -> Any:
+    """Return the value of a variable that is bound at this point."""
+    return value.value if isinstance(value, MaybeBound) else value
 
 
-def known(value: Any, name: str) -> Any:
-    """The value of a variable; an error where it may not be bound."""
-    if isinstance(value, Perhaps):
+def require_bound(value: Any, name: str) -> Any:
+    """Return the value of a variable, or raise an error if it may be unbound."""
+    if isinstance(value, MaybeBound):
         raise NameError(f"name '{name}' is not defined")
     return value
 
 
-def _flatten(perhaps: Any) -> tuple[Any, Any, None]:
-    return (perhaps.value,), None, None
+def _flatten(maybe_bound: Any) -> tuple[Any, Any, None]:
+    return (maybe_bound.value,), None, None
 
 
 def _unflatten(_: Any, values: Any) -> Any:
-    return Perhaps(*values)
+    return MaybeBound(*values)
 
 
 optree.register_pytree_node(
-    Perhaps,  # type: ignore[arg-type]  # it has the methods that are needed
+    MaybeBound,  # type: ignore[arg-type]  # it has the methods that optree needs
     _flatten,
     _unflatten,
-    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # the only way to it
+    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # there is no public name for it
 )

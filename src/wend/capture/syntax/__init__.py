@@ -1,1 +1,1 @@
-"""Syntax trees: how to walk them, and what statements do to names."""
+"""Syntax trees: traversal, and the names that statements bind, mutate and read."""

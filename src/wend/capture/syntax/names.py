@@ -1,6 +1,6 @@
-"""What statements do to names: which they change, which they read, which are live where.
+"""Def-use information of statements: paths bound and mutated, names read, liveness.
 
-A *place* is what control flow may have to carry: a name (`x`), or an attribute of one (`self.h`).
+A *path* is what control flow may carry: a name (`x`), or an attribute of one (`self.h`).
 """
 
 from __future__ import annotations
@@ -15,66 +15,67 @@ from wend.capture.syntax.nodes import (
     walk,
 )
 
-Places = dict[str, None]  # an ordered set
+PathSet = dict[str, None]  # an ordered set of paths
 
 PREFIX = "_wend_"
-# What a `return` in a loop sets
+# Set by a `return` in a loop
 RETURNED = f"{PREFIX}returned"
 RETURN_VALUE = f"{PREFIX}value"
 
-# Where a call of the rest of a function holds its statements, for they are part of what it does
-REST = f"{PREFIX}rest"
+# Attribute of a call of the continuation of a function: its statements, which count as effects
+# of the call
+CONTINUATION = f"{PREFIX}rest"
 
-# Marks a statement put in where a name that may not be bound is settled: it reads and changes
+# Marks an inserted statement that unwraps or unbinds a maybe-bound name: it reads and changes
 # nothing but that name
-SETTLES = f"{PREFIX}settles"
+RESOLVES_UNBOUND = f"{PREFIX}settles"
 
-# Methods that change the list, dict or set they are called on.
+# Methods that mutate their list, dict or set.
 MUTATORS = frozenset(
     {
         *("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"),
         *("appendleft", "extendleft", "popleft"),
     }
 )
-# What `x[k] = v` and its kin become: functions of the runtime that change their first argument.
+# Runtime functions for `x[k] = v` and the like, which mutate their first argument.
 SETTERS = frozenset({"set_item", "set_item_in_place", "in_place"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def place_of(node: ast.expr) -> str | None:
-    """The place that an expression names, or None."""
+def path_of(node: ast.expr) -> str | None:
+    """Return the path that an expression denotes, or None."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        base = place_of(node.value)
-        return None if base is None else f"{base}.{node.attr}"
+        base_path = path_of(node.value)
+        return None if base_path is None else f"{base_path}.{node.attr}"
     return None
 
 
-def root(node: ast.expr) -> str | None:
-    """The place whose contents a store into `node` changes: `d` for `d["k"][0] = v`."""
+def container_path(node: ast.expr) -> str | None:
+    """Return the path whose contents a store into `node` mutates: `d` for `d["k"][0] = v`."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    return place_of(node)
+    return path_of(node)
 
 
 class Changes(Visitor):
-    """Collects the places that are bound, and those whose contents are mutated."""
+    """Collects the paths that code binds, and those whose contents it mutates."""
 
     def __init__(self) -> None:
-        self.places: Places = {}
-        self.bound: Places = {}
-        self.mutated: Places = {}
-        self.rebound: Places = {}  # those bound to something else, not to themselves changed
+        self.paths: PathSet = {}
+        self.bound: PathSet = {}
+        self.mutated: PathSet = {}
+        self.rebound: PathSet = {}  # bound to a new value, not updated in place
 
-    def add(self, place: str | None) -> None:
-        if place is not None:
-            self.places[place] = self.bound[place] = self.rebound[place] = None
+    def add(self, path: str | None) -> None:
+        if path is not None:
+            self.paths[path] = self.bound[path] = self.rebound[path] = None
 
-    def mutate(self, place: str | None) -> None:
-        if place is not None:
-            self.places[place] = self.mutated[place] = None
+    def mutate(self, path: str | None) -> None:
+        if path is not None:
+            self.paths[path] = self.mutated[path] = None
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -82,12 +83,12 @@ class Changes(Visitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.add(place_of(node))
+            self.add(path_of(node))
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.mutate(root(node))
+            self.mutate(container_path(node))
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -96,22 +97,22 @@ class Changes(Visitor):
                 targets=[ast.Name(id=target)],
                 value=ast.Call(func=ast.Attribute(attr=setter), args=[ast.Name(id=changed), *_]),
             ) if setter in SETTERS and target == changed:
-                self.places[target] = self.bound[target] = None
+                self.paths[target] = self.bound[target] = None
                 self.visit(node.value)
             case _:
                 self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
-            self.mutate(root(node.func.value))
+            self.mutate(container_path(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            self.mutate(root(node.args[0]))
-        for inner in getattr(node, REST, ()):
+            self.mutate(container_path(node.args[0]))
+        for inner in getattr(node, CONTINUATION, ()):
             self.visit(inner)
         self.generic_visit(node)
 
     def _visit_block(self, node: ast.stmt) -> None:
-        # A `return` in it sets flags.
+        # A `return` inside sets flags.
         if contains([node], (ast.Return,)):
             self.add(RETURNED)
             self.add(RETURN_VALUE)
@@ -132,7 +133,7 @@ class Changes(Visitor):
         pass
 
     def _visit_comprehension(self, node: ast.AST) -> None:
-        # Its own targets are its own; a walrus in it binds outside.
+        # The targets are local to the comprehension; a walrus binds outside it.
         for inner in walk(node):
             if isinstance(inner, ast.NamedExpr):
                 self.add(inner.target.id)
@@ -158,35 +159,35 @@ class Changes(Visitor):
 
 
 def changes(nodes: Iterable[ast.AST]) -> Changes:
-    """What some statements or expressions may change: places bound, and contents mutated."""
+    """Return the paths that statements or expressions may bind or mutate."""
     visitor = Changes()
     for node in nodes:
         visitor.visit(node)
     return visitor
 
 
-def changed(nodes: Iterable[ast.AST]) -> Places:
-    """The places that some statements or expressions may change, in order."""
-    return changes(nodes).places
+def changed(nodes: Iterable[ast.AST]) -> PathSet:
+    """Return all paths that statements or expressions may bind or mutate, in order."""
+    return changes(nodes).paths
 
 
 def read(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that some code may read, those of functions defined in it included."""
-    found = set()
+    """Return the names that code may read, including code of nested functions."""
+    names = set()
     for node in nodes:
         for inner in walk(node):
             if isinstance(inner, ast.Name):
                 if not isinstance(inner.ctx, ast.Store):
-                    found.add(inner.id)
+                    names.add(inner.id)
             elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
-                found.add(inner.target.id)
-            elif isinstance(inner, ast.Call) and hasattr(inner, REST):
-                found |= live_before(getattr(inner, REST), set())
-    return found
+                names.add(inner.target.id)
+            elif isinstance(inner, ast.Call) and hasattr(inner, CONTINUATION):
+                names |= live_before(getattr(inner, CONTINUATION), set())
+    return names
 
 
 def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: bool = True) -> bool:
-    """Whether such a statement belongs to these, functions defined in them left out."""
+    """Return whether statements contain one of these kinds, outside of nested functions."""
     for node in nodes:
         if isinstance(node, kinds):
             return True
@@ -199,52 +200,52 @@ def contains(nodes: Iterable[ast.AST], kinds: tuple[type, ...], *, in_loops: boo
     return False
 
 
-def yields_in_parts(function: ast.FunctionDef) -> bool:
-    """Whether a function has a `yield` in a part that would become a function of its own."""
-    parts: list[ast.AST] = [
+def yields_in_control_flow(function: ast.FunctionDef) -> bool:
+    """Return whether a `yield` stands in a part that would be outlined as a function."""
+    pending: list[ast.AST] = [
         stmt for stmt in walk(function) if isinstance(stmt, (ast.If, ast.For, ast.While, ast.Match))
     ]
-    while parts:
-        node = parts.pop()
+    while pending:
+        node = pending.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, _SCOPES):
-            parts += children(node)
+            pending += children(node)
     return False
 
 
 def live_before(stmts: Sequence[ast.stmt], after: set[str]) -> set[str]:
-    """The names whose values may be read by these statements, or later if they are in `after`."""
+    """Return the names that are live before these statements, given those live after."""
     live = set(after)
     for stmt in reversed(stmts):
-        live = _live_before_one(stmt, live)
+        live = _live_before_statement(stmt, live)
     return live
 
 
 def live_at_end(body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], after: set[str]) -> set[str]:
-    """The names that are live where a loop ends, its `else` not yet run."""
+    """Return the names that are live where a loop ends, before its `else`."""
     live = live_before(orelse, after)
-    return live | after if may_leave_early(body) else live  # a `break` passes by the `else`
+    return live | after if has_early_exit(body) else live  # a `break` skips the `else`
 
 
-def may_leave_early(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop's body has exits, and the loop flags that tell of them."""
+def has_early_exit(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a loop's body has exits, so that the loop needs flags."""
     leaves_early = contains(body, (ast.Break, ast.Continue), in_loops=False)
     return leaves_early or contains(body, (ast.Return,))
 
 
 def live_after(stmts: Sequence[ast.stmt], after: set[str]) -> list[set[str]]:
-    """The names whose values may be read after each of these statements."""
-    found = []
+    """Return the names that are live after each of these statements."""
+    live_sets = []
     live = after
     for stmt in reversed(stmts):
-        found.append(live)
-        live = _live_before_one(stmt, live)
-    return found[::-1]
+        live_sets.append(live)
+        live = _live_before_statement(stmt, live)
+    return live_sets[::-1]
 
 
-def _live_before_one(stmt: ast.stmt, after: set[str]) -> set[str]:
-    if hasattr(stmt, SETTLES):
+def _live_before_statement(stmt: ast.stmt, after: set[str]) -> set[str]:
+    if hasattr(stmt, RESOLVES_UNBOUND):
         return after
     match stmt:
         case ast.Assign(targets=targets, value=value):
@@ -268,8 +269,13 @@ def _live_before_one(stmt: ast.stmt, after: set[str]) -> set[str]:
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             bound = {n.id for n in walk(target) if isinstance(n, ast.Name)}
             end = live_at_end(body, orelse, after)
-            once = live_before(body, end) - bound
-            return read([iterable, target]) | end | once | (live_before(body, end | once) - bound)
+            body_live = live_before(body, end) - bound
+            return (
+                read([iterable, target])
+                | end
+                | body_live
+                | (live_before(body, end | body_live) - bound)
+            )
         case ast.FunctionDef(name=name):
             return (after - {name}) | read([stmt])
     return after | read([stmt])

@@ -1,6 +1,6 @@
-"""Going through syntax trees, faster than the module `ast` does.
+"""Traversal and transformation of syntax trees, faster than with the module `ast`.
 
-Operators and contexts are left out: they tell what a node is, and hold nothing.
+Operators and contexts are skipped: they characterize a node and have no children.
 """
 
 from __future__ import annotations
@@ -22,28 +22,34 @@ _LEAVES = frozenset(
         ast.arg,
     }
 )
-# Fields of operators and contexts, of text, and of numbers.
-_NO_NODES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_comment", "kwd_attrs"})
-_WITH_GAPS = frozenset({"keys", "kw_defaults"})  # None where there is no node
+# Fields that hold operators, contexts, strings or numbers.
+_NON_NODE_FIELDS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_comment", "kwd_attrs"})
+_FIELDS_WITH_NONE = frozenset({"keys", "kw_defaults"})  # lists with None for an absent node
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-_HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_STATEMENT_PARENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
 
 
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of each kind of node that may hold nodes."""
+    """The fields that may hold nodes, by node class."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        own = () if kind in _LEAVES else tuple(f for f in kind._fields if f not in _NO_NODES)
-        return self.setdefault(kind, own)
+        fields = (
+            () if kind in _LEAVES else tuple(f for f in kind._fields if f not in _NON_NODE_FIELDS)
+        )
+        return self.setdefault(kind, fields)
 
 
 class _BlockFields(_Fields):
-    """Those that hold statements, or what holds these."""
+    """The fields that hold statements, or the handlers and cases around these."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        own = tuple(f for f in _BLOCKS if f in kind._fields) if issubclass(kind, _HOLDERS) else ()
-        return self.setdefault(kind, own)
+        fields = (
+            tuple(f for f in _BLOCKS if f in kind._fields)
+            if issubclass(kind, _STATEMENT_PARENTS)
+            else ()
+        )
+        return self.setdefault(kind, fields)
 
 
 _FIELDS = _Fields()
@@ -51,72 +57,72 @@ _BLOCK_FIELDS = _BlockFields()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below a node, in order."""
-    own = node.__dict__
-    found: list[ast.AST] = []
+    """Return the direct children of a node, in order."""
+    attributes = node.__dict__
+    result: list[ast.AST] = []
     for field in _FIELDS[type(node)]:
-        value = own.get(field)
+        value = attributes.get(field)
         if value is None:
             continue
         if type(value) is not list:
             if isinstance(value, ast.AST):
-                found.append(value)
-        elif field in _WITH_GAPS:
-            found += [item for item in value if item is not None]
+                result.append(value)
+        elif field in _FIELDS_WITH_NONE:
+            result += [item for item in value if item is not None]
         else:
-            found += value
-    return found
+            result += value
+    return result
 
 
 def inner_statements(node: ast.AST) -> list[ast.AST]:
-    """The statements right below one; those in a `try` or `match` come with what holds them."""
-    found: list[ast.AST] = []
+    """Return the statements directly below one, or the handlers and cases that hold them."""
+    result: list[ast.AST] = []
     for field in _BLOCK_FIELDS[type(node)]:
-        found += getattr(node, field)
-    return found
+        result += getattr(node, field)
+    return result
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, level by level."""
-    found = [node]
-    for inner in found:  # it grows on the way
+    """Return a node and all its descendants in breadth-first order."""
+    nodes = [node]
+    for inner in nodes:  # grows during the iteration
         if type(inner) not in _LEAVES:
-            found += children(inner)
-    return found
+            nodes += children(inner)
+    return nodes
 
 
 Kinds = dict[type[ast.AST], list[Any]]
 
 
 def by_kind(node: ast.AST) -> Kinds:
-    """A node and all below it, those of each kind together."""
-    found: Kinds = {}
+    """Group a node and its descendants by node class."""
+    groups: Kinds = {}
     for inner in walk(node):
-        found.setdefault(type(inner), []).append(inner)
-    return found
+        groups.setdefault(type(inner), []).append(inner)
+    return groups
 
 
 def cloned(node: Any) -> Any:
-    """A copy of a syntax tree, faster than `copy.deepcopy`."""
+    """Return a copy of a syntax tree, faster than `copy.deepcopy`."""
     if type(node) is list:
         return [cloned(item) for item in node]
-    # Every tree shares its `Load()` and `Add()` with all others. So they may hold anything: IPython
-    # hangs the tree of the last traceback on them.
+    # All trees share the singletons `Load()` and `Add()`, which may carry foreign attributes:
+    # IPython attaches the tree of the last traceback to them.
     if not isinstance(node, ast.AST) or isinstance(node, _SHARED):
         return node
     kind = type(node)
-    new = kind.__new__(kind)  # without a warning from 3.13 on that fields are missing
-    own = new.__dict__
-    own.update(node.__dict__)
+    clone = kind.__new__(kind)  # from 3.13 on the constructor warns of missing fields
+    attributes = clone.__dict__
+    attributes.update(node.__dict__)
     for field in _FIELDS[kind]:
-        value = own.get(field)
+        value = attributes.get(field)
         if value is not None:
-            own[field] = cloned(value)
-    return new
+            attributes[field] = cloned(value)
+    return clone
 
 
 class Visitor:
-    """As `ast.NodeVisitor`; `visit_X` gets the nodes of kind X."""
+    """A fast `ast.NodeVisitor`: `visit_X` gets the nodes of class X."""
 
     _handlers: dict[type, Callable[[Any, Any], Any]]
 
@@ -124,54 +130,54 @@ class Visitor:
         cls._handlers = {}
 
     def visit(self, node: ast.AST) -> Any:
-        """What the method for this kind of node gives."""
+        """Return the result of the method for this class of node."""
         kind = type(node)
         handlers = self._handlers
         if kind not in handlers:
-            own = type(self)
-            handlers[kind] = getattr(own, f"visit_{kind.__name__}", own.generic_visit)
+            cls = type(self)
+            handlers[kind] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
         return handlers[kind](self, node)
 
     def generic_visit(self, node: ast.AST) -> Any:
-        """Visit what is right below a node."""
+        """Visit the direct children of a node."""
         for child in children(node):
             self.visit(child)
 
 
 class Transformer(Visitor):
-    """As `ast.NodeTransformer`: a node becomes what its method gives, a list among statements."""
+    """A fast `ast.NodeTransformer`: a method returns a replacement, or a list among statements."""
 
     fields = _FIELDS
 
     def generic_visit(self, node: ast.AST) -> Any:
-        """Put in place of what is right below a node what becomes of it."""
-        own = node.__dict__
+        """Replace the direct children of a node by their transforms."""
+        attributes = node.__dict__
         for field in self.fields[type(node)]:
-            value = own.get(field)
+            value = attributes.get(field)
             if type(value) is list:
                 value[:] = self.all_of(value)
             elif isinstance(value, ast.AST):
-                own[field] = self.visit(value)
+                attributes[field] = self.visit(value)
         return node
 
     def all_of(self, nodes: Sequence[Any]) -> list[Any]:
-        """What becomes of some nodes."""
-        new: list[Any] = []
+        """Return the transforms of some nodes."""
+        result: list[Any] = []
         for node in nodes:
-            became = node if node is None else self.visit(node)
-            if type(became) is list:
-                new += became
+            replacement = node if node is None else self.visit(node)
+            if type(replacement) is list:
+                result += replacement
             else:
-                new.append(became)
-        return new
+                result.append(replacement)
+        return result
 
 
 class StatementTransformer(Transformer):
-    """One that leaves expressions, and functions and classes inside, as they are."""
+    """A transformer of statements; expressions and nested scopes stay unchanged."""
 
     fields = _BLOCK_FIELDS
 
-    def _as_it_is(self, node: ast.stmt) -> ast.stmt:
+    def _leave_unchanged(self, node: ast.stmt) -> ast.stmt:
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _as_it_is
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _leave_unchanged

@@ -55,7 +55,7 @@ def jvp(
     point = PrimalPoint("jvp", fun, moved, has_aux)
     given = point.tangents(tuple(tangents))
     wrt = tuple(point.moving)
-    forms = point.concrete.jvp(wrt)
+    forms = point.concrete.compiled.jvp(wrt)
     value, found_tangents, aux = point.start(forms.graph, given, keeps=False)
     tangent = point.tangent_of_value(forms.connected, found_tangents)
     return (value, tangent, aux) if has_aux else (value, tangent)

@@ -35,7 +35,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         np.float64(4.0)
     """
     point = PrimalPoint("linearize", fun, primals, has_aux)
-    forms = point.concrete.linearize(point.moving, point.seeded)
+    forms = point.concrete.compiled.linearize(point.moving, point.seeded)
     value, residuals, aux = point.start(forms.forward)
     linear = _LinearPart(point, forms, residuals)
     return (value, linear, aux) if has_aux else (value, linear)

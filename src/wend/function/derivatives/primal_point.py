@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import (
@@ -22,7 +23,6 @@ from wend.function.signature.signature import argument_paths
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.trace.recording.recording import current
-from wend.trace.traced import owned
 
 
 class PrimalPoint:
@@ -138,7 +138,9 @@ class PrimalPoint:
             connected: for each result of the function whether it moves.
             found: the tangents of those.
         """
-        rest = iter(found if current() is not None else owned(found, self.results))
+        if current() is None:
+            found = choose(self.backend).boundary.own(found, self.results)
+        rest = iter(found)
         moved = {k: next(rest) for k, flag in enumerate(connected) if flag}
         leaves = [
             (moved[k] if k in moved else zeros_like(self.results[k])) if k in self.seeded else None

@@ -42,7 +42,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         plain = fun.python_function if isinstance(fun, Function) else fun
         return _EagerPullback(plain, getattr(fun, "__name__", "fun"), primals).start(has_aux)
     point = PrimalPoint("vjp", fun, primals, has_aux)
-    forms = point.concrete.vjp(point.moving, point.seeded)
+    forms = point.concrete.compiled.vjp(point.moving, point.seeded)
     value, residuals, aux = point.start(forms.forward)
     pullback = _Pullback(point, forms.backward, forms.connected, residuals)
     return (value, pullback, aux) if has_aux else (value, pullback)

@@ -16,10 +16,10 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.base.errors import StructureError, TypeMismatchError, explain
 from wend.base.pytree_codegen import (
-    Build,
-    Take,
-    builder,
-    taker,
+    Flatten,
+    Unflatten,
+    compile_flatten,
+    compile_unflatten,
 )
 from wend.base.source import Source, at, raised_at
 from wend.eager.dispatch import Staged, recorder
@@ -86,18 +86,18 @@ class HostFunction:
     # Running. Graphs go by plans: a daemon thread that is in optree, which lets go of the
     # interpreter's lock, while the interpreter ends aborts the process.
     @cached_property
-    def _build(self) -> Build | None:
-        return builder(trees.numbered(self._tree))
+    def _build(self) -> Unflatten | None:
+        return compile_unflatten(trees.numbered(self._tree))
 
     @cached_property
-    def _take(self) -> Take | None:
-        return taker(trees.numbered(self.result_tree))
+    def _take(self) -> Flatten | None:
+        return compile_flatten(trees.numbered(self.result_tree))
 
     def _run_again(self, arrays: Sequence[Any]) -> list[Any]:
         return self.run(arrays, self._build, self._take)
 
     def run(
-        self, arrays: Sequence[Any], build: Build | None = None, take: Take | None = None
+        self, arrays: Sequence[Any], build: Unflatten | None = None, take: Flatten | None = None
     ) -> list[Any]:
         """Call the function where nothing else records; the leaves that it returns, checked.
 
@@ -158,7 +158,7 @@ class HostFunction:
         targets = [x for x in found if tensor_type(x).dtype in INEXACT]
         return [_plain(x) for x in found], HostRun(tape, sources, targets)
 
-    def _checked(self, result: Any, take: Take | None) -> list[Any]:
+    def _checked(self, result: Any, take: Flatten | None) -> list[Any]:
         if not self.specs:
             return []  # nothing is wanted of what it returns
         taken = take(result) if take else None

@@ -14,7 +14,7 @@ import numpy as np
 
 from wend.base.source import user_source
 from wend.base.status_line import Part, is_watched, status
-from wend.capture.stage.iterables import Together, TracedRange
+from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type
 from wend.function.host.check_pure import is_refused
@@ -99,7 +99,7 @@ def _count(iterable: Iterable[Any]) -> Any:
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
         size: Any = iterable.shape[0]
         return size
-    if isinstance(iterable, Together):
+    if isinstance(iterable, ZippedIterable):
         counts = [*map(_count, iterable.parts)]
         if not counts or any(count is None for count in counts):
             return None
@@ -153,7 +153,7 @@ _tests: dict[tuple[int, CodeType, int], _Test] = {}  # those that were left stay
 
 
 # In what is recorded
-def _recorded(iterable: Iterable[Any], label: str) -> Together:
+def _recorded(iterable: Iterable[Any], label: str) -> ZippedIterable:
     line, count = Line(label), _count(iterable)
 
     def told(numbered: tuple[Any, Any]) -> Any:
@@ -170,7 +170,7 @@ def _recorded(iterable: Iterable[Any], label: str) -> Together:
             py_function(line, None, k, count)
         return item
 
-    return Together(Together(iterable, numbered_from=0), function=told)
+    return ZippedIterable(ZippedIterable(iterable, enumerate_from=0), function=told)
 
 
 def _record_trip(here: Recording, label: str, value: Any) -> None:

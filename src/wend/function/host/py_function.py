@@ -10,7 +10,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import Source, at, user_source
-from wend.capture.guards.reads import note_host
+from wend.capture.guards.reads import guard_host_function
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.function.host.host_function import HostFunction
@@ -76,7 +76,7 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
     if recording is None or recording.runs_now():
         found = [_own(x) for x in host.run([_own(as_array(x)) for x in host.arrays])]
     else:
-        note_host(fun)
+        guard_host_function(fun)
         attrs = {"function": host, "results": host.declared()}
         found = list(recording.emit(hosting.py_function, host.arrays, attrs))
     return trees.unflatten(host.result_tree, found)

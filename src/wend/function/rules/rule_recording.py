@@ -18,7 +18,7 @@ from wend.function.rules.custom_call import CustomCall
 from wend.function.rules.rule_body import Frame, key_of, whole_body
 from wend.ir.graph import Graph
 from wend.ir.op import Op
-from wend.ops.custom import OwnRule
+from wend.ops.custom import RecursiveRule
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 from wend.trace.traced import Traced
@@ -57,7 +57,7 @@ class _UnderWay:
     call: CustomCall
     callee: Traced
     frame: Frame
-    rule: OwnRule = field(default_factory=OwnRule)
+    rule: RecursiveRule = field(default_factory=RecursiveRule)
     is_used: bool = False
 
 
@@ -80,7 +80,7 @@ def record(owner: Owner, call: CustomCall, fun: Any, outer: Recording) -> Any:
     )
     if sum(under.owner is owner for under in _under_way.get()) > _DEEPEST:
         frame = Frame(callee.has_world, callee.bindings)
-        attrs = {"name": call.name, "captured": len(frame.bindings), "rule": OwnRule()}
+        attrs = {"name": call.name, "captured": len(frame.bindings), "rule": RecursiveRule()}
         return _emit(owner, call, callee, frame, (), attrs, outer)
     regions, attrs, frame = _settled(owner, call, callee)
     return _emit(owner, call, callee, frame, regions, attrs, outer)
@@ -111,7 +111,7 @@ def _settled(
         before, frame = found, Frame(found.has_world, tuple(lasting))
     regions, attrs = rule.regions(callee, frame)
     attrs |= {"name": call.name, "captured": len(frame.bindings)}
-    under.rule.settle(regions, attrs)
+    under.rule.resolve(regions, attrs)
     return regions, attrs, frame
 
 

@@ -16,7 +16,8 @@ from wend.base.errors import AliasError, explain
 from wend.eager.dispatch import recorder
 from wend.trace.aliasing.referrers import find_referrers
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, ref_of
-from wend.trace.arrays.tracer import OWN, Tracer
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.arrays.view_link import CURE_OF_ALIASES
 
 
 def is_array(leaf: Any) -> bool:
@@ -146,6 +147,6 @@ def _is_callers(root: Any) -> bool:
     return not isinstance(root, ConcreteTracedArray)
 
 
-def refusal(what: str, cure: str = OWN) -> AliasError:
+def refusal(what: str, cure: str = CURE_OF_ALIASES) -> AliasError:
     """The error for a change that another array may show, or not."""
     return AliasError(explain(what, cure=cure))

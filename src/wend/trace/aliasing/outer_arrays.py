@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
-from wend.base.source import is_own
+from wend.base.source import is_wend_file
 from wend.ir.types import TensorType
 from wend.trace.aliasing.referrers import bound_cells
 from wend.trace.arrays.concrete_array import CHANGE_THE_FIRST, CHANGING_METHODS
@@ -66,7 +66,7 @@ def _reach(fun: Any, depth: int, functions: dict[int, FunctionType], values: lis
     if not isinstance(fun, FunctionType) or id(fun) in functions or depth == 0:
         return
     functions[id(fun)] = fun
-    is_users = not is_own(fun.__code__.co_filename)
+    is_users = not is_wend_file(fun.__code__.co_filename)
     names = _names(fun.__code__) if is_users else set()
     held = [*bound_cells(fun), *(fun.__globals__[n] for n in names if n in fun.__globals__)]
     values += held

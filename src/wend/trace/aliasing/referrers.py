@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.source import is_own
+from wend.base.source import is_wend_file
 from wend.eager.dispatch import Staged
 
 _DEEPEST = 3
@@ -45,7 +45,7 @@ def is_held(value: Any, is_meant: Test, besides: Any = None) -> bool:
 
 def users_frames() -> Iterator[FrameType]:
     """The frames of the user's code that the trace under way has called."""
-    return (frame for frame in frames() if not is_own(frame.f_code.co_filename))
+    return (frame for frame in frames() if not is_wend_file(frame.f_code.co_filename))
 
 
 def frames() -> Iterator[FrameType]:

@@ -25,8 +25,9 @@ from wend.ir.types import TensorType
 from wend.numpy import parts, ufunc_methods
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.trace.arrays.operators import put_into
 from wend.trace.arrays.resolve import call_function
-from wend.trace.arrays.tracer import Tracer, put_into
+from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
 
 # Functions that change their first argument, and methods that change their array
@@ -136,7 +137,7 @@ class ConcreteTracedArray(np.ndarray):
             if isinstance(part, Tracer):
                 return part
         found = self._recorded(root._made_in())
-        found.is_seen_in(root.lazy_ref())
+        found.become_view_of(root.lazy_ref())
         return found
 
     def _recorded(self, recording: Any) -> Tracer:
@@ -155,7 +156,7 @@ class ConcreteTracedArray(np.ndarray):
         if node is not None and node.operands[:1] == (whole.value,):
             how = view_transform_of(node, is_view=True)  # NumPy has made it
             if how is not None:
-                found.is_part(whole, how)
+                found.become_part(whole, how)
         return found
 
     def rollback(self, numbers: np.ndarray) -> None:
@@ -180,7 +181,7 @@ class ConcreteTracedArray(np.ndarray):
             raise made_elsewhere(self)
         ref = root._recorded(recording) if root._early is None else root._early
         root.become(ref)
-        recording.promotions.append((root, ref))
+        recording.mutations.promotions.append((root, ref))
 
     def can_promote(self) -> bool:
         """Whether the recording that it was made in goes on."""

@@ -18,7 +18,7 @@ from wend.ir.dtypes import INT64
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.trace.aliasing.may_alias import settle
-from wend.trace.graph_runner import run_now
+from wend.trace.immediate import run_now
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.checks import (
     check_functions,

@@ -35,9 +35,9 @@ def carried_integers(
     assert outer is not None
     if outer.runs_now():
         return None
-    if who in outer.counted:
-        refs, _ = outer.counted[who]
+    if who in outer.trip_counters:
+        refs, _ = outer.trip_counters[who]
     else:
         refs = [outer.wrap(outer.b.integer(start)) for start in starts]
-    outer.counted[who] = refs, at_end  # of the last round, which is the one that stays
+    outer.trip_counters[who] = refs, at_end  # of the last round, which is the one that stays
     return refs

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.autodiff.tape_policy import POLICIES
 from wend.base import trees
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
@@ -19,7 +20,7 @@ from wend.ir.types import TensorType
 from wend.numpy import elementwise as ew
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
-from wend.trace.graph_runner import run_now
+from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_functions, check_integer, check_predicate
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_loop, refs_to_open
@@ -79,7 +80,7 @@ def while_loop(
         not isinstance(parallel_iterations, int) or parallel_iterations < 1
     ):
         raise TypeError(f"parallel_iterations must be a positive int, not {parallel_iterations!r}")
-    if memory not in (None, "keep"):
+    if memory not in (None, *POLICIES):
         raise NotImplementedError(f"while_loop(memory={memory!r}) is not built yet")
     where = f"{name or 'while_loop'}{at(user_source())}"
     if maximum_iterations is not None:
@@ -92,6 +93,7 @@ def while_loop(
                 carry,
                 maximum_iterations=limit,
                 shape_invariants=shape_invariants,
+                memory=memory,
                 return_trips=return_trips,
                 name=name,
             ),
@@ -101,14 +103,17 @@ def while_loop(
     types = LoopTypes(where, init, is_resizable=True)
     if shape_invariants is not None:
         types.relax(shape_invariants)
-    return _Loop(cond_fun, body_fun, types).record(maximum_iterations, return_trips)
+    loop = _Loop(cond_fun, body_fun, types, memory or "keep")
+    return loop.record(maximum_iterations, return_trips)
 
 
 class _Loop:
     """A `while_loop` that is being recorded."""
 
-    def __init__(self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes) -> None:
-        self.cond_fun, self.body_fun, self.types = cond_fun, body_fun, types
+    def __init__(
+        self, cond_fun: CondFun, body_fun: BodyFun, types: LoopTypes, memory: str = "keep"
+    ) -> None:
+        self.cond_fun, self.body_fun, self.types, self.memory = cond_fun, body_fun, types, memory
         self.refs: list[Tracer] = []
 
     def record(self, limit: Any, return_trips: bool) -> Any:
@@ -136,7 +141,9 @@ class _Loop:
         if self.counts:
             start.append(outer.b.integer(0))
         kept = [test, *(tracer.value for tracer in forwarded)]
-        node = join_loop(outer, start, before, kept, after, following, self.refs)
+        node = join_loop(
+            outer, start, before, kept, after, following, self.refs, memory=self.memory
+        )
         carry = self.types.rebuild(outer, node.results[:count])
         return (carry, outer.wrap(node.results[count])) if return_trips else carry
 

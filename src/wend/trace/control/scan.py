@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wend.autodiff.tape_policy import POLICIES
 from wend.base import trees
 from wend.base.errors import ShapeError, StructureError, explain
 from wend.base.source import at, user_source
@@ -18,7 +19,7 @@ from wend.numpy import elementwise as ew
 from wend.ops import shaping as shaping_ops
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
-from wend.trace.graph_runner import run_now
+from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_loop, refs_to_open
@@ -61,17 +62,17 @@ def scan(
         raise TypeError(f"f must be callable, not {f!r}")
     if unroll != 1:
         raise NotImplementedError(f"scan(unroll={unroll!r}) is not built yet")
-    if memory not in (None, "keep"):
+    if memory not in (None, *POLICIES):
         raise NotImplementedError(f"scan(memory={memory!r}) is not built yet")
     if length is not None:
         check_integer(length, f"scan{at(user_source())}: length")
         length = length if isinstance(length, Staged) else int(length)
     if current() is None:
         result: tuple[Any, Any] = run_now(
-            lambda c, rows: scan(f, c, rows, length, reverse), init, xs
+            lambda c, rows: scan(f, c, rows, length, reverse, memory=memory), init, xs
         )
         return result
-    return _Scan(f, init, xs, length, reverse).record()
+    return _Scan(f, init, xs, length, reverse).record(memory or "keep")
 
 
 class _Scan:
@@ -120,7 +121,7 @@ class _Scan:
         size = self.outer.b.size_of(self.outer.lift(self.rows[0]), 0)
         return Tracer(size, self.outer), sizes[0]
 
-    def record(self) -> tuple[Any, Any]:
+    def record(self, memory: str) -> tuple[Any, Any]:
         outer = self.outer
         lists = [outer.b.list_unstack(outer.lift(row)) for row in self.rows]
         refs: list[Tracer] = []
@@ -154,6 +155,7 @@ class _Scan:
             after,
             [*following, *grown],
             refs,
+            memory=memory,
         )
         first = 1 + len(carried)
         carry = self.types.rebuild(outer, node.results[1:first])
@@ -196,7 +198,7 @@ class _Scan:
     def _stack(self, list: Value, like: Value, body: Recording) -> Tracer:
         b, outer = self.outer.b, self.outer
         assert isinstance(like.type, TensorType)
-        arrays = [*(outer.lift(row) for row in self.rows), *body.captured]
+        arrays = [*(outer.lift(row) for row in self.rows), *body.region_params]
         shape = items_shape(outer.b, like.type, arrays)
         if shape is None:
             raise ShapeError(

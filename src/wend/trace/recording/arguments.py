@@ -11,6 +11,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import ListType, TensorType
+from wend.runtime.array_boundary import foreign_boundary
 
 
 @dataclass(repr=False, frozen=True, slots=True)
@@ -34,14 +35,17 @@ class LeafType:
 
 
 def is_array_leaf(x: Any) -> bool:
-    """Whether a leaf is traced; any other is part of the key (D18)."""
+    """Return whether a leaf is traced; any other is part of the key (D18)."""
     if isinstance(x, (np.ndarray, np.generic)):
         return is_supported(x.dtype)
-    return isinstance(x, Staged) or type(x) in PYTHON_SCALARS
+    if isinstance(x, Staged) or type(x) in PYTHON_SCALARS:
+        return True
+    boundary = foreign_boundary(x)
+    return boundary is not None and is_supported(boundary.type_of(x).dtype)
 
 
 def leaf_type(x: Any) -> LeafType:
-    """The type of an array leaf, or of a traced list.
+    """Return the type of an array leaf, or of a traced list.
 
     Raises:
         OverflowError: a Python integer that does not fit int64.
@@ -52,14 +56,3 @@ def leaf_type(x: Any) -> LeafType:
     if isinstance(x, Staged) and isinstance(of_list, ListType):
         return LeafType(of_list)  # type: ignore[arg-type]
     return LeafType(tensor_type(x), is_weak(x))
-
-
-def to_run(x: Any) -> Any:
-    """An array leaf as backends take it: an array, or a NumPy scalar in place of a 0-d one.
-
-    Of a subclass only the numbers: its operators are its own.
-    """
-    if isinstance(x, np.ndarray):
-        array = x if type(x) is np.ndarray else np.asarray(x)
-        return array if array.ndim else array[()]
-    return np.asarray(x)[()]

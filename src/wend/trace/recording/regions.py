@@ -17,6 +17,8 @@ def join_loop(
     after: Recording,
     after_results: Sequence[Value],
     refs: Sequence[Tracer] = (),
+    *,
+    memory: str = "keep",
 ) -> Node:
     """Close the two regions of a loop over the same invariants, and record its node.
 
@@ -26,7 +28,7 @@ def join_loop(
     has_world = before.world_param is not None or after.world_param is not None
     inside = [[region.lift(ref) for ref in refs] for region in (before, after)]
     start = [outer.lift(ref) for ref in refs]
-    invariants = list(dict.fromkeys([*before.captured, *after.captured]))
+    invariants = list(dict.fromkeys([*before.region_params, *after.region_params]))
     world = [outer.world()] if has_world else []
     for region in (before, after):
         if has_world:
@@ -37,6 +39,7 @@ def join_loop(
         invariants,
         before.finish_region(before_results, invariants, has_world=has_world),
         after.finish_region([*after_results, *inside[1]], invariants, has_world=has_world),
+        memory=memory,
     )
     if has_world:
         outer.set_world(node.results[-1])
@@ -50,9 +53,9 @@ def join_loop(
 def _tell_of_end(outer: Recording, refs: Sequence[Tracer]) -> None:
     """Tell those for whom a loop has carried integers that it is over."""
     own = {id(ref) for ref in refs}
-    over = [who for who, (integers, _) in outer.counted.items() if id(integers[0]) in own]
+    over = [who for who, (integers, _) in outer.trip_counters.items() if id(integers[0]) in own]
     for who in over:
-        _, at_end = outer.counted.pop(who)
+        _, at_end = outer.trip_counters.pop(who)
         with outer.active():
             at_end()
 
@@ -68,7 +71,7 @@ def join_branches(
     refs: list[Tracer] = []
     refs_to_open(refs, *regions)
     changed = [[region.lift(ref) for ref in refs] for region in regions]
-    operands = list(dict.fromkeys(value for region in regions for value in region.captured))
+    operands = list(dict.fromkeys(value for region in regions for value in region.region_params))
     graphs: list[Graph] = []
     for region, values, inside in zip(regions, results, changed, strict=True):
         if has_world:
@@ -86,6 +89,8 @@ def join_branches(
 def refs_to_open(refs: list[Tracer], *regions: Recording) -> bool:
     """Add outer arrays that regions change in place to `refs`; say whether any were new."""
     known = {id(ref) for ref in refs}
-    new = {id(b): b for region in regions for b in region.changed_refs() if id(b) not in known}
+    new = {
+        id(b): b for region in regions for b in region.mutations.outer_refs() if id(b) not in known
+    }
     refs += new.values()
     return bool(new)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wend.backends.build import executable
+from wend.backends.compiled_graph import CompiledGraph
 from wend.base.errors import VariableError, explain
 from wend.base.source import at
 from wend.eager.dispatch import Staged, recorder
@@ -21,10 +21,9 @@ from wend.ir.rewrite import inline, lift
 from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType, accepts
 from wend.ops.build import Build
-from wend.passes.pipeline import LazyOptimized
 from wend.passes.strip_stores import strip_stores
+from wend.runtime.array_boundary import HOST
 from wend.runtime.storage import Storage
-from wend.trace.recording.arguments import to_run
 from wend.trace.recording.recording import Recording
 
 
@@ -65,8 +64,8 @@ class Initialiser:
                         cure="make the first call with the arguments that it was traced for.",
                     )
                 )
-        run = executable("numpy", LazyOptimized(self.graph))
-        value, *states = run([to_run(x) for x in given])
+        arguments = [HOST.receive(x) for x in given]
+        value, *states = CompiledGraph(self.graph).executable("numpy")(arguments)
         variable.store(value)
         for stream, state in zip(self.streams, states, strict=True):
             stream.owner.store(state)
@@ -231,7 +230,7 @@ class _Behind:
 
     def _source(self, recording: Recording, end: Value) -> Value:
         is_leaf = end in recording.b.params
-        if not is_leaf and end not in recording.captures:
+        if not is_leaf and end not in recording.captures.values:
             raise VariableError(
                 explain(
                     f"{described(self.variable)} has an initial value that depends on an effect.",
@@ -250,7 +249,9 @@ class _Behind:
         if is_leaf:
             self.leaves.append((recording.b.params.index(end), param))
         else:
-            self.held.append((recording.bindings[recording.captures.index(end)], param))
+            self.held.append(
+                (recording.captures.bindings[recording.captures.values.index(end)], param)
+            )
         return param
 
 

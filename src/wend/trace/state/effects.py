@@ -96,6 +96,6 @@ def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> N
     recording = current()
     if recording is None:
         if not condition:
-            raise AssertionFailed(ops.written(str(template), template.arrays))
+            raise AssertionFailed(ops.format_values(str(template), template.arrays))
         return
     recording.emit(ops.assert_, [condition, *template.arrays], {"message": str(template)})

@@ -21,9 +21,9 @@ def native(fun: Callable[..., Any]) -> Any:
 
 def pool_bytes(fun: Any, *args: Any) -> int:
     """How much memory a function's arrays needed."""
-    run = fun.get_concrete_function(*args).executable("native")
+    run = fun.get_concrete_function(*args).compiled.executable("native")
     run(args)
-    return max(len(space.pool) for space in run._spaces.all())
+    return max(len(space.pool) for space in run._workspaces.all())
 
 
 def test_a_loop_uses_the_same_memory_again() -> None:

@@ -141,7 +141,7 @@ def test_the_backward_part_of_a_gradient() -> None:
 
     endlessly_back.defvjp(lambda x: (x * 2.0, x), backward)
     slope = native(wend.grad(lambda x: endlessly_back(growing(x, 3))))
-    slope.get_concrete_function(1.0).executable("native")
+    slope.get_concrete_function(1.0).compiled.executable("native")
     for _ in range(2):
         (note,) = interrupt(slope, 1.0)
         assert note.startswith("in while at test_safepoints.py:")

@@ -15,7 +15,7 @@ from tests.helpers.random_arrays import array_graphs
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import BACKEND as NATIVE
-from wend.backends.native.module import nested, prepared
+from wend.backends.native.module import fuse_array_loops, prepare_for_emission
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.ir import Graph, Node, Symbol, TensorType, verify
 from wend.ops.build import Build
@@ -25,7 +25,7 @@ from wend.passes.pipeline import OPTIMIZE, run_passes
 
 def check(graph: Graph, args: Sequence[Any]) -> None:
     """Native code gives what NumPy's kernels give, but for rounding."""
-    verify(nested(graph))
+    verify(fuse_array_loops(graph))
     with np.errstate(all="ignore"):
         expected, found = outcomes(graph, args)
         if isinstance(expected, IndexError):
@@ -62,7 +62,7 @@ def test_random_graphs(drawn: tuple[Graph, list[Any]]) -> None:
 def nests(fun: Callable[..., Any], *args: Any) -> list[Node]:
     """The nests that a function becomes, after checking what it gives."""
     same(fun, *args)
-    graph = prepared(traced(fun, *args, optimize=True))
+    graph = prepare_for_emission(traced(fun, *args, optimize=True))
     return [node for node in graph.walk() if node.op.name == "loop_nest"]
 
 
@@ -217,11 +217,11 @@ def test_carries_are_written_in_place(trips: int) -> None:
         lambda x, n: wend.fori_loop(0, n, lambda i, x: wnp.sin(x) * 1.5, x + 0.0), backend="native"
     )
     big = np.ones(1 << 16)
-    executable = run.get_concrete_function(big, 3).executable("native")
+    executable = run.get_concrete_function(big, 3).compiled.executable("native")
     executable((big, trips))
     # One array, and room for the pool's next.
     assert (
-        max(len(iteration_space.pool) for iteration_space in executable._spaces.all())
+        max(len(workspace.pool) for workspace in executable._workspaces.all())
         < 2 * big.nbytes
     )
 
@@ -295,7 +295,7 @@ FILES = sorted((FOLDER / "fusion").glob("*.wir"))
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_texts(file: Any, golden: Golden) -> None:
-    golden.check_pass(file, nested)
+    golden.check_pass(file, fuse_array_loops)
 
 
 def test_there_are_texts() -> None:
@@ -305,7 +305,7 @@ def test_there_are_texts() -> None:
 def test_dumps_show_nests(tmp_path: Any) -> None:
     with wend.config(backend="native", dump=str(tmp_path)):
         wend.function(softmax)(X)
-    (file,) = tmp_path.glob("*/*-nests.wir")
+    (file,) = tmp_path.glob("*/*-fusion.wir")
     assert "= loop_nest(" in file.read_text(encoding="utf-8")
 
 

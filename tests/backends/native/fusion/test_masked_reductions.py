@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.backends.native.module import nested
+from wend.backends.native.module import fuse_array_loops
 from wend.ir.dtypes import FLOAT64
 from wend.ir.types import TensorType
 from wend.ops.build import Build
@@ -50,9 +50,14 @@ def test_no_positions_are_looked_for() -> None:
     x = b.param(TensorType(FLOAT64, (100,)))
     positions = b.emit_node(nonzero, [b.gt(x, b.zeros_like(x))]).results[0]
     part = b.gather(x, positions)
-    ops = [node.op.name for node in nested(b.finish([b.reduce_sum(part, axes=(0,))])).walk()]
+    ops = [
+        node.op.name for node in fuse_array_loops(b.finish([b.reduce_sum(part, axes=(0,))])).walk()
+    ]
     assert "nonzero" not in ops
     assert "gather" not in ops
     # Where somebody else wants what is picked it is.
-    ops = [node.op.name for node in nested(b.finish([b.reduce_sum(part, axes=(0,)), part])).walk()]
+    ops = [
+        node.op.name
+        for node in fuse_array_loops(b.finish([b.reduce_sum(part, axes=(0,)), part])).walk()
+    ]
     assert "nonzero" in ops

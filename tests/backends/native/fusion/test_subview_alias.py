@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wend.backends.native.module import nested
+from wend.backends.native.module import fuse_array_loops
 from wend.ir.dtypes import FLOAT64, INT64
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
@@ -21,7 +21,7 @@ def outside(write: Callable[[Build, Value, Value, Value], Value]) -> list[str]:
     b = Build("f")
     x, y = (b.param(TensorType(FLOAT64, (30, 40))) for _ in range(2))
     k = b.param(TensorType(INT64, ()))
-    graph = nested(b.finish([write(b, x, y, k)]))
+    graph = fuse_array_loops(b.finish([write(b, x, y, k)]))
     return [node.op.name for node in graph.nodes if node.op.name not in ("loop_nest", "constant")]
 
 

@@ -19,8 +19,8 @@ import wend
 import wend.numpy as wnp
 from wend.backends.native.jit import llvm
 from wend.backends.native.jit.llvm import (
-    BATCH,
-    KEPT,
+    MAX_CACHED_LIBRARIES,
+    MAX_LIBRARIES_PER_LINKER,
     Engine,
     Library,
     engine,
@@ -28,7 +28,7 @@ from wend.backends.native.jit.llvm import (
 from wend.backends.native.math.library import COLD_NAMES
 from wend.backends.native.module import write
 from wend.backends.native.program import ENTRY
-from wend.backends.native.rt.shared import SHARED, shared_with
+from wend.backends.native.rt.shared import SHARED_MODULES, shared_module_of
 from wend.cli.demo import Parameters, negative_log_likelihood, read_pelts
 from wend.cli.dopri import advance
 from wend.passes.pipeline import OPTIMIZE, run_passes
@@ -75,7 +75,7 @@ def test_a_gradient_asked_for_again_is_not_compiled_again(linked: list[str]) -> 
             scale = np.float64(0.731)
             found.append(wend.grad(lambda x, s=scale: wend.numpy.sin(x) * s)(1.0))
     assert len({float(x) for x in found}) == 1
-    assert len(linked) <= 1 + len(SHARED)
+    assert len(linked) <= 1 + len(SHARED_MODULES)
 
 
 def test_equal_code_on_other_arrays_is_other_code() -> None:
@@ -122,7 +122,7 @@ def test_code_that_nobody_needs_goes() -> None:
         weakref.ref(engine().compile(ADD.format(term=f"{k}.5"), ["add"])) for k in range(100)
     ]
     gc.collect()
-    assert sum(ref() is not None for ref in libraries) <= KEPT
+    assert sum(ref() is not None for ref in libraries) <= MAX_CACHED_LIBRARIES
 
 
 def test_memory_of_dropped_code_goes() -> None:
@@ -137,10 +137,10 @@ def test_memory_of_dropped_code_goes() -> None:
 
     if not Path("/proc/self/statm").exists():
         pytest.skip("the system does not tell how much memory is used")
-    compile(4 * BATCH, 1000)
+    compile(4 * MAX_LIBRARIES_PER_LINKER, 1000)
     before = pages()
-    compile(8 * BATCH, 10_000)
-    assert (pages() - before) * 4096 < 8 * BATCH * 4096
+    compile(8 * MAX_LIBRARIES_PER_LINKER, 10_000)
+    assert (pages() - before) * 4096 < 8 * MAX_LIBRARIES_PER_LINKER * 4096
 
 
 def test_running_and_dropping_do_not_wait_for_a_compiler() -> None:
@@ -191,7 +191,7 @@ assert [s.exports for s in engine()._shared] == [["wend.exp.edge"]], engine()._s
 
 def test_every_cold_function_is_shared() -> None:
     for name in COLD_NAMES:
-        assert shared_with(f"wend.{name}").exports == [f"wend.{name}"]
+        assert shared_module_of(f"wend.{name}").exports == [f"wend.{name}"]
 
 
 def test_a_function_of_nobody_is_an_error() -> None:

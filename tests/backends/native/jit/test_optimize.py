@@ -11,7 +11,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
-from wend.backends.native.jit.optimize import MANY_CALLS, MANY_LOOPS
+from wend.backends.native.jit.optimize import MAX_INLINED_CALLS, MIN_LOOPS_TO_OUTLINE
 from wend.backends.native.module import write
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
@@ -50,7 +50,7 @@ PROGRAMS = {"numbers": (chain, 0.3), "arrays": (chain, VECTOR), "sums": (sums, V
 
 
 @pytest.mark.parametrize(("make", "x"), PROGRAMS.values(), ids=PROGRAMS)
-@pytest.mark.parametrize("count", [3, MANY_LOOPS + 2])
+@pytest.mark.parametrize("count", [3, MIN_LOOPS_TO_OUTLINE + 2])
 def test_it_computes_what_numpy_does(make, x, count: int) -> None:
     native = wend.value_and_grad(make(count))
     with wend.config(backend="native"):
@@ -62,32 +62,32 @@ def test_it_computes_what_numpy_does(make, x, count: int) -> None:
 
 
 def test_many_calls_are_calls() -> None:
-    few, many = (text_of(chain(count), 0.3) for count in (3, MANY_CALLS + 1))
+    few, many = (text_of(chain(count), 0.3) for count in (3, MAX_INLINED_CALLS + 1))
     assert functions(few) == ["wend_run"]
     assert [name for name in functions(many) if "sin" in name]
 
 
 def test_many_loops_are_functions() -> None:
-    few, many = (text_of(wend.grad(sums(count)), VECTOR) for count in (3, MANY_LOOPS))
+    few, many = (text_of(wend.grad(sums(count)), VECTOR) for count in (3, MIN_LOOPS_TO_OUTLINE))
     assert [name for name in functions(few) if "wend_run" in name] == ["wend_run"]
-    assert len([name for name in functions(many) if "wend_run" in name]) >= MANY_LOOPS
+    assert len([name for name in functions(many) if "wend_run" in name]) >= MIN_LOOPS_TO_OUTLINE
 
 
 def test_those_inside_a_loop_are_functions_too() -> None:
     def program(x):
         for _ in range(4):
-            for k in wend.unroll(range(MANY_LOOPS)):
+            for k in wend.unroll(range(MIN_LOOPS_TO_OUTLINE)):
                 x = wnp.cumsum(x) * 0.01 + 0.1 * k
         return x
 
     made = functions(text_of(program, VECTOR))
-    assert len([name for name in made if "wend_run" in name]) >= MANY_LOOPS
+    assert len([name for name in made if "wend_run" in name]) >= MIN_LOOPS_TO_OUTLINE
     with wend.config(backend="native"):
         np.testing.assert_allclose(wend.function(program)(VECTOR), program(VECTOR), rtol=1e-9)
 
 
 def test_what_has_no_branches_stays_in_its_loops() -> None:
-    text = text_of(chain(MANY_LOOPS), VECTOR)
+    text = text_of(chain(MIN_LOOPS_TO_OUTLINE), VECTOR)
     assert not re.search(r"call [^\n]*@wend\.sin\(double", str(engine().optimized(text)))
 
 
@@ -98,5 +98,5 @@ def test_compiling_is_about_linear(make, x) -> None:
         engine().machine.emit_object(engine().optimized(text))
         return time.process_time() - began
 
-    small, large = (seconds(text_of(wend.grad(make(k * MANY_LOOPS)), x)) for k in (1, 2))
+    small, large = (seconds(text_of(wend.grad(make(k * MIN_LOOPS_TO_OUTLINE)), x)) for k in (1, 2))
     assert large <= 3.5 * small

@@ -13,7 +13,7 @@ import pytest
 
 import wend
 from wend.backends.native.jit import llvm
-from wend.backends.native.jit.llvm import Code, Engine
+from wend.backends.native.jit.llvm import Engine, ObjectCode
 
 ADD = """
 define double @add(double %x, double %y) {
@@ -103,18 +103,18 @@ def test_what_is_damaged_is_made_anew(program: Path, tmp_path: Path) -> None:
 def test_code_is_that_of_its_text_level_and_machine(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Engine()._code(ADD, None)
+    Engine()._compile_object(ADD, None)
     assert len([*folder.iterdir()]) == 1
-    Engine()._code(ADD, 0)
-    Engine()._code(ADD.replace("fadd", "fsub"), None)
+    Engine()._compile_object(ADD, 0)
+    Engine()._compile_object(ADD.replace("fadd", "fsub"), None)
     assert len([*folder.iterdir()]) == 3
     monkeypatch.setattr(llvm, "_features", lambda: "")
-    Engine()._code(ADD, None)
+    Engine()._compile_object(ADD, None)
     assert len([*folder.iterdir()]) == 4
     monkeypatch.setattr(Engine, "effort", 0)
-    Engine()._code(ADD, None)
+    Engine()._compile_object(ADD, None)
     monkeypatch.setattr(Engine, "level", 0)
-    Engine()._code(ADD, None)
+    Engine()._compile_object(ADD, None)
     assert len([*folder.iterdir()]) == 6
 
 
@@ -126,8 +126,8 @@ def test_code_that_is_found_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("called", [[], ["malloc"], ["wend.take", "memcpy"]])
 def test_code_is_written_and_read(called: list[str]) -> None:
-    code = Code(called, b"\0\x01\n\0")
-    assert Code.read(code.written()) == code
+    code = ObjectCode(called, b"\0\x01\n\0")
+    assert ObjectCode.from_bytes(code.to_bytes()) == code
 
 
 def test_without_a_folder_nothing_is_kept() -> None:

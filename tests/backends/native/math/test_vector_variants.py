@@ -21,7 +21,7 @@ from wend.backends.native.backend import BACKEND
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.math import avx512
 from wend.backends.native.math.library import LOOPS, definitions
-from wend.backends.native.math.vector_variants import INLINED_FORMS
+from wend.backends.native.math.vector_variants import INLINED_VARIANTS
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph
 from wend.ir.types import TensorType
@@ -36,7 +36,7 @@ SUFFIXES = {np.dtype(np.float64): ".loop", np.dtype(np.float32): ".loop.f32"}
 DTYPES = tuple(SUFFIXES)
 NAMES = tuple(name.removesuffix(".loop") for name in LOOPS if name.count(".") == 1)
 # Those that this processor has forms for; others have none, and nothing to check
-INLINED = sorted({form.partition(".")[0] for form in INLINED_FORMS})
+INLINED = sorted({form.partition(".")[0] for form in INLINED_VARIANTS})
 # The functions of NumPy and SciPy, for what is the result where there is no number
 REFERENCE = {
     **{name: getattr(special, name) for name in ("erf", "erfc", "expit")},
@@ -280,7 +280,7 @@ def test_results_are_the_same_without_vectors(name: str, dtype: np.dtype) -> Non
     platform.machine() not in ("x86_64", "AMD64"), reason="processors of other kinds have fma"
 )
 @pytest.mark.skipif(
-    llvm.llvm_version_info < (21,) and avx512.is_there(),
+    llvm.llvm_version_info < (21,) and avx512.is_available(),
     reason="this LLVM aborts where AVX-512 is compiled for an older processor (wend never does)",
 )
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])

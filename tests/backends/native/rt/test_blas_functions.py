@@ -20,7 +20,7 @@ def run(code: str) -> None:
 
 @pytest.mark.parametrize("kind", small_gemm.KINDS, ids=lambda kind: kind.suffix)
 def test_the_functions_are_there(kind: small_gemm.Kind) -> None:
-    assert blas_functions.are_there(kind, TYPES)
+    assert blas_functions.are_available(kind, TYPES)
     found = blas_functions.addresses(kind, ["gemm", "potrf"])
     assert set(found) == {"lapack.gemm", "lapack.potrf"}
     assert all(found.values())

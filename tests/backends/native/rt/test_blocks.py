@@ -21,7 +21,7 @@ import wend
 import wend.numpy as wnp
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.rt import blocks
-from wend.backends.native.rt.pool import LARGE
+from wend.backends.native.rt.pool import FIRST_LARGE_CLASS
 
 SIZE = 10_000  # numbers of 8 bytes: well above what is large
 
@@ -39,11 +39,11 @@ def repeated(fun: Any, *args: Any) -> Any:
 
 def took_its_block(x: np.ndarray) -> bool:
     """Whether it is the memory that native code wrote it to."""
-    return ctypes.c_int64.from_address(x.ctypes.data + blocks.CLASS).value >= LARGE
+    return ctypes.c_int64.from_address(x.ctypes.data + blocks.CLASS).value >= FIRST_LARGE_CLASS
 
 
 def kept() -> int:
-    count = ctypes.CFUNCTYPE(ctypes.c_int64)(engine().shared("wend.block.kept"))
+    count = ctypes.CFUNCTYPE(ctypes.c_int64)(engine().shared_address("wend.block.kept"))
     return int(count())
 
 
@@ -121,7 +121,7 @@ def test_memory_goes_round() -> None:
     fun = native(lambda x: x + 1.0)
     repeated(fun, X)
     # What other tests have left may be used first.
-    many = 2 * blocks.SLOTS
+    many = 2 * blocks.MAX_CACHED_BLOCKS
     places = [fun(X).ctypes.data for _ in range(2 * many)]
     assert set(places[many:]) <= set(places[:many])
     z = fun(X)
@@ -139,9 +139,9 @@ def test_what_is_kept_has_a_bound() -> None:
         found = [fun(x) for _ in range(80 if size < 10**6 else 12)]
         del found
         gc.collect()
-        assert kept() <= blocks.MOST
+        assert kept() <= blocks.MAX_CACHED_BYTES
     assert kept() > 0
-    huge = np.zeros(blocks.MOST // 8 + 1)
+    huge = np.zeros(blocks.MAX_CACHED_BYTES // 8 + 1)
     before = kept()
     repeated(fun, huge)
     assert kept() <= before

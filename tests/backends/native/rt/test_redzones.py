@@ -81,7 +81,7 @@ def collected() -> Any:
 
 def test_lists() -> None:
     fun, space = collected()
-    data, room, _ = space._arena(0)
+    data, room, _ = space._arena_header(0)
     end = ctypes.c_uint64.from_address(data + room * space._strides[0])
     assert end.value == redzones.WORD
     end.value = 0
@@ -129,9 +129,9 @@ def test_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_setting_nothing_is_looked_at() -> None:
     with wend.config(verify_memory=False):
         run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
-        assert not isinstance(run.executable("native"), MemoryChecked)
+        assert not isinstance(run.compiled.executable("native"), MemoryChecked)
     run = wend.function(lambda x: wnp.sort(x)).get_concrete_function(np.ones(3))
-    assert isinstance(run.executable("native"), MemoryChecked)
+    assert isinstance(run.compiled.executable("native"), MemoryChecked)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)

@@ -13,7 +13,7 @@ from tests.backends.native.emit.array.test_sorting import SEEDS, compiled, numbe
 import wend
 import wend.numpy as wnp
 from wend.backends.native.rt.row_argminmax import DTYPES
-from wend.backends.native.rt.shared import shared_with
+from wend.backends.native.rt.shared import shared_module_of
 from wend.backends.native.target.kinds import REGISTERS
 from wend.ops import reducing
 
@@ -124,7 +124,7 @@ def test_unknown_sizes() -> None:
 
 
 def test_only_what_is_called_is_compiled() -> None:
-    names = [shared_with(f"wend.{name}.f32").exports for name in NAMES]
+    names = [shared_module_of(f"wend.{name}.f32").exports for name in NAMES]
     assert names == [["wend.max.f32", "wend.argmax.f32"], ["wend.min.f32", "wend.argmin.f32"]] * 2
 
 

@@ -111,7 +111,7 @@ def test_large(
 def test_larger_than_what_is_computed_in_parts(function: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(6)
     x, y = matrix(rng, dtype, (270, 260), False), matrix(rng, dtype, (260, 250), True)
-    assert 270 * 260 * 250 > blas.PARTED
+    assert 270 * 260 * 250 > blas.MAX_TILED_FMAS
     check(function, x, y)
 
 

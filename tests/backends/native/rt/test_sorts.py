@@ -22,13 +22,13 @@ def test_numpys_are_found_where_it_has_vectors() -> None:
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     has_vectors = any(map(features.get, ("AVX2", "ASIMD")))
     for dtype in sorts.DTYPES:
-        assert numpy_sorts.is_there(dtype) == (has_vectors and dtype.itemsize >= 4)
+        assert numpy_sorts.is_available(dtype) == (has_vectors and dtype.itemsize >= 4)
 
 
 def sorted_by(dtype: np.dtype, x: np.ndarray, step: int) -> np.ndarray:
     text, name = sorts.sort_library(dtype), sorts.sort(dtype)
-    code = engine()._code(text, None)
-    linked = engine()._link(engine()._for_shared, code, [name], numpy_sorts.addresses(dtype))
+    code = engine()._compile_object(text, None)
+    linked = engine()._link(engine()._shared_linker, code, [name], numpy_sorts.addresses(dtype))
     sort = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(linked.addresses[name])
     out, count = np.empty_like(x), len(x) // step
     room = np.empty(count * sorts.sort_room(dtype, str(step)), np.uint8)
@@ -41,7 +41,7 @@ def sorted_by(dtype: np.dtype, x: np.ndarray, step: int) -> np.ndarray:
 @pytest.mark.parametrize("dtype", sorts.DTYPES, ids=str)
 @pytest.mark.parametrize("step", [1, 3])
 def test_rows(dtype: np.dtype, step: int, chosen: str) -> None:
-    assert chosen == "vectors" or not numpy_sorts.is_there(dtype)
+    assert chosen == "vectors" or not numpy_sorts.is_available(dtype)
     rng = np.random.default_rng(5)
     for count in (0, 1, 2, 7, 64, 65, 300, 5000):
         x = (rng.normal(size=(count, step)) * 50).astype(dtype)

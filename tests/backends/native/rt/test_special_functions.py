@@ -32,7 +32,7 @@ def test_of_32_bits() -> None:
 
 
 def test_what_scipy_has_not_got_runs_as_its_kernel() -> None:
-    assert not special_functions.is_there("no such function")
+    assert not special_functions.is_available("no such function")
     run = wend.function(lambda x: wnp.special.polygamma(1, x), backend="native")
     np.testing.assert_array_equal(run(2.5), scipy.special.polygamma(1, 2.5))
     assert "runs in Python: polygamma" in str(run.explain())

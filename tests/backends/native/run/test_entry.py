@@ -50,14 +50,14 @@ def fast_call(fun: Any, *args: Any, **options: Any) -> Any:
     options.setdefault("takes", tuple(CallArgument(k) for k in range(count)))
     options.setdefault("count", count)
     options.setdefault("gives", len(concrete.graph.results))
-    made = concrete.executable("native").fast_call(CallSignature(**options))
+    made = concrete.compiled.executable("native").fast_call(CallSignature(**options))
     assert made is not None
     return made
 
 
 def is_direct(fun: Any) -> bool:
     """Whether calls of a function go straight into machine code."""
-    return fun._shortcuts.first is not None
+    return fun._cache.fast_paths.first is not None
 
 
 def repeated(fun: Any, *args: Any) -> list[Any]:
@@ -172,8 +172,8 @@ def test_sizes_that_are_not_known() -> None:
     assert len({*x.type.dims, *y.type.dims}) == 3
     square = native(lambda x: x + 1.0, reduce_retracing=True)
     assert repeated(square, np.zeros((3, 3)))[-1].shape == (3, 3)
-    call = square._shortcuts.first.fast_call.call
-    square._shortcuts.first.fast_call.allow_calls(100)
+    call = square._cache.fast_paths.first.fast_call.call
+    square._cache.fast_paths.first.fast_call.allow_calls(100)
     for shape in ((2, 2), (3, 3), (100, 100)):
         assert call(np.zeros(shape)).shape == shape
     for shape in ((2, 3), (1, 1), (0, 0), (3,)):
@@ -251,15 +251,15 @@ def test_references_are_balanced() -> None:
         np.float64,
         None,
         FALLBACK,
-        fun._shortcuts.first.call,
+        fun._cache.fast_paths.first.call,
     ]
 
     def counts() -> list[int]:
         return [sys.getrefcount(x) for x in objects]
 
-    call = fun._shortcuts.first.call
+    call = fun._cache.fast_paths.first.call
     for given_ in (args, (np.ones(4), 1.0, 1), (np.ones(3), 1.0, 2**70), (np.ones(3), 1.0)):
-        fun._shortcuts.first.fast_call.allow_calls(2000)
+        fun._cache.fast_paths.first.fast_call.allow_calls(2000)
         before = counts()
         for _ in range(1000):
             call(*given_)
@@ -443,7 +443,7 @@ def test_much_memory_is_given_back() -> None:
         assert is_direct(grad)
         grad(1.0, 20_000_000)
         (concrete,) = grad.concrete_functions()
-        spaces = concrete.executable("native")._spaces.all()
+        spaces = concrete.compiled.executable("native")._workspaces.all()
     assert spaces
     assert all(space.arena_bytes() < 1 << 27 for space in spaces)
 
@@ -468,9 +468,9 @@ def test_the_interpreter_may_end_at_any_time() -> None:
 
 def test_a_form_may_be_impossible() -> None:
     fun = native(lambda x: x + 1.0)
-    run = fun.get_concrete_function(wend.TensorSpec(None)).executable("native")
+    run = fun.get_concrete_function(wend.TensorSpec(None)).compiled.executable("native")
     assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
-    run = fun.get_concrete_function(1.0).executable("numpy")
+    run = fun.get_concrete_function(1.0).compiled.executable("numpy")
     assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
     bound = fast_call(fun, np.ones(2), takes=(CallConstant(np.ones(2)),), count=0, is_single=True)
     np.testing.assert_array_equal(bound.call(), [2.0, 2.0])

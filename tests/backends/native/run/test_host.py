@@ -76,7 +76,7 @@ def test_positions_out_of_range(backend: str) -> None:
 
 def test_what_runs_in_python_can_be_listed() -> None:
     run = native(lambda x: wnp.linalg.det(x) * 2.0).get_concrete_function(np.eye(2))
-    found = run.executable("native").host_nodes  # type: ignore[attr-defined]
+    found = run.compiled.executable("native").host_nodes  # type: ignore[attr-defined]
     assert [node.op.name for node in found] == ["det"]
 
 

@@ -21,7 +21,7 @@ import wend.numpy as wnp
 from wend.backends.native.analysis.list_classes import ListClasses
 from wend.backends.native.backend import BACKEND
 from wend.backends.native.run.list_buffers import ListBuffer
-from wend.backends.native.run.workspace import MOST_IDLE
+from wend.backends.native.run.workspace import MAX_IDLE
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.backends.passthrough import PassThrough
 from wend.ir.graph import Graph
@@ -229,11 +229,11 @@ def pair(fun: Callable[..., Any]) -> Any:
     """A concrete function on native, and the workspaces that wait for its forward form."""
     concrete = wend.function(fun, backend="native").get_concrete_function(VECTOR, 2)
     concrete.backward(concrete.forward(VECTOR, 2)[1], VECTOR)
-    return concrete, forward_of(concrete)._spaces.idle
+    return concrete, forward_of(concrete)._workspaces.idle
 
 
 def forward_of(concrete: Any) -> Any:
-    execute = concrete.executable("native", concrete.forms.forward)
+    execute = concrete.compiled.executable("native", concrete.forms.forward)
     return execute._execute if isinstance(execute, PassThrough) else execute
 
 
@@ -279,13 +279,13 @@ def test_a_run_without_records_keeps_nothing() -> None:
 
 def test_few_workspaces_wait() -> None:
     concrete, idle = pair(arrays)
-    runs = [concrete.forward(VECTOR * k, 4)[1] for k in range(4 * MOST_IDLE)]
+    runs = [concrete.forward(VECTOR * k, 4)[1] for k in range(4 * MAX_IDLE)]
     for k, run in enumerate(runs):
         expected = concrete.backward(concrete.forward(VECTOR * k, 4)[1], VECTOR)[0]
         np.testing.assert_array_equal(concrete.backward(run, VECTOR)[0], expected)
     runs.clear()
     del run
-    assert len(idle) <= MOST_IDLE
+    assert len(idle) <= MAX_IDLE
 
 
 def test_workspaces_that_wait_keep_so_much() -> None:
@@ -360,7 +360,7 @@ def test_what_is_only_read_is_not_copied() -> None:
     places = ListClasses(backward)
     lists = [param for param in backward.params if isinstance(param.type, ListType)]
     assert lists
-    assert all(place.arena.is_given for param in lists for place in places.reach(param))
+    assert all(place.arena.is_argument for param in lists for place in places.nested(param))
 
 
 # Random programs

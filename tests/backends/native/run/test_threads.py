@@ -91,7 +91,7 @@ def same(x: Any, y: Any) -> None:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every nest is worth splitting."""
-    monkeypatch.setattr(loop_nest._Nest, "_work", lambda self: 1 << 24)
+    monkeypatch.setattr(loop_nest._NestEmitter, "_element_cost", lambda self: 1 << 24)
 
 
 def text(fun: Callable[..., Any], *args: Any, count: int = MANY) -> str:
@@ -130,7 +130,7 @@ def test_helpers_help() -> None:
     f = compiled(chain, 2)
     x = np.linspace(-2.0, 2.0, 10**6)
     f(x)
-    clock = time.pthread_getcpuclockid(threads.helping()[0].ident or 0)
+    clock = time.pthread_getcpuclockid(threads.helper_threads()[0].ident or 0)
     before, end = time.clock_gettime(clock), time.monotonic() + 60
     while time.clock_gettime(clock) < before + 0.01:
         f(x)
@@ -145,7 +145,7 @@ def test_what_a_part_of_a_loop_is_given() -> None:
     room = w.allocate("i64")
 
     def found(*lines: str) -> dict[str, str] | None:
-        return w.captured([f"  {line}" for line in lines], {"%given"})
+        return w.live_ins([f"  {line}" for line in lines], {"%given"})
 
     assert found(f"%u = fadd double {x}, {x}", "store double %u, ptr %given") == {x: "double"}
     assert found(f"%u = sitofp i64 {y} to float", f"%v = fadd float %u, {z}") == {
@@ -341,6 +341,6 @@ def test_functions_run_when_the_interpreter_ends() -> None:
 
 def test_as_many_as_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "processors", lambda: 64)
-    assert threads.wanted() == 8
+    assert threads.thread_count() == 8
     with wend.config(threads=1):
-        assert threads.wanted() == 1
+        assert threads.thread_count() == 1

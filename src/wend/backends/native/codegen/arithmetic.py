@@ -1,4 +1,4 @@
-"""Division as NumPy does it, where LLVM's has no meaning or another one (D21)."""
+"""Integer and float division with NumPy's semantics, where LLVM's differ or are undefined (D21)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ def definitions(names: Iterable[str]) -> str:
 
 
 def _text(name: str) -> str:
-    what, _, kind = name.partition(".")
-    if kind.startswith("u"):
-        body, type = _UNSIGNED[what], kind[1:]
-    elif kind.startswith("i"):
-        body, type = _SIGNED[what], kind
+    operation, _, kind_suffix = name.partition(".")
+    if kind_suffix.startswith("u"):
+        body, type = _UNSIGNED[operation], kind_suffix[1:]
+    elif kind_suffix.startswith("i"):
+        body, type = _SIGNED[operation], kind_suffix
     else:
-        body, type = _REAL[what], {"f64": "double", "f32": "float"}[kind]
+        body, type = _REAL[operation], {"f64": "double", "f32": "float"}[kind_suffix]
     head = f"define internal {type} @wend.{name}({type} %x, {type} %y) {_INLINE} {{"
-    return f"{head}{body.format(t=type, s=kind)}}}\n"
+    return f"{head}{body.format(t=type, s=kind_suffix)}}}\n"
 
 
-# x // 0 and x % 0 are 0; the lowest integer // -1 is itself.
+# x // 0 and x % 0 are 0; the minimum integer // -1 is itself.
 _SAFE_DIVISOR = """
   %zero = icmp eq {t} %y, 0
   %minus = icmp eq {t} %y, -1
@@ -63,14 +63,14 @@ _SIGNED = {
 }
 
 _UNSIGNED = {
-    what: f"""
+    operation: f"""
   %zero = icmp eq {{t}} %y, 0
   %divisor = select i1 %zero, {{t}} 1, {{t}} %y
   %found = {opcode} {{t}} %x, %divisor
   %result = select i1 %zero, {{t}} 0, {{t}} %found
   ret {{t}} %result
 """
-    for what, opcode in (("floor_divide", "udiv"), ("remainder", "urem"))
+    for operation, opcode in (("floor_divide", "udiv"), ("remainder", "urem"))
 }
 # Euclid's algorithm
 _UNSIGNED["gcd"] = """
@@ -87,7 +87,7 @@ end:
   ret {t} %b
 """
 
-# The remainder with the divisor's sign, from the one with the dividend's.
+# The remainder with the divisor's sign, from `frem`, which has the dividend's
 _FLOORED = """
   %rest = frem {t} %x, %y
   %some = fcmp une {t} %rest, 0.0
@@ -108,7 +108,7 @@ _REAL = {
   %result = select i1 %by_zero, {t} %rest, {t} %mod
   ret {t} %result
 """,
-    # The quotient is made exact first, and then rounded; x // 0 is x / 0.
+    # The quotient is made exact before it is rounded; x // 0 is x / 0.
     "floor_divide": _FLOORED
     + """
   %plain = fdiv {t} %x, %y

@@ -1,4 +1,4 @@
-"""Writes calls of functions, and notes which ones the module has to have."""
+"""Calls of library functions, and the definitions and declarations that they need."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from wend.backends.native.target.writer import Writer
 
 @dataclass(eq=False, repr=False, slots=True)
 class Calls:
-    """Writes calls into `w`.
+    """Emits calls into `w`.
 
     Attributes:
-        math: names of functions of `math/` that are called (`sin`, `exp.v8`).
-        helpers: names of the small functions of `arithmetic.py` that are called.
-        libm: names of functions of the C library that are called, with their number of arguments.
-        products: names of functions of `library/products.py` and `blas.py` there that are called.
-        rows: functions that only read elements side by side, with the types of their results.
-        declared: functions of `solvers.py`, `sorts.py` and SciPy that are called, as declared.
-        finds_bytes: whether bools are looked for.
-        in_loops: how many calls there are of functions that are worth the widest vectors.
+        math: the called functions of `math/` (`sin`, `exp.v8`).
+        helpers: the called functions of `arithmetic.py`.
+        libm: the called functions of the C library, with their number of arguments.
+        gemm_functions: the called functions of `rt/small_gemm.py` and `rt/blas.py`.
+        row_functions: the called functions that only read contiguous elements, with their return
+            types.
+        external: the declarations of the called functions of `lapack.py`, `sorts.py` and SciPy.
+        uses_memchr: whether bools are searched with `memchr`.
+        vectorizable_count: the number of calls that justify the widest vectors.
     """
 
     w: Writer
     math: set[str] = field(default_factory=set)
     helpers: set[str] = field(default_factory=set)
     libm: dict[str, int] = field(default_factory=dict)
-    products: set[str] = field(default_factory=set)
-    rows: dict[str, str] = field(default_factory=dict)
-    declared: dict[str, str] = field(default_factory=dict)
-    finds_bytes: bool = False
-    in_loops: int = 0
+    gemm_functions: set[str] = field(default_factory=set)
+    row_functions: dict[str, str] = field(default_factory=dict)
+    external: dict[str, str] = field(default_factory=dict)
+    uses_memchr: bool = False
+    vectorizable_count: int = 0
 
-    def inlined(self, name: str, kind: Kind, *operands: str) -> str:
-        """Call a function of reals that is written in IR; `kind` is f64, of any lanes."""
+    def math_function(self, name: str, kind: Kind, *operands: str) -> str:
+        """Call a math function defined in IR; `kind` is f64, of any number of lanes."""
         name = name if kind.lanes == 1 else f"{name}.v{kind.lanes}"
         return self._call(name, kind, operands)
 
-    def in_loop(self, name: str, kind: Kind, *operands: str) -> str:
-        """Call a function of reals, of f64 or f32, that LLVM can make vectors of."""
-        self.in_loops += 1
+    def vectorizable(self, name: str, kind: Kind, *operands: str) -> str:
+        """Call a math function on f64 or f32 that LLVM can vectorize."""
+        self.vectorizable_count += 1
         return self._call(f"{name}.loop{'' if kind.suffix == 'f64' else '.f32'}", kind, operands)
 
     def _call(self, name: str, kind: Kind, operands: Sequence[str]) -> str:
@@ -50,17 +51,17 @@ class Calls:
         return self.w.define(f"call {kind.text} @wend.{name}({arguments})")
 
     def from_libm(self, name: str, *operands: str) -> str:
-        """Call a function of the C library. LLVM is not to turn it into a call of another."""
+        """Call a function of the C library; `nobuiltin` keeps LLVM from replacing it."""
         self.libm[name] = len(operands)
         arguments = ", ".join(f"double {operand}" for operand in operands)
         return self.w.define(f"call double @{name}({arguments}) nobuiltin")
 
-    def of_row(self, name: str, type: str, address: str, count: str) -> str:
-        """Call a function of so many elements side by side."""
-        self.rows[name] = type
+    def row_function(self, name: str, type: str, address: str, count: str) -> str:
+        """Call a function on `count` contiguous elements."""
+        self.row_functions[name] = type
         return self.w.define(f"call {type} @{name}(ptr {address}, i64 {count})")
 
     def helper(self, name: str, type: str, *operands: str) -> str:
-        """Call a function of `arithmetic.py`, named without its `wend.`."""
+        """Call a function of `arithmetic.py`, named without its `wend.` prefix."""
         self.helpers.add(name)
         return self.w.define(f"call {type} @wend.{name}({', '.join(operands)})")

@@ -1,7 +1,7 @@
-"""Writes programs that measure how long their parts take: they read the processor's counter.
+"""Instrumentation of programs for profiling, by reading the cycle counter of the processor.
 
-What is measured are loops, operations on arrays, and calls of Python; numbers in registers are part
-of what is around them. A reading takes some ten nanoseconds, a third of them before it.
+Loops, operations on arrays and calls of Python are measured; operations on scalars count towards
+what surrounds them. A reading takes some ten nanoseconds, a third of which precede it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from wend.ir.graph import Graph, Node
 from wend.ops.control import while_
 
 READ = "call i64 @llvm.readcyclecounter()"
-_FIELDS = 3  # ticks, how often, trips
+_NUM_FIELDS = 3  # ticks, executions, iterations
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Instrumentation:
-    """Writes into `w` what measures nodes; `table` has a row for each, which code adds to.
+    """Emits measurements of nodes into `w`.
 
     Attributes:
-        name: what code calls the table.
-        nodes: which are measured, in the order of the rows, each with the loop around it.
+        name: the symbol of the table in the code.
+        table: one row of counters for each measured node.
+        nodes: the measured nodes in row order, each with the row of its innermost enclosing loop.
     """
 
     w: Writer
@@ -36,7 +37,7 @@ class Instrumentation:
     _loops: list[int] = field(default_factory=list)
 
     def start(self, node: Node) -> tuple[int, str] | None:
-        """Before a node; None if it is not measured."""
+        """Begin to measure a node; return None if it is not measured."""
         if not _is_measured(node):
             return None
         row = len(self.nodes)
@@ -45,31 +46,31 @@ class Instrumentation:
             self._loops.append(row)
         return row, self.w.define(READ)
 
-    def stop(self, started: tuple[int, str] | None) -> None:
-        """Behind it."""
-        if started is None:
+    def stop(self, measurement: tuple[int, str] | None) -> None:
+        """End a measurement."""
+        if measurement is None:
             return
-        row, before = started
+        row, start_ticks = measurement
         if row in self._loops:
             self._loops.pop()
-        took = self.w.define(f"sub i64 {self.w.define(READ)}, {before}")
-        self._add(row, 0, took)
+        elapsed = self.w.define(f"sub i64 {self.w.define(READ)}, {start_ticks}")
+        self._add(row, 0, elapsed)
         self._add(row, 1, "1")
 
     def count_trip(self) -> None:
-        """At the end of a trip of the innermost loop."""
+        """Count an iteration of the innermost loop, at its end."""
         self._add(self._loops[-1], 2, "1")
 
-    def _add(self, row: int, column: int, what: str) -> None:
+    def _add(self, row: int, column: int, increment: str) -> None:
         w = self.w
-        place = w.define(f"getelementptr i64, ptr {self.name}, i64 {row * _FIELDS + column}")
-        total = w.define(f"add i64 {w.define(f'load i64, ptr {place}')}, {what}")
-        w.do(f"store i64 {total}, ptr {place}")
+        address = w.define(f"getelementptr i64, ptr {self.name}, i64 {row * _NUM_FIELDS + column}")
+        total = w.define(f"add i64 {w.define(f'load i64, ptr {address}')}, {increment}")
+        w.do(f"store i64 {total}, ptr {address}")
 
 
 def new_table(graph: Graph) -> np.ndarray:
-    """Rows for all nodes that a program of the graph may measure."""
-    return np.zeros((sum(1 for _ in graph.walk()) + 1, _FIELDS), np.int64)
+    """Return a table with a row for every node that a program of the graph may measure."""
+    return np.zeros((sum(1 for _ in graph.walk()) + 1, _NUM_FIELDS), np.int64)
 
 
 def _is_measured(node: Node) -> bool:

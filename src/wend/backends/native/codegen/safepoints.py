@@ -1,7 +1,8 @@
-"""Counts the trips of loops, so that a signal can interrupt them (`interpreter.py`).
+"""Safepoints: iteration counters of loops, so that signals can interrupt them.
 
-Each loop has a counter of its own, since its trips take about equally long; it counts on when the
-loop is entered again. It lies in a stack slot that LLVM turns into a register.
+Each loop has its own counter, since its iterations take about equally long; it keeps counting when
+the loop is entered again. The counter is a stack slot that LLVM promotes to a register. The
+callback is in `python_callbacks.py`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from wend.backends.native.target.writer import Writer
 
 @dataclass(eq=False, repr=False, slots=True)
 class Safepoints:
-    """Writes into `w`.
+    """Emits safepoints into `w`.
 
     Attributes:
-        count: how many loops there are.
+        count: the number of loops.
     """
 
     w: Writer
@@ -25,7 +26,7 @@ class Safepoints:
     count: int = 0
 
     def new_counter(self, first: int) -> int:
-        """A counter that comes to its first pause after so many trips."""
+        """Allocate a counter that reaches its first safepoint after `first` iterations."""
         counter = self.count
         self.count += 1
         for line in (
@@ -40,16 +41,18 @@ class Safepoints:
         return counter
 
     def count_trip(self, counter: int) -> None:
-        """Write the end of a trip; leaves the function where a signal's handler raises."""
+        """Emit the end of an iteration; traps if a signal handler raises."""
         w = self.w
         pause, go = w.new_label("pause"), w.new_label("goes.on")
-        left = w.define(f"load i64, ptr %trips{counter}")
-        less = w.define(f"sub i64 {left}, 1")
-        w.do(f"store i64 {less}, ptr %trips{counter}")
-        w.do(f"br i1 {w.define(f'icmp ne i64 {less}, 0')}, label %{go}, label %{pause}, !prof !0")
+        remaining = w.define(f"load i64, ptr %trips{counter}")
+        updated = w.define(f"sub i64 {remaining}, 1")
+        w.do(f"store i64 {updated}, ptr %trips{counter}")
+        w.do(
+            f"br i1 {w.define(f'icmp ne i64 {updated}, 0')}, label %{go}, label %{pause}, !prof !0"
+        )
         w.start(pause)
-        more = w.define(f"call i64 @wend.safepoint(ptr %python, ptr %counter{counter})")
-        w.do(f"store i64 {more}, ptr %trips{counter}")
-        self.traps.check(w.define(f"icmp ne i64 {more}, 0"), HOST)
+        next_count = w.define(f"call i64 @wend.safepoint(ptr %python, ptr %counter{counter})")
+        w.do(f"store i64 {next_count}, ptr %trips{counter}")
+        self.traps.check(w.define(f"icmp ne i64 {next_count}, 0"), HOST)
         w.jump(go)
         w.start(go)

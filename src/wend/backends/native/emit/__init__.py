@@ -1,1 +1,1 @@
-"""One emitter per operation, a file per family; `table.py` lists them."""
+"""Emitters: one per operation, one module per family; `table.py` lists them."""

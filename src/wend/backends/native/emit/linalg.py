@@ -1,4 +1,4 @@
-"""Linear systems and Cholesky factors, by LAPACK; where there is none NumPy says why."""
+"""Linear systems and Cholesky factors by LAPACK; if it fails, the NumPy kernel runs."""
 
 from __future__ import annotations
 
@@ -17,87 +17,89 @@ from wend.ops import linalg
 
 
 def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The solutions for each matrix of a stack."""
-    if not _are_known_numbers(node, "gesv"):
+    """Emit the solution of each linear system of a stack."""
+    if not _has_lapack(node, "gesv"):
         return NotImplemented
     a, y = low.array(node, 0), low.array(node, 1)
     pairs = (*zip(a.dims[:-1], y.dims[:-1], strict=True), (a.dims[-1], a.dims[-2]))
-    for mine, theirs in pairs:
-        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
-    made = low.new_result(node, y.dims)
+    for a_dim, y_dim in pairs:
+        low.traps.check(low.sizes.equal(a_dim, y_dim), BAD_SHAPE)
+    out = low.new_result(node, y.dims)
     n, columns = y.dims[-2:]
     width = low.sizes.add(low.sizes.add(n, columns), "1")
-    room = low.arrays.new(a.dtype, (n, width))
+    workspace = low.arrays.new(a.dtype, (n, width))
     function = lapack.solve(a.kind)
-    low.calls.declared[function] = f"i32 @{function}({lapack.SOLVE_TYPES})"
+    low.calls.external[function] = f"i32 @{function}({lapack.SOLVE_TYPES})"
 
     def each(k: str) -> str:
-        places = ", ".join(f"ptr {_matrix(low, array, k)}" for array in (a, y, made))
-        given = f"{places}, ptr {room.pointer}, i64 {n}, i64 {columns}"
-        return low.w.define(f"call i32 @{function}({given})")
+        pointers = ", ".join(f"ptr {_matrix_address(low, array, k)}" for array in (a, y, out))
+        args = f"{pointers}, ptr {workspace.pointer}, i64 {n}, i64 {columns}"
+        return low.w.define(f"call i32 @{function}({args})")
 
-    return [_of_all(low, node, operands, made, each, room.pointer)]
+    return [_emit_with_fallback(low, node, operands, out, each, workspace.pointer)]
 
 
 def emit_cholesky(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The factor of each matrix of a stack."""
-    if not _are_known_numbers(node, "potrf"):
+    """Emit the Cholesky factor of each matrix of a stack."""
+    if not _has_lapack(node, "potrf"):
         return NotImplemented
     a = low.array(node, 0)
     n = a.dims[-1]
     low.traps.check(low.sizes.equal(n, a.dims[-2]), BAD_SHAPE)
-    made = low.new_result(node, a.dims)
+    out = low.new_result(node, a.dims)
     function = lapack.cholesky(a.kind)
-    low.calls.declared[function] = f"i32 @{function}({lapack.CHOLESKY_TYPES})"
+    low.calls.external[function] = f"i32 @{function}({lapack.CHOLESKY_TYPES})"
 
     def each(k: str) -> str:
-        given = f"ptr {_matrix(low, a, k)}, ptr {_matrix(low, made, k)}, i64 {n}"
-        return low.w.define(f"call i32 @{function}({given})")
+        args = f"ptr {_matrix_address(low, a, k)}, ptr {_matrix_address(low, out, k)}, i64 {n}"
+        return low.w.define(f"call i32 @{function}({args})")
 
-    return [_of_all(low, node, operands, made, each)]
+    return [_emit_with_fallback(low, node, operands, out, each)]
 
 
-def _are_known_numbers(node: Node, stem: str) -> bool:
+def _has_lapack(node: Node, stem: str) -> bool:
+    """Return whether LAPACK has a function for the dtype of a node."""
     kind = next((k for k in small_gemm.KINDS if k.dtype == node.operands[0].tensor.dtype), None)
-    return kind is not None and blas_functions.are_there(kind, [stem])
+    return kind is not None and blas_functions.are_available(kind, [stem])
 
 
-def _matrix(low: Lowering, array: Array, k: str) -> str:
+def _matrix_address(low: Lowering, array: Array, k: str) -> str:
+    """Return the address of a matrix of a stack."""
     area = low.sizes.mul(array.dims[-2], array.dims[-1])
     return low.arrays.address(array, low.sizes.mul(k, area))
 
 
-def _of_all(
+def _emit_with_fallback(
     low: Lowering,
     node: Node,
     operands: Sequence[Registers],
-    made: Array,
-    each: Callable[[str], str],
-    *rooms: str,
+    out: Array,
+    emit_call: Callable[[str], str],
+    *workspaces: str,
 ) -> Registers:
-    """The result of a stack of matrices: NumPy's where one of them has none.
+    """Emit calls for a stack of matrices; if one of them fails, the NumPy kernel computes all.
 
-    It mostly raises. By other roundings it may find one.
+    The kernel usually raises, but because it rounds differently it may also succeed.
     """
     w, type = low.w, node.results[0].type
-    stack = low.sizes.product(made.dims[:-2])
+    stack = low.sizes.product(out.dims[:-2])
     (status,) = w.fold(
-        stack, ["i32"], ["0"], lambda k, so_far: [w.define(f"or i32 {so_far[0]}, {each(k)}")]
+        stack, ["i32"], ["0"], lambda k, so_far: [w.define(f"or i32 {so_far[0]}, {emit_call(k)}")]
     )
-    for pointer in rooms:
+    for pointer in workspaces:
         low.arrays.release(pointer)
-    own = low.give(node, made)
+    native_result = low.array_result(node, out)
     failed, done = w.new_label("none"), w.new_label("done")
-    w.unless(w.define(f"icmp eq i32 {status}, 0"), failed)
-    fine = w.block
+    w.branch_unless(w.define(f"icmp eq i32 {status}, 0"), failed)
+    native_block = w.block
     w.jump(done)
     w.start(failed)
-    low.arrays.release(made.pointer)
-    (theirs,) = run_on_host(low, node, operands)
-    there = w.block
+    low.arrays.release(out.pointer)
+    (host_result,) = run_on_host(low, node, operands)
+    host_block = w.block
     w.jump(done)
     w.start(done)
-    return w.merge(registers(type), [(own, fine), (theirs, there)])
+    return w.merge(registers(type), [(native_result, native_block), (host_result, host_block)])
 
 
 EMITTERS: Mapping[Op, Emit] = {linalg.solve: emit_solve, linalg.cholesky: emit_cholesky}

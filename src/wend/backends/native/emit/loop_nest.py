@@ -1,8 +1,8 @@
-"""Writes loop nests: one loop over rows, in it the sections of the body after each other.
+"""Loop nests: a loop over rows, which contains the sections of the body one after the other.
 
-Every array is read and written along axes with fixed steps, so that axes can be as one and the
-fastest be chosen. In the innermost loop elements have no order: LLVM is told so, and makes vectors
-without looking which arrays overlap.
+Every array is accessed with fixed strides, so axes can be coalesced and the most contiguous one be
+innermost. The innermost loop may run in any order, which its metadata tells LLVM: it vectorizes the
+loop without checks for overlap.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array.creating import emit_constant
 from wend.backends.native.emit.array.in_place import overwritable, writable
 from wend.backends.native.emit.array.reducing import (
-    WAYS,
-    expect_some,
+    COMBINERS,
+    check_nonempty,
     identity_of,
-    sum_of_row,
+    row_sum,
 )
-from wend.backends.native.emit.array.shaping import write_shape
-from wend.backends.native.emit.contracting import emit_of_parts
-from wend.backends.native.emit.loops.concat import Into, join
-from wend.backends.native.emit.loops.elements import Elements, Read
+from wend.backends.native.emit.array.shaping import new_shape_vector
+from wend.backends.native.emit.contracting import emit_dot_of_subviews
+from wend.backends.native.emit.loops.concat import Destinations, emit_concat
+from wend.backends.native.emit.loops.elements import Elements, ElementSource
 from wend.backends.native.emit.loops.gather import Gathers
 from wend.backends.native.emit.loops.index_maps import (
     AffineIndex,
@@ -33,30 +33,30 @@ from wend.backends.native.emit.loops.index_maps import (
     IndexMaps,
 )
 from wend.backends.native.emit.loops.loops import (
+    Accumulator,
     Axis,
     Offsets,
-    Total,
-    axes_of,
     fold,
-    over,
+    for_each_index,
+    loop_axes,
 )
 from wend.backends.native.emit.loops.outline_parallel import ParallelOutline
 from wend.backends.native.fusion.body import (
     NestBody,
     Section,
     is_copy,
-    is_put,
+    is_subview_store,
 )
 from wend.backends.native.fusion.op_classes import (
     EXTREMES,
-    READS_PARTS,
+    READS_SUBVIEWS,
     SUMS,
     cost,
     is_constant,
-    is_join,
+    is_fusible_concat,
     is_lookup,
 )
-from wend.backends.native.fusion.symbolic_strides import Extent, extent, written
+from wend.backends.native.fusion.symbolic_strides import Extent, extent, materialize
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.loop_nest import LoopNestParts, loop_nest
 from wend.backends.native.target.value_layout import Registers, is_scalar
@@ -65,8 +65,8 @@ from wend.ir.op import Op
 from wend.ops import contracting, reducing, shaping
 
 
-def emit_nest(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The loops of a nest; or what reads parts of arrays where they lie."""
+def emit_loop_nest(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit the loops of a nest, or an operation that reads subviews without a copy."""
     body = LoopNestParts.of(node).body
     low.values.update(zip(body.params, operands, strict=True))
     for inner in body.nodes:
@@ -74,182 +74,211 @@ def emit_nest(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
             low.values.update(zip(inner.results, emit_constant(low, inner, ()), strict=True))
     parts = LoopNestParts.of(node)
     (*_, last) = (None, *body.nodes)
-    if last is not None and last.op in READS_PARTS:
-        return _of_parts(low, node, last)
-    at = IndexMaps(low, len(parts.iteration_space))
-    at.measure(body)
-    if last is None or not is_join(last):
-        return _Nest(low, node, parts, at).write()
+    if last is not None and last.op in READS_SUBVIEWS:
+        return _emit_subview_reader(low, node, last)
+    index_maps = IndexMaps(low, len(parts.iteration_space))
+    index_maps.infer_dims(body)
+    if last is None or not is_fusible_concat(last):
+        return _NestEmitter(low, node, parts, index_maps).emit()
 
-    def write(part: LoopNestParts, into: Into) -> None:
-        _Nest(low, node, part, replace(at, rank=len(part.iteration_space)), into).run()
+    def emit_nest(part: LoopNestParts, destinations: Destinations) -> None:
+        _NestEmitter(
+            low, node, part, replace(index_maps, rank=len(part.iteration_space)), destinations
+        ).emit_loops()
 
-    return [low.give(node, join(low, parts, at, write))]
+    return [low.array_result(node, emit_concat(low, parts, index_maps, emit_nest))]
 
 
-def _of_parts(low: Lowering, loop_nest: Node, node: Node) -> Any:
-    """What reads parts of arrays where they lie."""
-    accesses = IndexMaps(low, max(len(value.tensor.dims) for value in node.operands))
-    accesses.measure(LoopNestParts.of(loop_nest).body)
+def _emit_subview_reader(low: Lowering, loop_nest: Node, node: Node) -> Any:
+    """Emit an operation that reads subviews of arrays without a copy."""
+    index_maps = IndexMaps(low, max(len(value.tensor.dims) for value in node.operands))
+    index_maps.infer_dims(LoopNestParts.of(loop_nest).body)
     if node.op is contracting.dot_general:
-        return emit_of_parts(low, loop_nest, node, accesses)
-    dims = accesses.dims[node.operands[0]]
+        return emit_dot_of_subviews(low, loop_nest, node, index_maps)
+    dims = index_maps.dims[node.operands[0]]
     if node.op is shaping.dim_of:
         return [(dims[node.attrs["axis"]],)]
-    return [write_shape(low, loop_nest, dims)]
+    return [new_shape_vector(low, loop_nest, dims)]
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class _Nest:
-    """One nest being written; `into` says which results are parts of arrays that there are."""
+class _NestEmitter:
+    """Emits the loops of one nest.
+
+    Attributes:
+        low: The lowering of the function.
+        node: The `loop_nest` node.
+        parts: Its parts.
+        index_maps: The index maps of its arrays.
+        destinations: Where to store the results that are subviews of existing arrays.
+        body: The body, by sections.
+        sizes: The sizes of the iteration space.
+        elements: Emits elements.
+        targets: Where the loops store values.
+        arrays: The arrays of the results.
+        copies: What the results that are only copied are read from.
+        deferred_releases: The pointers to release after the loops.
+        outline: Outlines the outermost loop.
+        thread_strides: The index maps of per-thread buffers, and how far these are apart.
+    """
 
     low: Lowering
     node: Node
     parts: LoopNestParts
-    accesses: IndexMaps
-    into: Into = field(default_factory=dict)
+    index_maps: IndexMaps
+    destinations: Destinations = field(default_factory=dict)
     body: NestBody = field(init=False)
     sizes: list[Extent] = field(default_factory=list)
     elements: Elements = field(init=False)
     targets: dict[Value, IndexMap] = field(default_factory=dict)
-    made: dict[Value, Array] = field(default_factory=dict)
-    copies: dict[Value, Read] = field(default_factory=dict)
-    left: list[str] = field(default_factory=list)
-    split: ParallelOutline = field(init=False)
-    apart: dict[IndexMap, str] = field(default_factory=dict)
+    arrays: dict[Value, Array] = field(default_factory=dict)
+    copies: dict[Value, ElementSource] = field(default_factory=dict)
+    deferred_releases: list[str] = field(default_factory=list)
+    outline: ParallelOutline = field(init=False)
+    thread_strides: dict[IndexMap, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.body = NestBody(self.parts)
         self.elements = Elements(self.low)
 
-    def write(self) -> list[Registers]:
-        """The loops; return the results."""
-        self.run()
+    def emit(self) -> list[Registers]:
+        """Emit the loops; return the results."""
+        self.emit_loops()
         return [
-            (self.elements.row[value],)
+            (self.elements.row_values[value],)
             if is_scalar(value.type)
-            else self.low.give(self.node, self.made[value], k)
+            else self.low.array_result(self.node, self.arrays[value], k)
             for k, value in enumerate(self.parts.body.results)
         ]
 
-    def run(self) -> None:
-        """The loops."""
-        self._own()
-        self.sizes = self._space()
-        self._find_reads()
-        self.split = ParallelOutline(self.low, self._work(), self.sizes)
+    def emit_loops(self) -> None:
+        """Emit the loops, with the allocations before and the releases after them."""
+        self._own_updated_arrays()
+        self.sizes = self._space_sizes()
+        self._bind_operands()
+        self.outline = ParallelOutline(self.low, self._element_cost(), self.sizes)
         for value in dict.fromkeys(self.parts.body.results):
-            if not is_put(value):
-                self._make(value)
-        for value in self.body.kept:
-            self._keep(value)
-        self._rows()
-        for pointer in self.left:
+            if not is_subview_store(value):
+                self._allocate_result(value)
+        for value in self.body.row_buffers:
+            self._allocate_row_buffer(value)
+        self._emit_outer_loops()
+        for pointer in self.deferred_releases:
             self.low.arrays.release(pointer)
 
     # Before the loops
-    def _work(self) -> int:
-        """What an element costs."""
+    def _element_cost(self) -> int:
+        """Return the estimated cost of an element."""
         sections = self.body.sections
         nodes = [node for section in sections for node in section.nodes]
         return 1 + len(self.body.reductions) + sum(map(cost, nodes))
 
-    def _space(self) -> list[Extent]:
-        """The sizes of the space, by whatever has them."""
+    def _space_sizes(self) -> list[Extent]:
+        """Return the sizes of the iteration space, from a value that has its shape."""
         for values in (self.parts.body.params, *(n.results for n in self.parts.body.nodes)):
             for value in values:
                 if not is_scalar(value.type) and value.tensor.dims == self.parts.iteration_space:
-                    return [extent(size) for size in self.accesses.dims[value]]
+                    return [extent(size) for size in self.index_maps.dims[value]]
         raise AssertionError("a nest goes over what is there")
 
-    def _changed(self) -> set[Value]:
-        """The params of which parts are changed in place."""
-        puts = filter(is_put, self.parts.body.results)
-        return {value.node.operands[0] for value in puts if value.node is not None}
+    def _updated_params(self) -> set[Value]:
+        """Return the params of which subviews are updated in place."""
+        stores = filter(is_subview_store, self.parts.body.results)
+        return {value.node.operands[0] for value in stores if value.node is not None}
 
-    def _own(self) -> None:
-        """Have the arrays that are changed for oneself; they are read as they then lie."""
-        for value in filter(is_put, dict.fromkeys(self.parts.body.results)):
-            put = value.node
-            assert put is not None
-            whole = put.operands[0]
-            array = writable(self.low, self.node, self.parts.body.params.index(whole))
-            self.low.values[whole] = self.low.arrays.slots(whole.tensor, array)
-            self.made[value] = Array(array.pointer, array.dtype, self.accesses.dims[whole])
-            self.targets[value] = self.accesses.part(put, self.made[value])
+    def _own_updated_arrays(self) -> None:
+        """Make the arrays that are updated in place uniquely owned; the loops read those."""
+        for value in filter(is_subview_store, dict.fromkeys(self.parts.body.results)):
+            store = value.node
+            assert store is not None
+            param = store.operands[0]
+            array = writable(self.low, self.node, self.parts.body.params.index(param))
+            self.low.values[param] = self.low.arrays.slots(param.tensor, array)
+            self.arrays[value] = Array(array.pointer, array.dtype, self.index_maps.dims[param])
+            self.targets[value] = self.index_maps.stored_subview(store, self.arrays[value])
 
-    def _lines(self, node: Node, value: Value) -> AffineIndices:
-        """Where a node reads an operand."""
+    def _operand_indices(self, node: Node, value: Value) -> AffineIndices:
+        """Return the indices at which a node reads an operand."""
         dims, rank = value.tensor.dims, len(self.parts.iteration_space)
-        is_row = node.results[0] in self.body.outer_rank and node not in self.body.reductions
-        return self.accesses.whole(dims, self.parts.outer_rank if is_row else rank)
+        is_row = node.results[0] in self.body.row_values and node not in self.body.reductions
+        return self.index_maps.identity_indices(dims, self.parts.outer_rank if is_row else rank)
 
-    def _find_reads(self) -> None:
-        needed = [*(n for section in self.body.sections for n in section.nodes)]
-        needed += self.body.reductions
-        needed += [n for nodes in self.body.row_nodes for n in nodes]
-        lookups = Gathers(self.low, self.body, self.accesses, self.elements)
-        looking = [node for node in dict.fromkeys(needed) if is_lookup(node)]
-        for node in dict.fromkeys(needed):
+    def _bind_operands(self) -> None:
+        """Record what the nodes read their operands from; emit the checks before the loops."""
+        nodes = [*(n for section in self.body.sections for n in section.nodes)]
+        nodes += self.body.reductions
+        nodes += [n for row_nodes in self.body.row_nodes for n in row_nodes]
+        gathers = Gathers(self.low, self.body, self.index_maps, self.elements)
+        gathering_nodes = [node for node in dict.fromkeys(nodes) if is_lookup(node)]
+        for node in dict.fromkeys(nodes):
             if is_lookup(node):
-                lookups.read(node)
+                gathers.bind_operands(node)
                 continue
             if node in self.body.reductions and node.op in EXTREMES:
-                dims = self.accesses.dims[node.operands[0]]
-                expect_some(self.low, [dims[k] for k in self.body.reductions[node].axes])
+                dims = self.index_maps.dims[node.operands[0]]
+                check_nonempty(self.low, [dims[k] for k in self.body.reductions[node].axes])
             for k, operand in enumerate(node.operands):
-                lines = () if is_scalar(operand.type) else self._lines(node, operand)
-                self.elements.reads[node, k] = self.accesses.read_through(operand, lines)
-        for value in filter(is_put, self.parts.body.results):
+                indices = () if is_scalar(operand.type) else self._operand_indices(node, operand)
+                self.elements.sources[node, k] = self.index_maps.read_through(operand, indices)
+        for value in filter(is_subview_store, self.parts.body.results):
             assert value.node is not None
-            given = value.node.operands[1]
-            lines = self._lines(value.node, given)
-            self.elements.reads[value.node, 1] = self.accesses.read_through(given, lines)
-        for node in looking:
-            lookups.expect(node, self.sizes)
+            stored_value = value.node.operands[1]
+            indices = self._operand_indices(value.node, stored_value)
+            self.elements.sources[value.node, 1] = self.index_maps.read_through(
+                stored_value, indices
+            )
+        for node in gathering_nodes:
+            gathers.check_bounds(node, self.sizes)
         for value in self.parts.body.results:
             if is_copy(value):
-                lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))
-                self.copies[value] = self.accesses.read_through(value, lines)
+                indices = self.index_maps.identity_indices(
+                    value.tensor.dims, len(self.parts.iteration_space)
+                )
+                self.copies[value] = self.index_maps.read_through(value, indices)
 
-    def _make(self, value: Value) -> None:
-        """Room for a result, and how it is gone along."""
-        if value in self.into:
-            self.targets[value] = self.accesses.of(*self.into[value])
+    def _allocate_result(self, value: Value) -> None:
+        """Allocate the array of a result, and record its index map."""
+        if value in self.destinations:
+            self.targets[value] = self.index_maps.linearize(*self.destinations[value])
             return
-        dims = self.accesses.dims.get(value, ())
+        dims = self.index_maps.dims.get(value, ())
         if is_scalar(value.type):
             return
-        self.made[value] = array = self._room(value, dims)
+        self.arrays[value] = array = self._result_array(value, dims)
         node = value.node
         if value in self.body.memory_reductions:
             assert node is not None
-            self._start(node, array)
-        if value in self.body.outer_rank:
-            lines = self.accesses.whole(value.tensor.dims, self.parts.outer_rank)
+            self._initialize(node, array)
+        if value in self.body.row_values:
+            indices = self.index_maps.identity_indices(value.tensor.dims, self.parts.outer_rank)
         elif value in self.body.memory_reductions:
             assert node is not None
-            kept = self.body.reductions[node].kept
-            lines = [_line(axis) for axis in kept]
+            operand_axes = self.body.reductions[node].operand_axes
+            indices = [_axis_index(axis) for axis in operand_axes]
         else:
-            lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))
-        self.targets[value] = self.accesses.of(array, lines)
+            indices = self.index_maps.identity_indices(
+                value.tensor.dims, len(self.parts.iteration_space)
+            )
+        self.targets[value] = self.index_maps.linearize(array, indices)
 
-    def _room(self, value: Value, dims: tuple[str, ...]) -> Array:
-        """Memory for a result: that of an operand that is read there for the last time."""
-        wanted = Array("null", value.tensor.dtype, dims)
+    def _result_array(self, value: Value, dims: tuple[str, ...]) -> Array:
+        """Return memory for a result: that of an operand at its last use if possible."""
+        prototype = Array("null", value.tensor.dtype, dims)
         for index, param in enumerate(self.parts.body.params):
-            if self._can_take(index, param, value):
-                array, left = overwritable(self.low, self.node, index, wanted)
-                self.left.append(left)
+            if self._can_overwrite(index, param, value):
+                array, deferred_release = overwritable(self.low, self.node, index, prototype)
+                self.deferred_releases.append(deferred_release)
                 return array
-        return self.low.arrays.new(wanted.dtype, dims)
+        return self.low.arrays.new(prototype.dtype, dims)
 
-    def _can_take(self, index: int, param: Value, value: Value) -> bool:
-        """Whether a result may be written over a param: place by place, when that has been read."""
+    def _can_overwrite(self, index: int, param: Value, value: Value) -> bool:
+        """Return whether a result may overwrite a param.
+
+        Each element must have been read before the same element of the result is stored.
+        """
         if not self.low.may_move(self.node.operands[index]) or is_scalar(param.type):
             return False
-        if param in self._changed():
+        if param in self._updated_params():
             return False
         if (
             param.tensor.dims != self.parts.iteration_space
@@ -258,12 +287,12 @@ class _Nest:
             return False
         if param.tensor.dtype.itemsize != value.tensor.dtype.itemsize:
             return False
-        return self.body.is_read_as_it_lies(param) and self.body.last_read(param) <= (
-            self.body.stored_in(value)
+        return self.body.is_read_elementwise(param) and self.body.last_reading_section(param) <= (
+            self.body.storing_section(value)
         )
 
-    def _start(self, node: Node, array: Array) -> None:
-        """What adds up in memory starts at nothing."""
+    def _initialize(self, node: Node, array: Array) -> None:
+        """Fill the array of a reduction in memory with the identity."""
         identity = identity_of(node, array.kind)
         if node.op in SUMS:
             self.low.arrays.clear(array)
@@ -271,97 +300,109 @@ class _Nest:
             count = self.low.arrays.count(array)
             self.low.w.loop(count, lambda k: self.low.arrays.store(array, k, identity))
 
-    def _keep(self, value: Value) -> None:
-        """Room for a row of values that a later section reads again."""
+    def _allocate_row_buffer(self, value: Value) -> None:
+        """Allocate a buffer for a row of values that a later section reads."""
         outer_rank = self.parts.outer_rank
-        dims = self.accesses.dims[value][outer_rank:]
-        lines = self.accesses.whole(value.tensor.dims, len(self.parts.iteration_space))[outer_rank:]
-        if outer_rank and self.split.is_wanted:
-            room, apart = self.split.room(value.tensor.dtype, dims)
-            array = Array(room.pointer, room.dtype, dims)
-            self.targets[value] = self.accesses.of(array, lines)
-            self.apart[self.targets[value]] = apart
+        dims = self.index_maps.dims[value][outer_rank:]
+        indices = self.index_maps.identity_indices(
+            value.tensor.dims, len(self.parts.iteration_space)
+        )[outer_rank:]
+        if outer_rank and self.outline.is_profitable:
+            buffer, stride = self.outline.thread_buffer(value.tensor.dtype, dims)
+            array = Array(buffer.pointer, buffer.dtype, dims)
+            self.targets[value] = self.index_maps.linearize(array, indices)
+            self.thread_strides[self.targets[value]] = stride
         else:
             array = self.low.arrays.new(value.tensor.dtype, dims)
-            self.targets[value] = self.accesses.of(array, lines)
-        self.left.append(array.pointer)
+            self.targets[value] = self.index_maps.linearize(array, indices)
+        self.deferred_releases.append(array.pointer)
 
     # Loops
-    def _rows(self) -> None:
-        reads = (*self.elements.reads.values(), *self.copies.values())
-        accesses = dict.fromkeys(access for _, access in reads if access)
-        accesses |= dict.fromkeys(self.targets.values())
-        outer = axes_of(self.low, self.sizes, range(self.parts.outer_rank), [*accesses])
-        inner = [self._axes_of(section) for section in self.body.sections]
-        start: Offsets = {access: access.start for access in accesses}
+    def _emit_outer_loops(self) -> None:
+        """Emit the loops over rows."""
+        sources = (*self.elements.sources.values(), *self.copies.values())
+        index_maps = dict.fromkeys(index_map for _, index_map in sources if index_map)
+        index_maps |= dict.fromkeys(self.targets.values())
+        outer_axes = loop_axes(self.low, self.sizes, range(self.parts.outer_rank), [*index_maps])
+        section_axes = [self._section_axes(section) for section in self.body.sections]
+        start: Offsets = {index_map: index_map.start for index_map in index_maps}
 
         def each(offsets: Offsets, _: Sequence[str]) -> Sequence[str]:
             for number, nodes in enumerate(self.body.row_nodes):
                 for node in nodes:
-                    self._row_node(node, offsets)
-                if number < len(inner):
-                    self._section(self.body.sections[number], inner[number], offsets)
+                    self._emit_row_node(node, offsets)
+                if number < len(section_axes):
+                    self._emit_section(self.body.sections[number], section_axes[number], offsets)
             return ()
 
-        if self.body.memory_reductions or not outer:
-            over(self.low, outer, start, each)
+        if self.body.memory_reductions or not outer_axes:
+            for_each_index(self.low, outer_axes, start, each)
             return
-        inside = [written(self.low.sizes, size) for size in self.sizes[self.parts.outer_rank :]]
-        self.split.write(
-            outer,
+        inner_dims = [
+            materialize(self.low.sizes, size) for size in self.sizes[self.parts.outer_rank :]
+        ]
+        self.outline.emit(
+            outer_axes,
             start,
-            inside,
-            self.apart,
-            lambda axes, offsets: over(self.low, axes, offsets, each),
+            inner_dims,
+            self.thread_strides,
+            lambda axes, offsets: for_each_index(self.low, axes, offsets, each),
         )
 
-    def _used(self, section: Section) -> list[IndexMap]:
-        used = self.elements.accesses(
+    def _section_maps(self, section: Section) -> list[IndexMap]:
+        """Return the index maps that a section reads and writes."""
+        used = self.elements.index_maps(
             (*section.nodes, *section.reductions, *section.memory_reductions)
         )
-        for value in (*section.stored, *section.loaded, *self._ends(section)):
+        for value in (*section.stored, *section.loaded, *self._memory_results(section)):
             used[self.targets[value]] = None
-            access = self.copies[value][1] if value in self.copies else None
-            if is_put(value):
+            source_map = self.copies[value][1] if value in self.copies else None
+            if is_subview_store(value):
                 assert value.node is not None
-                access = self.elements.reads[value.node, 1][1]
-            if access is not None:
-                used[access] = None
+                source_map = self.elements.sources[value.node, 1][1]
+            if source_map is not None:
+                used[source_map] = None
         return [*used]
 
-    def _ends(self, section: Section) -> list[Value]:
+    def _memory_results(self, section: Section) -> list[Value]:
+        """Return the results of the memory reductions of a section."""
         return [node.results[0] for node in section.memory_reductions]
 
-    def _axes_of(self, section: Section) -> list[Axis]:
+    def _section_axes(self, section: Section) -> list[Axis]:
+        """Return the loops of a section."""
         axes = range(self.parts.outer_rank, len(self.parts.iteration_space))
-        fixed = [self.targets[value] for value in self._ends(section)]
-        return axes_of(self.low, self.sizes, axes, self._used(section), fixed)
+        must_advance = [self.targets[value] for value in self._memory_results(section)]
+        return loop_axes(self.low, self.sizes, axes, self._section_maps(section), must_advance)
 
-    def _row_node(self, node: Node, offsets: Offsets) -> None:
+    def _emit_row_node(self, node: Node, offsets: Offsets) -> None:
+        """Emit a node that is computed once per row."""
         (result,) = node.results
         if self.body.is_row_sum(node):
-            self.elements.row[result] = self._row_sum(node, offsets)
+            self.elements.row_values[result] = self._row_sum(node, offsets)
         else:
-            self.elements.row[result] = self.elements.of(node, offsets, {})
+            self.elements.row_values[result] = self.elements.result_element(node, offsets, {})
         self._store_row(result, offsets)
 
     def _store_row(self, value: Value, offsets: Offsets) -> None:
+        """Store a value of the current row if it is a result."""
         if value in self.targets:
             target = self.targets[value]
-            self.elements.store(target, offsets[target], self.elements.row[value])
+            self.elements.store(target, offsets[target], self.elements.row_values[value])
 
     def _row_sum(self, node: Node, offsets: Offsets) -> str:
-        access = self.elements.reads[node, 0][1]
-        assert access is not None
-        assert access.array is not None
-        dims = self.accesses.dims[node.operands[0]][self.parts.outer_rank :]
+        """Emit the sum of the current row, which is contiguous in memory."""
+        index_map = self.elements.sources[node, 0][1]
+        assert index_map is not None
+        assert index_map.array is not None
+        dims = self.index_maps.dims[node.operands[0]][self.parts.outer_rank :]
         count = self.low.sizes.product(dims)
-        address = self.low.arrays.address(access.array, offsets[access])
-        return sum_of_row(self.low, access.kind, address, count)
+        address = self.low.arrays.address(index_map.array, offsets[index_map])
+        return row_sum(self.low, index_map.kind, address, count)
 
-    def _section(self, section: Section, axes: Sequence[Axis], offsets: Offsets) -> None:
-        totals = [self._total(node) for node in section.reductions]
-        elements, settle = self.elements, self.elements.settled(self._used(section))
+    def _emit_section(self, section: Section, axes: Sequence[Axis], offsets: Offsets) -> None:
+        """Emit the loops of a section."""
+        accumulators = [self._accumulator(node) for node in section.reductions]
+        elements, hoist = self.elements, self.elements.gather_hoister(self._section_maps(section))
 
         def body(at: Offsets, so_far: Sequence[str]) -> Sequence[str]:
             values: dict[Value, str] = {}
@@ -371,40 +412,47 @@ class _Nest:
             elements.compute(section.nodes, at, values)
             for value in section.stored:
                 if value in self.copies:
-                    values[value] = self._copied(value, at)
-                if is_put(value):
+                    values[value] = self._load_copied(value, at)
+                if is_subview_store(value):
                     assert value.node is not None
-                    values[value] = elements.number(value.node, 1, at, values)
+                    values[value] = elements.operand_element(value.node, 1, at, values)
             for node in section.memory_reductions:
-                target, x = self.targets[node.results[0]], elements.number(node, 0, at, values)
+                target, element = (
+                    self.targets[node.results[0]],
+                    elements.operand_element(node, 0, at, values),
+                )
                 old = elements.load(target, at, values)
-                elements.store(target, at[target], self._combined(node, old, x, in_order=True))
-            following = [
-                self._combined(node, old, elements.number(node, 0, at, values), in_order=False)
+                elements.store(target, at[target], self._combine(node, old, element, in_order=True))
+            next_values = [
+                self._combine(
+                    node, old, elements.operand_element(node, 0, at, values), in_order=False
+                )
                 for node, old in zip(section.reductions, so_far, strict=True)
             ]
-            # The last: it may be written over what is read.
+            # Stores come last because they may overwrite operands.
             for value in section.stored:
                 elements.store(self.targets[value], at[self.targets[value]], values[value])
-            return following
+            return next_values
 
-        if not (totals or section.memory_reductions or self.parts.outer_rank):
-            self.split.write(
-                axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body, settle)
+        if not (accumulators or section.memory_reductions or self.parts.outer_rank):
+            self.outline.emit(
+                axes, offsets, [], {}, lambda axes, at: fold(self.low, axes, at, (), body, hoist)
             )
             return
-        found = fold(self.low, axes, offsets, totals, body, settle)
-        for node, total in zip(section.reductions, found, strict=True):
+        totals = fold(self.low, axes, offsets, accumulators, body, hoist)
+        for node, total in zip(section.reductions, totals, strict=True):
             (result,) = node.results
-            self.elements.row[result] = total
+            self.elements.row_values[result] = total
             self._store_row(result, offsets)
 
-    def _total(self, node: Node) -> Total:
+    def _accumulator(self, node: Node) -> Accumulator:
+        """Return the accumulator of a reduction."""
         kind = Kind(node.operands[0].tensor.dtype)
         is_sum = node.op in SUMS and kind.is_real
-        return Total(kind, identity_of(node, kind), is_sum)
+        return Accumulator(kind, identity_of(node, kind), is_sum)
 
-    def _combined(self, node: Node, x: str, y: str, *, in_order: bool) -> str:
+    def _combine(self, node: Node, x: str, y: str, *, in_order: bool) -> str:
+        """Emit the combination of two elements of a reduction."""
         kind = Kind(node.operands[0].tensor.dtype)
         type = kind.text
         if kind.is_real and not in_order:
@@ -412,21 +460,23 @@ class _Nest:
                 return self.low.w.define(f"fadd reassoc {type} {x}, {y}")
             if node.op is reducing.reduce_prod:
                 return self.low.w.define(f"fmul reassoc {type} {x}, {y}")
-            how = "maximum" if node.op is reducing.reduce_max else "minimum"
-            # Of 0.0 and −0.0 either may be the result.
-            call = f"call nsz {type} @llvm.{how}.{kind.suffix}({type} {x}, {type} {y})"
+            intrinsic = "maximum" if node.op is reducing.reduce_max else "minimum"
+            # nsz: the extreme of 0.0 and −0.0 may be either.
+            call = f"call nsz {type} @llvm.{intrinsic}.{kind.suffix}({type} {x}, {type} {y})"
             return self.low.w.define(call)
-        return WAYS[node.op](self.low, node, kind, x, y)
+        return COMBINERS[node.op](self.low, node, kind, x, y)
 
-    def _copied(self, value: Value, offsets: Offsets) -> str:
-        source, access = self.copies[value]
-        if access is None:
+    def _load_copied(self, value: Value, offsets: Offsets) -> str:
+        """Load an element of a result that is a copy."""
+        source, index_map = self.copies[value]
+        if index_map is None:
             return self.low.values[source][0]
-        return self.elements.load(access, offsets, {})
+        return self.elements.load(index_map, offsets, {})
 
 
-def _line(axis: int | None) -> AffineIndex:
+def _axis_index(axis: int | None) -> AffineIndex:
+    """Return the index along an axis of the iteration space, or of a single element."""
     return AffineIndex() if axis is None else AffineIndex("0", axis, 1)
 
 
-EMITTERS: Mapping[Op, Emit] = {loop_nest: emit_nest}
+EMITTERS: Mapping[Op, Emit] = {loop_nest: emit_loop_nest}

@@ -1,4 +1,4 @@
-"""Which operations have code of their own, by family."""
+"""The table of operations that native code has emitters for, by family."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from wend.ir.op import Op
 EMITTERS: Mapping[Op, Emit] = {
     **creating.EMITTERS,
     **elementwise.EMITTERS,
-    **complexes.EMITTERS,  # after those of reals, which they call
+    **complexes.EMITTERS,  # overrides the emitters for reals, which it calls
     **shaping.EMITTERS,
     **slicing.EMITTERS,
     **reducing.EMITTERS,

@@ -1,4 +1,4 @@
-"""The code that looks at what it is given: guards and arguments."""
+"""LLVM IR that checks guards and unpacks arguments into the block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wend.backends.native.fastcall.descriptor import (
     load,
 )
 
-_IN_ORDER = 0x101  # NumPy's flags: in C order and aligned
+_C_CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 
 GUARDS = (
     """
@@ -144,8 +144,8 @@ look:
   %same = icmp eq ptr %a.dtype, %dtype
   %axes32 = trunc i64 %axes to i32
   %as.many = icmp eq i32 %a.axes, %axes32
-  %order = and i32 %flags, {_IN_ORDER}
-  %in.order = icmp eq i32 %order, {_IN_ORDER}
+  %order = and i32 %flags, {_C_CONTIGUOUS_ALIGNED}
+  %in.order = icmp eq i32 %order, {_C_CONTIGUOUS_ALIGNED}
   %both = and i1 %same, %as.many
   %all = and i1 %both, %in.order
   br i1 %all, label %measure, label %no

@@ -1,11 +1,15 @@
-"""The tables that the code of an entry goes by, and the objects that it reads (`entry_code.py`)."""
+"""The tables that drive the trampoline (`trampoline.py`), and offsets in the objects it reads.
+
+`run/entry.py` fills in the tables.
+"""
 
 from __future__ import annotations
 
-# What there is for each entry. How many calls it may serve; the graph's function; the stack of
-# idle workspaces; what to do; arguments, params, results and guards, where and how many; what may
-# be asked of Python; when the lock is released; where arenas lie in the block, how many, their
-# strides, and how much memory is kept
+# The words of each fast call: how many calls it may serve; the graph's function; the stack of idle
+# workspaces; flags; the number of arguments, the tables of params, results and guards with their
+# lengths; the fallback object and Python's callbacks; the known bytes of the results and the bytes
+# from which the GIL is released; the arenas' offset in the block, their number and strides; and the
+# bytes that an idle workspace may keep
 WORDS = (
     *("left", "run", "idle", "flags", "arguments"),
     *("params", "param_count", "results", "result_count", "guards", "guard_count"),
@@ -14,27 +18,28 @@ WORDS = (
 )
 RELEASES, SINGLE = 1, 2  # flags
 
-# Each param: kind, bytes of all this, object or 0, which argument, offset in the block, type,
-# dtype, size of an element, axes; for each axis a size (or one of the second line) and a number
+# Each param: kind, bytes of this record, constant object or 0, index of the argument, offset in
+# the block, type, dtype, item size, number of axes; for each axis its size (or one of the codes in
+# the second line) and the number of its symbol
 NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN = range(6)
 ANY, PLURAL, SAME = -1, -2, -3
 
-# Each result: kind, bytes of all this, offset in the block, dtype (or object), size of an element,
-# axes; for each axis a size, or -1: it is in the block
+# Each result: kind, bytes of this record, offset in the block, dtype (or object), item size, number
+# of axes; for each axis its size, or -1 if the size is in the block
 OBJECT, NUMBER, POINTED, NEW = range(4)
-MOST_AXES = 64  # of an array; and sizes that are not known
+MAX_AXES = 64  # of an array, and symbols of a graph
 
-# Offsets in objects. Of arrays: elements, axes, sizes, dtype, flags, handler of their memory
+# Byte offsets in objects. In arrays: data, ndim, shape, dtype, flags, memory handler
 TYPE_AT = object.__basicsize__ - 8
-VALUE_AT = object.__basicsize__  # of numbers
-ITEM_AT = tuple.__basicsize__  # the first one
+VALUE_AT = object.__basicsize__  # of NumPy scalars
+ITEM_AT = tuple.__basicsize__  # the first item of a tuple
 DATA_AT, AXES_AT, SIZES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
     VALUE_AT + k for k in (0, 8, 16, 40, 48, 72)
 )
 
 
 def load(name: str, base: str, offset: int, type: str = "i64") -> str:
-    """The lines that read what is at an offset."""
+    """Return the lines that load the field at an offset into `%name`."""
     return (
         f"  %{name}.at = getelementptr i8, ptr %{base}, i64 {offset}\n"
         f"  %{name} = load {type}, ptr %{name}.at\n"
@@ -42,5 +47,5 @@ def load(name: str, base: str, offset: int, type: str = "i64") -> str:
 
 
 def word(name: str, type: str = "i64") -> str:
-    """The lines that read one of the words."""
+    """Return the lines that load one of the words into `%name`."""
     return load(name, "words", 8 * WORDS.index(name), type)

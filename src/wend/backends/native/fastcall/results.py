@@ -1,4 +1,4 @@
-"""The code that makes objects of results."""
+"""LLVM IR that makes Python objects of results."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from wend.backends.native.fastcall.descriptor import (
     DATA_AT,
     FLAGS_AT,
     HANDLER_AT,
-    MOST_AXES,
+    MAX_AXES,
     NUMBER,
     OBJECT,
     POINTED,
     load,
 )
 from wend.backends.native.rt.blocks import CLASS, COUNT
-from wend.backends.native.rt.pool import LARGE, SHARED
+from wend.backends.native.rt.pool import FIRST_LARGE_CLASS, SHARED_BIT
 
-_LARGE_FROM = 4096  # bytes from which memory is not NumPy's but ours
-# NumPy's flags: it owns its memory; it is in C order, aligned and may be written to
-_OWNS, _NEW = 0x4, 0x501
+_MIN_OWNED_BYTES = 4096  # smaller results are copied into memory that NumPy allocates
+# NPY_ARRAY_OWNDATA; NPY_ARRAY_CARRAY: C-contiguous, aligned and writeable
+_OWNDATA, _NEW_ARRAY = 0x4, 0x501
 
 RESULT = (
     """
@@ -34,7 +34,7 @@ define ptr @wend.get(ptr %result, ptr %block, ptr %handler, ptr %pool) {
     )
     + f"""
   %slot = getelementptr i8, ptr %block, i64 %offset
-  %dims = alloca [{MOST_AXES} x i64]
+  %dims = alloca [{MAX_AXES} x i64]
   switch i64 %kind, label %new [
     i64 {OBJECT}, label %object
     i64 {NUMBER}, label %number
@@ -81,7 +81,7 @@ goes.on:
 make:
   %axes32 = trunc i64 %axes to i32
   call void @Py_IncRef(ptr %dtype)
-  %large = icmp uge i64 %total, {_LARGE_FROM}
+  %large = icmp uge i64 %total, {_MIN_OWNED_BYTES}
   br i1 %large, label %own, label %theirs
 theirs:
   %array = call ptr @PyArray_NewFromDescr(ptr @ndarray, ptr %dtype, i32 %axes32, ptr %dims,
@@ -92,9 +92,9 @@ fail:
   ret ptr null
 own:
 {load("class", "from", CLASS)}{load("count", "from", COUNT)}
-  %of.its.own = icmp uge i64 %class, {LARGE}
+  %of.its.own = icmp uge i64 %class, {FIRST_LARGE_CLASS}
   %others = sub i64 %count, 1
-  %unshared = icmp ult i64 %others, {SHARED - 1}
+  %unshared = icmp ult i64 %others, {SHARED_BIT - 1}
   %hands.over = and i1 %of.its.own, %unshared
   br i1 %hands.over, label %hand, label %ask
 hand:
@@ -112,7 +112,7 @@ empty:
 wrap:
   %memory = phi ptr [ %from, %hand ], [ %asked, %ask ]
   %wrapped = call ptr @PyArray_NewFromDescr(ptr @ndarray, ptr %dtype, i32 %axes32, ptr %dims,
-      ptr null, ptr %memory, i32 {_NEW}, ptr null)
+      ptr null, ptr %memory, i32 {_NEW_ARRAY}, ptr null)
   %not = icmp eq ptr %wrapped, null
   br i1 %not, label %free, label %owned
 free:
@@ -120,7 +120,7 @@ free:
   ret ptr null
 owned:
 {load("flags", "wrapped", FLAGS_AT, "i32")}
-  %owns = or i32 %flags, {_OWNS}
+  %owns = or i32 %flags, {_OWNDATA}
   store i32 %owns, ptr %flags.at
   call void @Py_IncRef(ptr %handler)
   %handler.at = getelementptr i8, ptr %wrapped, i64 {HANDLER_AT}

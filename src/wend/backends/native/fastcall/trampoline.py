@@ -1,12 +1,12 @@
-"""The code that Python calls: from Python's objects into a block of memory, and results out of it.
+"""The trampoline: machine code that Python calls to run a compiled graph.
 
     PyObject *wend.call(PyObject *self, PyObject **arguments, ssize_t count)
     PyObject *wend.call.or(PyObject *self, PyObject **arguments, ssize_t count, PyObject *names)
 
-`self` is a tuple; its first item is an array of words, which says what is taken and given
-(`entry.py`). One function serves all graphs: it goes by those words, which takes some nanoseconds
-an argument, and no time to compile. It holds the interpreter's lock except while the graph runs,
-so nobody else changes the words and the stack of idle workspaces.
+`self` is a tuple whose first item is an array of words that describes the call
+(`descriptor.py`, `run/entry.py`). One function serves all graphs: interpreting the words takes
+some nanoseconds per argument, and nothing has to be compiled. It holds the GIL except while the
+graph runs, which protects the words and the stack of idle workspaces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wend.backends.native.fastcall.arguments import GUARDS, PARAM
 from wend.backends.native.fastcall.descriptor import (
     DATA_AT,
     ITEM_AT,
-    MOST_AXES,
+    MAX_AXES,
     NOTHING,
     RELEASES,
     SINGLE,
@@ -34,7 +34,7 @@ NAMES = (
     "wend.call.or",
     "wend.get",
 )
-NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # where in NumPy's table
+NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
 TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
 
 
@@ -79,7 +79,7 @@ _CALL = f"""
 @wend.both = private constant [3 x i8] c"LL\\00"
 
 define ptr @wend.call(ptr %self, ptr %arguments, i64 %count) {{
-  %sizes = alloca [{MOST_AXES} x i64]
+  %sizes = alloca [{MAX_AXES} x i64]
   %sum = alloca i64
 {load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
 {word("left")}{word("miss", "ptr")}

@@ -1,11 +1,11 @@
-"""What a nest's body asks of its loops: which node belongs where, and when."""
+"""Scheduling of the body of a loop nest: which node belongs to which loop, and when."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from wend.backends.native.fusion.op_classes import (
-    MOST_AGAIN,
+    MAX_RECOMPUTE_COST,
     SUMS,
     Reduction,
     cost,
@@ -21,14 +21,14 @@ from wend.ir.graph import Node, Value
 
 @dataclass(eq=False, repr=False, slots=True)
 class Section:
-    """One run over the axes that are no rows'.
+    """One pass over the inner axes of a row.
 
     Attributes:
-        nodes: what is computed of each element, in order.
-        reductions: what gives a number to each row, or to all.
-        memory_reductions: reductions that are added up in memory.
-        stored: values that are put into memory.
-        loaded: values that an earlier section has put there.
+        nodes: the nodes computed for each element, in order.
+        reductions: the reductions to one number per row, or to a single number.
+        memory_reductions: the reductions that accumulate in memory.
+        stored: the values that are stored.
+        loaded: the values that an earlier section has stored.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -40,90 +40,92 @@ class Section:
 
 @dataclass(eq=False, repr=False, slots=True)
 class NestBody:
-    """A nest's body by sections; what belongs to rows is done before the section of its number.
+    """The body of a nest, split into sections; row nodes precede the section of their number.
 
     Attributes:
         parts: the nest.
-        reductions: what its nodes reduce.
-        outer_rank: values that belong to rows.
-        memory_reductions: values that are there when all loops are over.
-        sections: in order.
-        row_nodes: for each section, and the end, what is done for a row before it.
-        kept: values that are no results, but in memory until the row is over.
+        reductions: the reductions among its nodes.
+        row_values: the values that belong to rows.
+        memory_reductions: the values that are complete only after all loops.
+        sections: the sections, in order.
+        row_nodes: for each section, and for the end, the row nodes that precede it.
+        row_buffers: the values that are not results but are stored until the row is done.
     """
 
     parts: LoopNestParts
     reductions: dict[Node, Reduction] = field(default_factory=dict)
-    outer_rank: set[Value] = field(default_factory=set)
+    row_values: set[Value] = field(default_factory=set)
     memory_reductions: set[Value] = field(default_factory=set)
     sections: list[Section] = field(default_factory=list)
     row_nodes: list[list[Node]] = field(default_factory=list)
-    kept: list[Value] = field(default_factory=list)
-    _at: dict[Value, int] = field(default_factory=dict)
-    _again: dict[Value, int] = field(default_factory=dict)
+    row_buffers: list[Value] = field(default_factory=list)
+    _section_of: dict[Value, int] = field(default_factory=dict)
+    _recompute_costs: dict[Value, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.parts.body.nodes
         for node in nodes:
-            self._sort(node)
-        work = [node for node in nodes if not is_free(node)]
+            self._classify(node)
+        computing_nodes = [node for node in nodes if not is_free(node)]
         copies = [v for v in dict.fromkeys(self.parts.body.results) if is_copy(v)]
-        last = max(map(self._end_of, work), default=int(bool(copies)))
-        self.sections = [Section() for _ in range(last)]
-        self.row_nodes = [[] for _ in range(last + 1)]
+        num_sections = max(map(self._min_sections, computing_nodes), default=int(bool(copies)))
+        self.sections = [Section() for _ in range(num_sections)]
+        self.row_nodes = [[] for _ in range(num_sections + 1)]
         for value in copies:
             self.sections[0].stored.append(value)
         in_memory = set(self.parts.body.results)
-        for node in work:
-            self._put(node, in_memory)
-        # The last first: it says what the earlier ones have to keep.
-        for number in reversed(range(last)):
-            self._fill(number, in_memory)
+        for node in computing_nodes:
+            self._schedule(node, in_memory)
+        # The last section first: it determines what earlier sections must store.
+        for number in reversed(range(num_sections)):
+            self._fill_section(number, in_memory)
 
-    def _sort(self, node: Node) -> None:
-        """Say where a node belongs, and before or in which section it is done."""
+    def _classify(self, node: Node) -> None:
+        """Determine whether a node belongs to rows, and the section it precedes or is part of."""
         (result,) = node.results
-        self._at[result] = max((self._at.get(v, 0) for v in node.operands), default=0)
+        self._section_of[result] = max(
+            (self._section_of.get(v, 0) for v in node.operands), default=0
+        )
         if is_free(node):
             return
         reduction = reduction_of(node)
         if reduction is None:
-            if self._is_of_rows(node):
-                self.outer_rank.add(result)
+            if self._is_row_value(node):
+                self.row_values.add(result)
             return
         self.reductions[node] = reduction
         if reduction.outer_rank(len(self.parts.iteration_space)) is None:
             self.memory_reductions.add(result)
             return
-        self.outer_rank.add(result)
+        self.row_values.add(result)
         if not self.is_row_sum(node):
-            self._at[result] += 1  # when its section is over
+            self._section_of[result] += 1  # available after its section
 
-    def _end_of(self, node: Node) -> int:
-        """How many sections there are, at least, when a node has been done."""
+    def _min_sections(self, node: Node) -> int:
+        """Return the minimum number of sections, given that this node is done."""
         (result,) = node.results
-        return self._at[result] + (result not in self.outer_rank)
+        return self._section_of[result] + (result not in self.row_values)
 
-    def _put(self, node: Node, in_memory: set[Value]) -> None:
+    def _schedule(self, node: Node, in_memory: set[Value]) -> None:
         (result,) = node.results
-        number = self._at[result]
+        number = self._section_of[result]
         if result in self.memory_reductions:
             self.sections[number].memory_reductions.append(node)
         elif node in self.reductions and not self.is_row_sum(node):
             self.sections[number - 1].reductions.append(node)
-        elif result in self.outer_rank:
+        elif result in self.row_values:
             self.row_nodes[number].append(node)
         elif result in in_memory:
             self.sections[number].stored.append(result)
 
     def is_row_sum(self, node: Node) -> bool:
-        """Whether it is the sum of rows that lie in memory, which is NumPy's."""
-        is_made = node.operands[0].node is not None
-        if is_made or node.op not in SUMS or node.results[0] not in self.outer_rank:
+        """Return whether a node sums rows that lie in memory, which follows NumPy's order."""
+        is_computed = node.operands[0].node is not None
+        if is_computed or node.op not in SUMS or node.results[0] not in self.row_values:
             return False
         return node.operands[0].tensor.dtype.kind == "f"
 
-    def _is_of_rows(self, node: Node) -> bool:
+    def _is_row_value(self, node: Node) -> bool:
         outer_rank, iteration_space = self.parts.outer_rank, self.parts.iteration_space
         if not outer_rank:
             return False
@@ -134,17 +136,17 @@ class NestBody:
         if node.results[0].tensor.dims not in shapes:
             return False
         sources = {self.source(value) for value in node.operands}
-        made = {v for v in sources if v.node is not None and not is_free(v.node)}
-        return bool(made) and made <= self.outer_rank
+        computed = {v for v in sources if v.node is not None and not is_free(v.node)}
+        return bool(computed) and computed <= self.row_values
 
     def source(self, value: Value) -> Value:
-        """What a value is read from, through what only moves elements."""
+        """Return the value that a value is read from, looking through layout operations."""
         while value.node is not None and is_layout(value.node) and value.node.operands:
             value = value.node.operands[0]
         return value
 
-    def is_read_as_it_lies(self, param: Value) -> bool:
-        """Whether all that is read of a param is the element at the same place."""
+    def is_read_elementwise(self, param: Value) -> bool:
+        """Return whether every read of a param is of the element at the same position."""
         for node in self.parts.body.nodes:
             if is_free(node) and param in node.operands:
                 return False
@@ -152,18 +154,18 @@ class NestBody:
                 return False
         return True
 
-    def made_for(self, value: Value) -> list[Node]:
-        """What computes a value that belongs to no row."""
+    def producers_of(self, value: Value) -> list[Node]:
+        """Return the nodes that compute a value that belongs to no row."""
         needed = {self.source(value)}
-        found = []
+        producers = []
         for node in reversed(self.parts.body.nodes):
             if not is_free(node) and not needed.isdisjoint(node.results):
-                found.append(node)
+                producers.append(node)
                 needed.update(map(self.source, node.operands))
-        return found[::-1]
+        return producers[::-1]
 
-    def last_read(self, param: Value) -> int:
-        """The number of the last section in, or before which a param is read."""
+    def last_reading_section(self, param: Value) -> int:
+        """Return the number of the last section in or before which a param is read."""
         numbers = [-1]
         for number, section in enumerate(self.sections):
             nodes = (*section.nodes, *section.reductions, *section.memory_reductions)
@@ -174,66 +176,66 @@ class NestBody:
                 numbers.append(number)
         return max(numbers)
 
-    def stored_in(self, value: Value) -> int:
-        """The number of the section that puts a value into memory; −1: none does."""
+    def storing_section(self, value: Value) -> int:
+        """Return the number of the section that stores a value, or −1."""
         stores = (k for k, section in enumerate(self.sections) if value in section.stored)
         return max(stores, default=-1)
 
-    def _fill(self, number: int, in_memory: set[Value]) -> None:
-        """Find the nodes of a section, and what it takes from memory."""
+    def _fill_section(self, number: int, in_memory: set[Value]) -> None:
+        """Find the nodes of a section and the values that it loads from memory."""
         section = self.sections[number]
         needed: set[Node] = set()
-        wanted = [put_value(value) for value in section.stored]
+        worklist = [stored_value(value) for value in section.stored]
         for node in (*section.reductions, *section.memory_reductions):
-            wanted += node.operands
-        while wanted:
-            value = self.source(wanted.pop())
-            maker = value.node
-            if maker is None or is_free(maker) or value in self.outer_rank:
+            worklist += node.operands
+        while worklist:
+            value = self.source(worklist.pop())
+            producer = value.node
+            if producer is None or is_free(producer) or value in self.row_values:
                 continue
-            if self._at[value] < number:
-                if value not in in_memory and self._cost_again(value) > MOST_AGAIN:
-                    self.kept.append(value)
-                    self.sections[self._at[value]].stored.append(value)
+            if self._section_of[value] < number:
+                if value not in in_memory and self._recompute_cost(value) > MAX_RECOMPUTE_COST:
+                    self.row_buffers.append(value)
+                    self.sections[self._section_of[value]].stored.append(value)
                     in_memory.add(value)
                 if value in in_memory:
                     if value not in section.loaded:
                         section.loaded.append(value)
                     continue
-            if maker not in needed:
-                needed.add(maker)
-                wanted += maker.operands
+            if producer not in needed:
+                needed.add(producer)
+                worklist += producer.operands
         section.nodes = [node for node in self.parts.body.nodes if node in needed]
 
-    def _cost_again(self, value: Value) -> int:
-        """What it costs to compute an element a second time."""
+    def _recompute_cost(self, value: Value) -> int:
+        """Return the cost of computing an element a second time."""
         value = self.source(value)
         node = value.node
-        if node is None or is_free(node) or value in self.outer_rank:
+        if node is None or is_free(node) or value in self.row_values:
             return 0
-        if value not in self._again:
-            parts = sum(map(self._cost_again, dict.fromkeys(node.operands)))
-            self._again[value] = cost(node) + parts
-        return self._again[value]
+        if value not in self._recompute_costs:
+            operand_costs = sum(map(self._recompute_cost, dict.fromkeys(node.operands)))
+            self._recompute_costs[value] = cost(node) + operand_costs
+        return self._recompute_costs[value]
 
 
-def is_put(value: Value) -> bool:
-    """Whether a result is an array of which a part is put in place."""
+def is_subview_store(value: Value) -> bool:
+    """Return whether a result is an array of which a subview is updated in place."""
     return value.node is not None and value.node.op in SUBVIEW_STORES
 
 
-def put_value(value: Value) -> Value:
-    """What is stored for a result: the elements of it, or of the part that is put."""
+def stored_value(value: Value) -> Value:
+    """Return the value that is stored for a result: itself, or the subview that is updated."""
     if value.node is None or value.node.op not in SUBVIEW_STORES:
         return value
     return value.node.operands[1]
 
 
 def is_copy(value: Value) -> bool:
-    """Whether a result is but elements of a param, perhaps in another order."""
+    """Return whether a result only copies elements of a param, possibly permuted."""
     return value.node is None or is_layout(value.node)
 
 
 def is_free(node: Node) -> bool:
-    """Whether it computes nothing."""
+    """Return whether a node computes nothing."""
     return is_layout(node) or is_constant(node)

@@ -1,4 +1,4 @@
-"""A nest under construction: the nodes that are to be done in one go."""
+"""Fusion groups: loop nests under construction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from wend.backends.native.fusion.op_classes import (
     EXTREMES,
-    MOST_AGAIN,
+    MAX_RECOMPUTE_COST,
     SEARCHES,
     SUMS,
     Reduction,
@@ -25,34 +25,35 @@ from wend.ir.rewrite import copy_node
 from wend.ir.types import Dim, Shape
 from wend.ops import indexing, shaping
 
-# A nest of more operations, or of more arrays, would ask too much of registers and caches.
-_MOST_NODES, _MOST_ARRAYS = 96, 24
-# Of so many elements it pays to call a function.
-_LONG_ROW = 128
+# More operations or arrays in one nest would exceed the registers and caches.
+_MAX_NODES, _MAX_ARRAYS = 96, 24
+# A row of at least this many elements amortizes a function call.
+_MIN_CALL_ELEMENTS = 128
 
-Axes = Sequence[int | None]  # for each axis of a value the one of the space; None: one element
+# For each axis of a value, the axis of the iteration space; None for an axis of size one
+Axes = Sequence[int | None]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class FusionGroup:
-    """Nodes of one space.
+    """Nodes over one iteration space.
 
     Attributes:
-        iteration_space: the sizes that are gone over.
-        outer_rank: how many axes the rows have that its reductions give; None: it has no such.
+        iteration_space: the sizes of the loops.
+        outer_rank: the number of axes of the rows that its reductions yield; None without those.
         members: its nodes, in order.
-        made: what they give.
-        row_values: what of that belongs to rows.
-        reads: what it reads of arrays outside.
-        memory_reductions: results of its other reductions, which accumulate in memory and are
+        defined: the results of its nodes.
+        row_values: the results that belong to rows.
+        reads: the outer arrays that it reads.
+        memory_reductions: the results of its other reductions, which accumulate in memory and are
             complete at the end.
-        reduced_axes: the axes along which those go.
+        reduced_axes: the axes of those reductions.
     """
 
     iteration_space: Shape
     outer_rank: int | None = None
     members: list[Node] = field(default_factory=list)
-    made: set[Value] = field(default_factory=set)
+    defined: set[Value] = field(default_factory=set)
     row_values: set[Value] = field(default_factory=set)
     reads: set[Value] = field(default_factory=set)
     memory_reductions: set[Value] = field(default_factory=set)
@@ -60,28 +61,28 @@ class FusionGroup:
 
     @property
     def has_cache_misses(self) -> bool:
-        """Whether it looks up what may be far away."""
+        """Whether a member looks up elements that may miss the cache."""
         return any(map(may_miss_cache, self.members))
 
     @property
     def is_compute_bound(self) -> bool:
-        """Whether it computes for so long that it should not wait for anything."""
+        """Whether a member computes so long that it must not wait for memory."""
         return any(map(is_compute_bound, self.members))
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it reduces nothing."""
+    def is_elementwise(self) -> bool:
+        """Whether there are no reductions."""
         return self.outer_rank is None and not self.memory_reductions
 
     @property
     def is_full(self) -> bool:
-        return len(self.members) >= _MOST_NODES or len(self.reads) >= _MOST_ARRAYS
+        return len(self.members) >= _MAX_NODES or len(self.reads) >= _MAX_ARRAYS
 
     def fits(self, reduction: Reduction) -> bool:
-        """Whether a reduction can be among its members."""
+        """Return whether a reduction can be a member."""
         outer_rank = reduction.outer_rank(len(self.iteration_space))
         if outer_rank is None:
-            # The last axis is the one that goes fast, so it has to stay.
+            # The last axis is the innermost loop, so it cannot be reduced.
             inner = len(self.iteration_space) - 1 if self.outer_rank is None else self.outer_rank
             return max(reduction.axes) < inner
         if self.outer_rank is not None and outer_rank != self.outer_rank:
@@ -89,9 +90,9 @@ class FusionGroup:
         return all(axis < outer_rank for axis in self.reduced_axes)
 
     def add(self, node: Node, reduction: Reduction | None = None, *, is_row: bool = False) -> None:
-        """Add a node, whose operands are at hand or made here."""
+        """Add a node whose operands are available or defined here."""
         self.members.append(node)
-        self.made.update(node.results)
+        self.defined.update(node.results)
         if reduction is not None:
             outer_rank = reduction.outer_rank(len(self.iteration_space))
             if outer_rank is None:
@@ -103,154 +104,169 @@ class FusionGroup:
         if is_row:
             self.row_values.update(node.results)
 
-    def takes_as_it_lies(self, value: Value, axes: Axes | None) -> bool:
-        """Whether a value that is made here is read where it is made."""
+    def reads_elementwise(self, value: Value, axes: Axes | None) -> bool:
+        """Return whether a value defined here is read at the position where it is computed."""
         rank = len(self.iteration_space) if value not in self.row_values else (self.outer_rank or 0)
         if value in self.row_values and not self.outer_rank:
-            return False  # there is one, at the end of all
+            return False  # a single number, known only after all loops
         if axes is None or value in self.memory_reductions:
             return False
         dims = value.tensor.dims
-        wanted = [k for k in range(rank) if self.iteration_space[k] != 1]
-        found = [axis for axis, dim in zip(axes, dims, strict=True) if dim != 1]
-        return found == wanted
+        space_axes = [k for k in range(rank) if self.iteration_space[k] != 1]
+        value_axes = [axis for axis, dim in zip(axes, dims, strict=True) if dim != 1]
+        return value_axes == space_axes
 
-    def computes_again(self, value: Value, makers: Mapping[Value, Node]) -> bool:
-        """Whether a value that is made here is cheap enough to be computed a second time."""
-        return sum(map(cost, self._needed([value], makers))) <= MOST_AGAIN
+    def can_recompute(self, value: Value, layout_nodes: Mapping[Value, Node]) -> bool:
+        """Return whether a value defined here is cheap enough to be computed twice."""
+        return sum(map(cost, self._live_members([value], layout_nodes))) <= MAX_RECOMPUTE_COST
 
     def row_shapes(self) -> tuple[Shape, ...]:
-        """The sizes of what belongs to rows: their axes, and perhaps one element of the others."""
+        """Return the shapes of row values: with and without the reduced axes of size one."""
         if not self.outer_rank:
             return ()
         dims = self.iteration_space[: self.outer_rank]
         return dims, (*dims, *(1 for _ in self.iteration_space[self.outer_rank :]))
 
     def close(
-        self, now: Callable[[Value], Value], makers: Mapping[Value, Node], wanted: Iterable[Value]
+        self,
+        new_value: Callable[[Value], Value],
+        layout_nodes: Mapping[Value, Node],
+        live_results: Iterable[Value],
     ) -> Node:
-        """The node.
+        """Build the `loop_nest` node.
 
         Args:
-            now: says what an outer value is in the new graph.
-            makers: what gives the values that are nowhere yet, but can be made anywhere.
-            wanted: what others need of what is made here.
+            new_value: maps an outer value to the new graph.
+            layout_nodes: the producers of values that are not placed but can be recomputed
+                anywhere.
+            live_results: the values defined here that are used outside.
         """
-        body, results = _Body(now, makers), list(wanted)
-        for node in self._needed(results, makers):
+        body, results = _Body(new_value, layout_nodes), list(live_results)
+        for node in self._live_members(results, layout_nodes):
             body.copy(node)
         graph = Graph(
             "body",
             tuple(body.params),
             tuple(body.nodes),
-            tuple(body.at[value] for value in results),
+            tuple(body.copies[value] for value in results),
         )
         attrs = {"iteration_space": self.iteration_space, "outer_rank": self.outer_rank or 0}
         types = [value.type for value in results]
-        made = Node(loop_nest, body.operands, attrs, [graph], types, self.members[0].source)
-        for old, new in zip(results, made.results, strict=True):
+        nest = Node(loop_nest, body.operands, attrs, [graph], types, self.members[0].source)
+        for old, new in zip(results, nest.results, strict=True):
             new.name = old.name
-        return made
+        return nest
 
-    def _needed(self, results: Iterable[Value], makers: Mapping[Value, Node]) -> list[Node]:
-        """The members that results depend on: nobody may have taken what others give."""
+    def _live_members(
+        self, results: Iterable[Value], layout_nodes: Mapping[Value, Node]
+    ) -> list[Node]:
+        """Return the members that results depend on; others may have become dead."""
         needed = set(results)
-        found = []
+        live_nodes = []
         for node in reversed(self.members):
             if not needed.isdisjoint(node.results):
-                found.append(node)
+                live_nodes.append(node)
                 for value in node.operands:
-                    needed.update(source for source, _ in through(value, makers, None))
-        return found[::-1]
+                    needed.update(source for source, _ in layout_sources(value, layout_nodes, None))
+        return live_nodes[::-1]
 
-    def is_of_memory(self, makers: Mapping[Value, Node]) -> bool:
-        """Whether it is but a reduction or a copy of rows in memory: there are functions for it."""
-        (first, *rest) = self.members
-        if rest or first.operands[0] in makers:
+    def has_runtime_kernel(self, layout_nodes: Mapping[Value, Node]) -> bool:
+        """Return whether the group is one reduction or copy of rows that runtime functions do."""
+        (first, *others) = self.members
+        if others or first.operands[0] in layout_nodes:
             return False
         if first.op is indexing.gather:
-            is_row = len(first.operands) <= len(first.operands[0].tensor.dims)
-            return is_row and makers.keys().isdisjoint(first.operands)
+            is_row_copy = len(first.operands) <= len(first.operands[0].tensor.dims)
+            return is_row_copy and layout_nodes.keys().isdisjoint(first.operands)
         if first.results[0] not in self.row_values:
             return False
         if first.op in SUMS:
             return first.operands[0].tensor.dtype.kind == "f"
-        # A call for each row costs more than a short row.
-        sizes = [
+        # A call per row costs more than a short row itself.
+        row_dims = [
             dim for dim in self.iteration_space[self.outer_rank or 0 :] if isinstance(dim, int)
         ]
-        is_compute_bound = self.outer_rank == 0 or math.prod(sizes) >= _LONG_ROW
-        return is_compute_bound and first.op in {*EXTREMES, *SEARCHES}
+        is_call_amortized = self.outer_rank == 0 or math.prod(row_dims) >= _MIN_CALL_ELEMENTS
+        return is_call_amortized and first.op in {*EXTREMES, *SEARCHES}
 
 
 class _Body:
-    """The body of a nest, as its nodes are copied."""
+    """The body of a nest under construction."""
 
-    def __init__(self, now: Callable[[Value], Value], makers: Mapping[Value, Node]) -> None:
-        self._now, self._makers = now, makers
+    def __init__(
+        self, new_value: Callable[[Value], Value], layout_nodes: Mapping[Value, Node]
+    ) -> None:
+        self._new_value, self._layout_nodes = new_value, layout_nodes
         self.params: list[Value] = []
         self.operands: list[Value] = []
         self.nodes: list[Node] = []
-        self.at: dict[Value, Value] = {}
+        self.copies: dict[Value, Value] = {}
 
     def copy(self, node: Node) -> None:
         copy = copy_node(node, [self._operand(value) for value in node.operands])
         self.nodes.append(copy)
-        self.at.update(zip(node.results, copy.results, strict=True))
+        self.copies.update(zip(node.results, copy.results, strict=True))
 
     def _operand(self, value: Value) -> Value:
-        if value not in self.at:
-            if value in self._makers:
-                self.copy(self._makers[value])
+        if value not in self.copies:
+            if value in self._layout_nodes:
+                self.copy(self._layout_nodes[value])
             else:
                 param = Value(value.type, name=value.name)
                 self.params.append(param)
-                self.operands.append(self._now(value))
-                self.at[value] = param
-        return self.at[value]
+                self.operands.append(self._new_value(value))
+                self.copies[value] = param
+        return self.copies[value]
 
 
-def through(value: Value, makers: Mapping[Value, Node], axes: Axes | None) -> Iterator[Source]:
-    """What a value is made of by operations that only move elements.
+def layout_sources(
+    value: Value, layout_nodes: Mapping[Value, Node], axes: Axes | None
+) -> Iterator[Source]:
+    """Yield the values that a value is read from, looking through layout operations.
 
     Args:
-        value: what is read.
-        makers: what gives the values that can be made anywhere.
-        axes: the axes of the space that its axes are; None where they are no more.
+        value: the value that is read.
+        layout_nodes: the producers of values that can be recomputed anywhere.
+        axes: the axes of the iteration space that its axes are, or None if they are unknown.
     """
-    node = makers.get(value)
+    node = layout_nodes.get(value)
     if node is None:
         yield value, axes
         return
     if is_constant(node):
         return
     for position, operand in enumerate(node.operands):
-        given = moved(node, axes) if position == 0 and is_layout(node) else None
-        yield from through(operand, makers, given)
+        axes_of_operand = operand_axes(node, axes) if position == 0 and is_layout(node) else None
+        yield from layout_sources(operand, layout_nodes, axes_of_operand)
 
 
 Source = tuple[Value, Axes | None]
 
 
-def moved(node: Node, axes: Axes | None) -> Axes | None:
-    """The axes of the operand where those of the result are given."""
+def operand_axes(node: Node, axes: Axes | None) -> Axes | None:
+    """Return the axes of the operand of a layout operation, given those of its result."""
     if axes is None or is_scalar(node.operands[0].type):
         return None
-    value, result = node.operands[0].tensor.dims, node.results[0].tensor.dims
+    operand_dims, result_dims = node.operands[0].tensor.dims, node.results[0].tensor.dims
     match node.op:
         case shaping.broadcast_to:
-            lead = len(result) - len(value)
-            rest = zip(axes[lead:], value, result[lead:], strict=True)
-            return [axis if mine == wanted else None for axis, mine, wanted in rest]
+            num_leading = len(result_dims) - len(operand_dims)
+            triples = zip(axes[num_leading:], operand_dims, result_dims[num_leading:], strict=True)
+            return [
+                axis if operand_dim == result_dim else None
+                for axis, operand_dim, result_dim in triples
+            ]
         case shaping.transpose:
-            places = {axis: k for k, axis in enumerate(node.attrs["perm"])}
-            return [axes[places[k]] for k in range(len(value))]
+            positions = {axis: k for k, axis in enumerate(node.attrs["perm"])}
+            return [axes[positions[k]] for k in range(len(operand_dims))]
         case shaping.reshape:
-            rest_of = iter([axis for axis, dim in zip(axes, result, strict=True) if dim != 1])
-            return [None if dim == 1 else next(rest_of) for dim in value]
+            non_unit_axes = iter(
+                [axis for axis, dim in zip(axes, result_dims, strict=True) if dim != 1]
+            )
+            return [None if dim == 1 else next(non_unit_axes) for dim in operand_dims]
     return None
 
 
-def identity(dims: Sequence[Dim]) -> Axes:
-    """The axes of what has the sizes of the space."""
+def identity_axes(dims: Sequence[Dim]) -> Axes:
+    """Return the axes of a value that has the sizes of the iteration space."""
     return list(range(len(dims)))

@@ -1,4 +1,4 @@
-"""Which products are but added to an array: those are added there, and are never in memory."""
+"""GEMM accumulation (beta = 1): products that are only added to an array are never stored."""
 
 from __future__ import annotations
 
@@ -10,38 +10,42 @@ from wend.ir.graph import Node, Value
 from wend.ops import contracting, elementwise
 
 
-def takes_product(uses: LastUses, node: Node) -> bool:
-    """Whether a node adds a product in place."""
+def accumulates_product(uses: LastUses, node: Node) -> bool:
+    """Return whether a node adds a product in place."""
     if node.op is not elementwise.add:
         return False
-    makers = (value.node for value in node.operands)
-    dots = [m for m in makers if m is not None and m.op is contracting.dot_general]
-    return any(sum_of(uses, dot) is not None for dot in dots)
+    producers = (value.node for value in node.operands)
+    dots = [
+        producer
+        for producer in producers
+        if producer is not None and producer.op is contracting.dot_general
+    ]
+    return any(accumulator_of(uses, dot) is not None for dot in dots)
 
 
-def sum_of(uses: LastUses, product: Node) -> Value | None:
-    """The array that a product is added to, if that is all and the array is then done with.
+def accumulator_of(uses: LastUses, product: Node) -> Value | None:
+    """Return the array that a product is added to, if both have no other use.
 
-    So gradients of matrices are summed up.
+    Gradients of matrices are accumulated in this way.
     """
     (result,) = product.results
-    takers = uses.users(result)
-    if uses.is_result(result) or len(takers) != 1 or takers[0].op is not elementwise.add:
+    users = uses.users(result)
+    if uses.is_result(result) or len(users) != 1 or users[0].op is not elementwise.add:
         return None
-    others = [value for value in takers[0].operands if value is not result]
+    others = [value for value in users[0].operands if value is not result]
     if len(others) != 1 or others[0].type != result.type or is_scalar(result.type):
         return None
     (other,) = others
     is_sum = other.node is None or other.node.op is elementwise.add
-    is_last = uses.users(other) == takers and not uses.is_result(other)
-    can_wait = not any(_may_change(uses, value) for value in product.operands)
-    return other if is_sum and is_last and can_wait else None
+    is_last = uses.users(other) == users and not uses.is_result(other)
+    can_defer = not any(_may_change(uses, value) for value in product.operands)
+    return other if is_sum and is_last and can_defer else None
 
 
 def _may_change(uses: LastUses, value: Value) -> bool:
-    """Whether what is read later on would have to be copied, since it is changed meanwhile.
+    """Return whether deferring a read would force a copy, because the value is updated meanwhile.
 
-    A nest does so only to what nobody else holds.
+    Nests update only values that nobody else holds.
     """
-    takers = [taker for taker in uses.users(value) if taker.op is not loop_nest]
-    return any(taker.op in WRITERS or taker.regions for taker in takers)
+    users = [user for user in uses.users(value) if user.op is not loop_nest]
+    return any(user.op in WRITERS or user.regions for user in users)

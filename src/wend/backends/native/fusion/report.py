@@ -1,4 +1,4 @@
-"""What loop nests save: operations that need no loop of their own, arrays that are never stored."""
+"""Report of what fusion saves: fused operations, and arrays that are never stored."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from wend.ops.control import while_
 
 
 def fused_loops(graph: Graph, *, is_inside: bool = False) -> Iterator[FusedLoop]:
-    """The nests of a graph that do more than one operation.
+    """Yield the nests of a graph that fuse more than one operation.
 
     Args:
-        graph: with its nests.
-        is_inside: whether it is a part of a loop.
+        graph: the graph after fusion.
+        is_inside: whether it is part of a loop.
     """
     for node in graph.nodes:
         if node.op is loop_nest:
-            working = computing(node)
-            if len(working) > 1:
-                yield _fused(node, working, is_inside=is_inside)
+            operations = computing_nodes(node)
+            if len(operations) > 1:
+                yield _fused(node, operations, is_inside=is_inside)
             continue
         for region in node.regions:
             yield from fused_loops(region, is_inside=is_inside or node.op is while_)
 
 
-def computing(node: Node) -> list[Node]:
-    """The operations of a nest that do more than say where elements are."""
+def computing_nodes(node: Node) -> list[Node]:
+    """Return the nodes of a nest that are neither constants nor layout operations."""
     return [x for x in LoopNestParts.of(node).body.nodes if not is_constant(x) and not is_layout(x)]
 
 
-def _fused(node: Node, working: list[Node], *, is_inside: bool) -> FusedLoop:
+def _fused(node: Node, operations: list[Node], *, is_inside: bool) -> FusedLoop:
     stored = {*LoopNestParts.of(node).body.results}
-    sizes = [x.results[0].tensor.nbytes for x in working if x.results[0] not in stored]
-    known = [size for size in sizes if size is not None]
+    sizes = [x.results[0].tensor.nbytes for x in operations if x.results[0] not in stored]
+    known_sizes = [size for size in sizes if size is not None]
     return FusedLoop(
-        len(working),
-        [*dict.fromkeys(x.source for x in working if x.source is not None)],
+        len(operations),
+        [*dict.fromkeys(x.source for x in operations if x.source is not None)],
         len(sizes),
-        sum(known) if len(known) == len(sizes) else None,
+        sum(known_sizes) if len(known_sizes) == len(sizes) else None,
         is_inside,
     )

@@ -1,6 +1,6 @@
-"""Lets loops repeat numbers and rows themselves: what is only broadcast does not come from outside.
+"""Sinks broadcasts into loops, where nests repeat scalars and rows at no cost.
 
-`hoist` has moved such arrays out of loops. In a nest they cost nothing, and in memory a read.
+`hoist` has moved these arrays out of the loops; in memory they would cost a read per element.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, copy_nodes, with_nodes
+from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes
 from wend.ops import shaping
 from wend.ops.control import WhileParts, while_
 
@@ -17,76 +17,85 @@ Computes: TypeAlias = Callable[[Node], bool]
 
 
 def sink_broadcasts(graph: Graph, computes: Computes) -> Graph:
-    """Broadcast in loops what only nests in them read.
+    """Move broadcasts into the loops whose nests are their only readers.
 
     Args:
-        graph: what is to be written.
+        graph: the graph to lower.
         computes: whether a node computes arrays element by element.
     """
-    if not any(_is_given_spread(node) for node in graph.walk()):
+    if not any(_has_broadcast_operand(node) for node in graph.walk()):
         return graph
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = copy_node(node, operands)
         if node.op is while_:
-            copy = _with_spread_inside(copy, computes)
+            copy = _sink_into(copy, computes)
         copy = copy_node(
             copy, copy.operands, [sink_broadcasts(region, computes) for region in copy.regions]
         )
         nodes.append(copy)
         return copy.results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, rewrite)
 
 
-def _is_given_spread(node: Node) -> bool:
-    """Whether something is broadcast to be given to a loop."""
-    makers = (value.node for value in node.operands) if node.op is while_ else ()
-    return any(maker is not None and maker.op is shaping.broadcast_to for maker in makers)
+def _has_broadcast_operand(node: Node) -> bool:
+    """Return whether a loop has a broadcast array among its operands."""
+    producers = (value.node for value in node.operands) if node.op is while_ else ()
+    return any(
+        producer is not None and producer.op is shaping.broadcast_to for producer in producers
+    )
 
 
-def _with_spread_inside(loop: Node, computes: Computes) -> Node:
+def _sink_into(loop: Node, computes: Computes) -> Node:
     w = WhileParts.of(loop)
     params = list(zip(w.before_invariants, w.after_invariants, strict=True))
-    makers: dict[Value, Node] = {}
+    broadcasts: dict[Value, Node] = {}
     operands = [*loop.operands]
     for k, (value, (before, after)) in enumerate(zip(w.invariants, params, strict=True)):
-        maker = value.node
-        if maker is None or maker.op is not shaping.broadcast_to or len(maker.operands) > 1:
+        producer = value.node
+        if (
+            producer is None
+            or producer.op is not shaping.broadcast_to
+            or len(producer.operands) > 1
+        ):
             continue
-        if all(_only_nests_read(r, p, computes) for r, p in ((w.before, before), (w.after, after))):
-            operands[len(w.carry) + k] = maker.operands[0]
-            makers[before] = makers[after] = maker
-    if not makers:
+        if all(
+            _is_read_by_nests_only(r, p, computes)
+            for r, p in ((w.before, before), (w.after, after))
+        ):
+            operands[len(w.carry) + k] = producer.operands[0]
+            broadcasts[before] = broadcasts[after] = producer
+    if not broadcasts:
         return loop
-    regions = [_spreading(region, makers) for region in loop.regions]
+    regions = [_with_broadcasts(region, broadcasts) for region in loop.regions]
     types = [result.type for result in loop.results]
-    made = Node(loop.op, operands, loop.attrs, regions, types, loop.source)
-    for old, new in zip(loop.results, made.results, strict=True):
+    new_loop = Node(loop.op, operands, loop.attrs, regions, types, loop.source)
+    for old, new in zip(loop.results, new_loop.results, strict=True):
         new.name = old.name
-    return made
+    return new_loop
 
 
-def _spreading(region: Graph, makers: Mapping[Value, Node]) -> Graph:
-    """The region with smaller params, which are made as large as they were."""
+def _with_broadcasts(region: Graph, broadcasts: Mapping[Value, Node]) -> Graph:
+    """Return a region whose smaller params are broadcast inside to their former sizes."""
     params, nodes = [], []
     mapping: dict[Value, Value] = {}
     for param in region.params:
-        new = param
-        if param in makers:
-            maker = makers[param]
-            new = Value(maker.operands[0].type, name=param.name)
-            spread = copy_node(maker, [new])
-            nodes.append(spread)
-            mapping[param] = spread.results[0]
-        params.append(new)
+        new_param = param
+        if param in broadcasts:
+            broadcast = broadcasts[param]
+            new_param = Value(broadcast.operands[0].type, name=param.name)
+            copy = copy_node(broadcast, [new_param])
+            nodes.append(copy)
+            mapping[param] = copy.results[0]
+        params.append(new_param)
     nodes += copy_nodes(region.nodes, mapping)
     results = tuple(mapping.get(value, value) for value in region.results)
     return Graph(region.name, tuple(params), tuple(nodes), results)
 
 
-def _only_nests_read(region: Graph, param: Value, computes: Computes) -> bool:
-    """Whether all that a region does with a param is to compute elements of it."""
+def _is_read_by_nests_only(region: Graph, param: Value, computes: Computes) -> bool:
+    """Return whether a region only reads a param element by element."""
     if param in region.results:
         return False
     for node in region.nodes:
@@ -100,6 +109,8 @@ def _only_nests_read(region: Graph, param: Value, computes: Computes) -> bool:
         inner = zip(w.invariants, w.before_invariants, w.after_invariants, strict=True)
         for value, before, after in inner:
             pairs = ((w.before, before), (w.after, after))
-            if value is param and not all(_only_nests_read(*pair, computes) for pair in pairs):
+            if value is param and not all(
+                _is_read_by_nests_only(*pair, computes) for pair in pairs
+            ):
                 return False
     return True

@@ -1,7 +1,8 @@
-"""Reductions of what is computed over the last axes and others, as two: the last, then the rest.
+"""Splits reductions of computed values in two: over the last axes, then over the others.
 
-The first belongs to the loop that computes, and leaves a number for each row. It pays where what is
-computed would not stay in the cache; else adding up rows by rows, in vectors, is as good.
+The first part fuses with the loop that computes the operand and leaves one number per row. This
+pays where the operand would not stay in the cache; otherwise accumulating rows in vectors is as
+fast.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 from wend.backends.native.fusion.op_classes import is_lookup, operand_may_miss_cache, reduction_of
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, with_nodes
+from wend.ir.rewrite import copy_node, rewrite_nodes
 from wend.ir.types import Dim
 from wend.ops import shaping
 
@@ -19,21 +20,21 @@ Computes: TypeAlias = Callable[[Node], bool]
 
 
 def split_reductions(graph: Graph, computes: Computes) -> Graph:
-    """Reduce what is computed over its last axes first.
+    """Split the reductions of computed values over their last axes and others.
 
     Args:
-        graph: what is to be written.
+        graph: the graph to lower.
         computes: whether a node computes arrays element by element.
     """
-    if not any(_last_of(node, computes) for node in graph.walk()):
+    if not any(_split_axes(node, computes) for node in graph.walk()):
         return graph
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
-        last = _last_of(node, computes)
-        if last:
-            first = _over_last(node, operands[0], last)
+    def rewrite(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+        last_axes = _split_axes(node, computes)
+        if last_axes:
+            first = _reduce_last(node, operands[0], last_axes)
             nodes.append(first)
-            node = _over_rest(node, last)
+            node = _reduce_remaining(node, last_axes)
             operands = [*first.results, *operands[1:]]
         copy = copy_node(
             node, operands, [split_reductions(region, computes) for region in node.regions]
@@ -41,16 +42,16 @@ def split_reductions(graph: Graph, computes: Computes) -> Graph:
         nodes.append(copy)
         return copy.results
 
-    return with_nodes(graph, put)
+    return rewrite_nodes(graph, rewrite)
 
 
-def _last_of(node: Node, computes: Computes) -> tuple[int, ...]:
-    """The axes to begin with; none where a node is done as it is."""
+def _split_axes(node: Node, computes: Computes) -> tuple[int, ...]:
+    """Return the last axes to reduce first; empty if the node is not split."""
     reduction = reduction_of(node)
-    maker = node.operands[0].node if node.operands else None
-    if reduction is None or maker is None or not operand_may_miss_cache(node.operands[0]):
+    producer = node.operands[0].node if node.operands else None
+    if reduction is None or producer is None or not operand_may_miss_cache(node.operands[0]):
         return ()
-    if not (is_lookup(maker) or computes(maker)):
+    if not (is_lookup(producer) or computes(producer)):
         return ()
     rank = len(node.operands[0].tensor.dims)
     count = 0
@@ -59,17 +60,19 @@ def _last_of(node: Node, computes: Computes) -> tuple[int, ...]:
     return tuple(range(rank - count, rank)) if 0 < count < len(reduction.axes) else ()
 
 
-def _over_last(node: Node, value: Value, last: Sequence[int]) -> Node:
-    keeps = node.op is shaping.sum_to or node.attrs["keepdims"]
-    dims: list[Dim] = [*value.tensor.dims[: last[0]], *(1 for _ in last if keeps)]
+def _reduce_last(node: Node, value: Value, last_axes: Sequence[int]) -> Node:
+    keeps_dims = node.op is shaping.sum_to or node.attrs["keepdims"]
+    dims: list[Dim] = [*value.tensor.dims[: last_axes[0]], *(1 for _ in last_axes if keeps_dims)]
     type = value.tensor.with_shape(tuple(dims))
-    attrs = {"shape": type.dims} if node.op is shaping.sum_to else {**node.attrs, "axes": last}
+    attrs = {"shape": type.dims} if node.op is shaping.sum_to else {**node.attrs, "axes": last_axes}
     return Node(node.op, [value], attrs, [], [type], node.source)
 
 
-def _over_rest(node: Node, last: Sequence[int]) -> Node:
+def _reduce_remaining(node: Node, last_axes: Sequence[int]) -> Node:
     if node.op is shaping.sum_to:
         return node
-    rest = tuple(sorted(set(node.attrs["axes"]) - set(last)))
+    remaining_axes = tuple(sorted(set(node.attrs["axes"]) - set(last_axes)))
     types = [result.type for result in node.results]
-    return Node(node.op, node.operands, {**node.attrs, "axes": rest}, [], types, node.source)
+    return Node(
+        node.op, node.operands, {**node.attrs, "axes": remaining_axes}, [], types, node.source
+    )

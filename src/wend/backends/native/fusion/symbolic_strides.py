@@ -1,49 +1,49 @@
-"""Sizes and strides as products, which can be compared while code is written."""
+"""Symbolic sizes and strides: products that can be compared during code generation."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.target.sizes import SizeArithmetic, known
+from wend.backends.native.target.sizes import SizeArithmetic, is_literal
 
-# A number, and the registers that it is multiplied by, sorted
+# A coefficient, and the sorted registers that it is multiplied by
 Extent: TypeAlias = tuple[int, tuple[str, ...]]
 
-NONE: Extent = (0, ())
-ONE: Extent = (1, ())
+ZERO_EXTENT: Extent = (0, ())
+ONE_EXTENT: Extent = (1, ())
 
 
 def extent(size: str) -> Extent:
-    """A size, a literal or a register."""
-    return (int(size), ()) if known(size) else (1, (size,))
+    """Return a size, which is a literal or a register, as an extent."""
+    return (int(size), ()) if is_literal(size) else (1, (size,))
 
 
-def times(x: Extent, y: Extent) -> Extent:
-    """The product of two."""
+def multiply(x: Extent, y: Extent) -> Extent:
+    """Return the product of two extents."""
     if 0 in (x[0], y[0]):
-        return NONE
+        return ZERO_EXTENT
     return x[0] * y[0], tuple(sorted((*x[1], *y[1])))
 
 
 def strides(dims: tuple[str, ...]) -> list[Extent]:
-    """How far neighbours along each axis lie apart, in elements, in C order."""
-    found, step = [], ONE
+    """Return the strides of an array in C order, in elements."""
+    steps, step = [], ONE_EXTENT
     for size in reversed(dims):
-        found.append(step)
-        step = times(step, extent(size))
-    return found[::-1]
+        steps.append(step)
+        step = multiply(step, extent(size))
+    return steps[::-1]
 
 
-def written(sizes: SizeArithmetic, x: Extent) -> str:
-    """The register, or the literal, that holds it."""
-    found = str(x[0])
+def materialize(sizes: SizeArithmetic, x: Extent) -> str:
+    """Return the register or literal that holds an extent."""
+    product = str(x[0])
     for factor in x[1]:
-        found = sizes.mul(found, factor)
-    return found
+        product = sizes.mul(product, factor)
+    return product
 
 
-def plus(sizes: SizeArithmetic, x: Extent, y: Extent) -> Extent:
-    """The sum of two."""
-    if NONE in (x, y):
-        return y if x == NONE else x
-    return extent(sizes.add(written(sizes, x), written(sizes, y)))
+def add_extents(sizes: SizeArithmetic, x: Extent, y: Extent) -> Extent:
+    """Return the sum of two extents."""
+    if ZERO_EXTENT in (x, y):
+        return y if x == ZERO_EXTENT else x
+    return extent(sizes.add(materialize(sizes, x), materialize(sizes, y)))

@@ -1,4 +1,4 @@
-"""What native code is compiled by, and for."""
+"""Description of the compiler and of the target processor, for `wend doctor`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from wend.backends.native.rt import blas_functions
 from wend.backends.native.target.host_cpu import features, name
 from wend.backends.native.target.kinds import Kind
 
-# Those that code for loops over arrays gains by
-_VECTORS = ("avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "sve")
+# The features that matter to loops over arrays
+_VECTOR_FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512dq", "neon", "sve")
 
 
 def compiler() -> str:
-    """Llvmlite and LLVM, with their versions."""
+    """Return the versions of llvmlite and LLVM."""
     return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, binding.llvm_version_info))}"
 
 
 def processor() -> tuple[str, list[str]]:
-    """The processor as LLVM calls it, and which vectors it has."""
-    return name(), [vector for vector in _VECTORS if features().get(vector)]
+    """Return LLVM's name of the processor, and its vector extensions."""
+    return name(), [vector for vector in _VECTOR_FEATURES if features().get(vector)]
 
 
 def calls_blas() -> bool:
-    """Whether large products are computed without the interpreter."""
-    return blas_functions.are_there(Kind(np.dtype(np.float64)), blas_functions.BLAS)
+    """Return whether native code calls BLAS for large products."""
+    return blas_functions.are_available(Kind(np.dtype(np.float64)), blas_functions.BLAS)

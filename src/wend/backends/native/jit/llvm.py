@@ -1,4 +1,4 @@
-"""LLVM itself: text to machine code, one module at a time."""
+"""The LLVM engine: compiles modules to machine code and links them, one at a time."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from wend.backends.native.fastcall import trampoline
 from wend.backends.native.jit import optimize as optimizing
 from wend.backends.native.jit.optimize import optimize
 from wend.backends.native.rt import python_callbacks, redzones, special_functions
-from wend.backends.native.rt.shared import Shared, shared_with
+from wend.backends.native.rt.shared import SharedModule, shared_module_of
 from wend.backends.native.target import host_cpu, numpy_capi
 from wend.runtime.disk_cache import digest, disk_cache
 
-# What LLVM may call of its own accord: for intrinsics that the processor has no instruction for,
-# for `frem`, and for loops that copy or clear memory.
+# C functions that LLVM may call of its own accord: for intrinsics without an instruction, for
+# `frem`, and for loops that copy or clear memory.
 RUNTIME = (
     *("memset", "memmove", "memcpy"),
     *("fmod", "fma", "floor", "ceil", "trunc", "rint"),
     *("fmodf", "fmaf", "floorf", "ceilf", "truncf", "rintf"),
 )
-# LLVM keeps 9 KiB for each library that it has linked, also when that is gone, until the linker
-# is: so there is a new one after so many.
-BATCH = 64
-KEPT = 32  # how many libraries are kept that nobody may need any more
+# A linker keeps 9 KiB for each library that it has linked, even after the library is freed, so it
+# is replaced after this many.
+MAX_LIBRARIES_PER_LINKER = 64
+MAX_CACHED_LIBRARIES = 32  # recent libraries kept alive, in use or not
 
 # Around every call of llvmlite but those that only read. Running machine code needs none.
 _LOCK = threading.RLock()
 _numbers = itertools.count()
-# Libraries that nobody needs any more, until somebody compiles: whoever drops the last reference
-# is not to wait for a compiler that runs in another thread.
+# Libraries without references, freed at the next compilation: dropping the last reference must not
+# wait for a compiler that runs in another thread.
 _dropped: deque[Any] = deque()
 
 
@@ -47,59 +47,62 @@ class Library:
     """Machine code in memory, for as long as this object lives.
 
     Attributes:
-        addresses: where its functions are, by name.
+        addresses: the addresses of its functions, by name.
     """
 
     def __init__(self, linker: Any, tracker: Any, names: Iterable[str], data: Sequence[Any]):
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
-        self._data = data  # what it refers to
-        self._held = (linker, tracker)  # a tuple drops its last element first, as LLVM needs it
-        self._dropped = _dropped  # also there when the interpreter shuts down
+        self._data = data  # the arrays that the code refers to
+        self._resources = (
+            linker,
+            tracker,
+        )  # a tuple drops its last element first, as LLVM needs it
+        self._dropped = _dropped  # the module global may be gone when the interpreter shuts down
 
     def __del__(self) -> None:
-        self._dropped.append(self._held)
+        self._dropped.append(self._resources)
 
 
-class Code(NamedTuple):
-    """Machine code that is not linked yet.
+class ObjectCode(NamedTuple):
+    """An object file that is not linked yet.
 
     Attributes:
-        called: the functions that it declares and does not define.
-        image: an object file.
+        called: the functions that it declares but does not define.
+        image: the object file.
     """
 
     called: Sequence[str]
     image: bytes
 
-    def written(self) -> bytes:
-        """All of it in a row."""
+    def to_bytes(self) -> bytes:
+        """Return the object code as bytes."""
         return "\n".join(self.called).encode() + b"\0" + self.image
 
     @staticmethod
-    def read(data: bytes) -> Code:
-        """What was written."""
+    def from_bytes(data: bytes) -> ObjectCode:
+        """Return the object code that `to_bytes` has made the bytes of."""
         called, _, image = data.partition(b"\0")
-        return Code(called.decode().split("\n") if called else [], image)
+        return ObjectCode(called.decode().split("\n") if called else [], image)
 
 
 def digest_of(text: str) -> bytes:
-    """What stands for the text of a module."""
+    """Return the digest of the text of a module."""
     return digest(text.encode())
 
 
 def _features() -> str:
-    found = host_cpu.features()
-    features: str = found.flatten()
-    # Single loads: where gathering had to be made safe (Downfall) it takes three times as long.
-    return f"{features},+prefer-no-gather" if "avx2" in found else features
+    cpu_features = host_cpu.features()
+    features: str = cpu_features.flatten()
+    # Scalar loads: gathers take three times as long on processors with the Downfall mitigation.
+    return f"{features},+prefer-no-gather" if "avx2" in cpu_features else features
 
 
 class Engine:
     """The compiler for this machine.
 
     Attributes:
-        effort: how much LLVM does to choose instructions, from 0 to 3.
-        level: of its passes before that, for every module; None: as each needs it.
+        effort: the optimization level of LLVM's code generator, from 0 to 3.
+        level: the level of the passes before that; None lets the size of a module decide.
     """
 
     effort = 3
@@ -109,11 +112,11 @@ class Engine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.machine = self._machine()
-        self._shared: dict[Shared, Library] = {}
-        self._for_shared = self._new_linker()
-        self._linker, self._linked = self._new_linker(), 0
-        self._known: WeakValueDictionary[Any, Library] = WeakValueDictionary()
-        self._latest: OrderedDict[Any, Library] = OrderedDict()
+        self._shared: dict[SharedModule, Library] = {}
+        self._shared_linker = self._new_linker()
+        self._linker, self._linked_count = self._new_linker(), 0
+        self._libraries: WeakValueDictionary[Any, Library] = WeakValueDictionary()
+        self._recent: OrderedDict[Any, Library] = OrderedDict()
 
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
@@ -134,21 +137,21 @@ class Engine:
         *,
         checked: bool = False,
     ) -> Library:
-        """Make machine code of a module, or find that which was made of an equal one.
+        """Compile a module, or return the library of an equal one.
 
-        What the module declares and does not define is looked for in `library/`, in Python's
-        interpreter (`Py…`), and in the C library.
+        Functions that the module declares are looked up in `rt/`, in the Python interpreter
+        (`Py…`), and in the C library.
 
         Args:
-            text: the module in LLVM's language.
-            exports: the functions whose addresses are wanted.
-            constants: the arrays that it calls `const0`, `const1`, …
-            checked: whether to look if it writes past the ends of arrays; see `canaries.py`.
+            text: the module as LLVM IR.
+            exports: the functions whose addresses are needed.
+            constants: the arrays that the module calls `const0`, `const1`, …
+            checked: whether arrays get redzones; see `rt/redzones.py`.
         """
         with _LOCK:
-            found = self._known_or_linked(digest_of(text), exports, constants, checked, text)
-        assert found is not None
-        return found
+            library = self._find_or_link(digest_of(text), exports, constants, checked, text)
+        assert library is not None
+        return library
 
     def find(
         self,
@@ -158,11 +161,11 @@ class Engine:
         *,
         checked: bool = False,
     ) -> Library | None:
-        """As `compile`, of a text of which only the digest is known; None: that code is nowhere."""
+        """Return the library of the text with this digest, or None if it was never compiled."""
         with _LOCK:
-            return self._known_or_linked(text_digest, exports, constants, checked, None)
+            return self._find_or_link(text_digest, exports, constants, checked, None)
 
-    def _known_or_linked(
+    def _find_or_link(
         self,
         text_digest: bytes,
         exports: Sequence[str],
@@ -171,55 +174,55 @@ class Engine:
         text: str | None,
     ) -> Library | None:
         data = {f"const{k}": array.ctypes.data for k, array in enumerate(constants)}
-        # A library keeps its arrays alive, so one address is one array.
+        # A library keeps its arrays alive, so an address identifies an array.
         key = (text_digest, tuple(exports), tuple(data.values()), checked)
         _dropped.clear()
-        found = self._known.get(key)
-        if found is None:
-            code = self._code_of(text_digest, text)
+        library = self._libraries.get(key)
+        if library is None:
+            code = self._find_or_compile_object(text_digest, text)
             if code is None:
                 return None
-            if self._linked >= BATCH:
-                self._linker, self._linked = self._new_linker(), 0
+            if self._linked_count >= MAX_LIBRARIES_PER_LINKER:
+                self._linker, self._linked_count = self._new_linker(), 0
             if checked:
-                data |= self._checked_pool()
-            found = self._link(self._linker, code, exports, data, constants)
-            self._linked += 1
-            self._known[key] = found
-        self._latest[key] = found
-        self._latest.move_to_end(key)
-        if len(self._latest) > KEPT:
-            self._latest.popitem(last=False)
-        return found
+                data |= self._checked_pool_functions()
+            library = self._link(self._linker, code, exports, data, constants)
+            self._linked_count += 1
+            self._libraries[key] = library
+        self._recent[key] = library
+        self._recent.move_to_end(key)
+        if len(self._recent) > MAX_CACHED_LIBRARIES:
+            self._recent.popitem(last=False)
+        return library
 
     @cached_property
-    def entry(self) -> Library:
-        """The functions of `entry_code.py`."""
+    def trampoline(self) -> Library:
+        """The library of `fastcall/trampoline.py`."""
         data = numpy_capi.numpy_functions(trampoline.NUMPY_IMPORTS)
         data |= {name: id(type) for name, type in trampoline.TYPES.items()}
         with _LOCK:
-            # LLVM's passes would take 30 ms, and gain 5 ns a call.
-            code = self._code(trampoline.LIBRARY, 0)
-            return self._link(self._for_shared, code, trampoline.NAMES, data)
+            # Level 0: LLVM's passes would take 30 ms and save 5 ns a call.
+            code = self._compile_object(trampoline.LIBRARY, 0)
+            return self._link(self._shared_linker, code, trampoline.NAMES, data)
 
-    def shared(self, name: str) -> int:
-        """The address of one of the functions that modules share."""
+    def shared_address(self, name: str) -> int:
+        """Return the address of a function of the run-time library."""
         with _LOCK:
             return self._address(name)
 
     @cached_property
-    def take(self) -> Any:
-        """The function that takes memory from a pool: `(pool, bytes) -> address or None`."""
+    def pool_take(self) -> Any:
+        """The function that allocates from a pool: `(pool, bytes) -> address or None`."""
         type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        return type(self.shared("wend.take"))
+        return type(self.shared_address("wend.take"))
 
     def optimized(self, text: str, level: int | None = None) -> Any:
-        """The module after LLVM's passes, of a level that goes by its size if none is given."""
+        """Return the module after LLVM's passes; the default level depends on its size."""
         with _LOCK:
             return optimize(text, self.machine, level if self.level is None else self.level)
 
     def assembly(self, text: str) -> str:
-        """The machine code as text, to look at."""
+        """Return the machine code of a module as assembly."""
         with _LOCK:
             assembly: str = self.machine.emit_assembly(self.optimized(text))
             return assembly
@@ -227,7 +230,7 @@ class Engine:
     def _link(
         self,
         linker: Any,
-        code: Code,
+        code: ObjectCode,
         exports: Iterable[str],
         data: dict[str, int],
         constants: Sequence[Any] = (),
@@ -241,37 +244,37 @@ class Engine:
         tracker = builder.link(linker, f"wend{next(_numbers)}")
         return Library(linker, tracker, names, constants)
 
-    def _code(self, text: str, level: int | None) -> Code:
-        """The machine code of a module: of an earlier process, or made now."""
-        found = self._code_of(digest_of(text), text, level)
-        assert found is not None
-        return found
+    def _compile_object(self, text: str, level: int | None) -> ObjectCode:
+        """Return the object code of a module, from disk or compiled now."""
+        code = self._find_or_compile_object(digest_of(text), text, level)
+        assert code is not None
+        return code
 
-    def _code_of(
+    def _find_or_compile_object(
         self, text_digest: bytes, text: str | None, level: int | None = None
-    ) -> Code | None:
-        """The machine code of the module of a digest; where nobody has its text, it may be None."""
+    ) -> ObjectCode | None:
+        """Return the object code of a module; None if it is not on disk and `text` is None."""
         cache = disk_cache()
         key = f"{self.build_fingerprint}\n{level}\n{text_digest.hex()}".encode()
-        found = cache and cache.find(key)
-        if found:
-            return Code.read(found)
+        cached = cache and cache.find(key)
+        if cached:
+            return ObjectCode.from_bytes(cached)
         if text is None:
             return None
         module = self.optimized(text, level)
         called = [f.name for f in module.functions if f.is_declaration]
         called = [name for name in called if not name.startswith("llvm.")]
-        code = Code(called, self.machine.emit_object(module))
+        code = ObjectCode(called, self.machine.emit_object(module))
         if cache:
-            cache.keep(key, code.written())
+            cache.keep(key, code.to_bytes())
         return code
 
     @cached_property
     def build_fingerprint(self) -> str:
-        """What makes code of a text: where one of these is another, so is the code."""
+        """Everything but the text that determines the machine code of a module."""
         version = ".".join(map(str, binding.llvm_version_info))
         passes = digest(Path(optimizing.__file__).read_bytes()).hex()
-        about = [
+        parts = [
             self.machine.triple,
             host_cpu.name(),
             _features(),
@@ -279,39 +282,39 @@ class Engine:
             llvmlite.__version__,
             passes,
         ]
-        about += [str(self.effort), str(self.level)]
-        return "\n".join(about)
+        parts += [str(self.effort), str(self.level)]
+        return "\n".join(parts)
 
-    def _checked_pool(self) -> dict[str, int]:
+    def _checked_pool_functions(self) -> dict[str, int]:
         free, reset = self._address("wend.free"), self._address("wend.reset")
-        found = redzones.functions(free, reset)
-        return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in found.items()}
+        functions = redzones.functions(free, reset)
+        return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 
     def _address(self, name: str) -> int:
-        """Where a function is that a module declares."""
+        """Return the address of a function that a module declares."""
         if name.startswith("Py"):
             return python_callbacks.python_function(name)
-        if special_functions.is_one(name):
+        if special_functions.is_special_function(name):
             return special_functions.address(name)
         if not name.startswith("wend."):
             return c_function(name)
-        shared = shared_with(name)
-        if shared not in self._shared:
+        module = shared_module_of(name)
+        if module not in self._shared:
             library = self._link(
-                self._for_shared,
-                self._code(shared.text(), shared.level),
-                shared.exports,
-                shared.addresses(),
+                self._shared_linker,
+                self._compile_object(module.text(), module.level),
+                module.exports,
+                module.addresses(),
             )
-            self._shared[shared] = library
-        return self._shared[shared].addresses[name]
+            self._shared[module] = library
+        return self._shared[module].addresses[name]
 
 
 _engine: list[Engine] = []
 
 
 def engine() -> Engine:
-    """The one engine, made when it is first needed, by whichever thread comes first."""
+    """Return the engine of the process, made by the first thread that needs it."""
     if not _engine:
         with _LOCK:
             if not _engine:
@@ -321,7 +324,7 @@ def engine() -> Engine:
 
 @cache
 def c_function(name: str) -> int:
-    """The address of a function of the C library."""
+    """Return the address of a function of the C library."""
     process = ctypes.CDLL(None)
     address = ctypes.cast(getattr(process, name), ctypes.c_void_p).value
     assert address is not None

@@ -1,8 +1,8 @@
-"""Programs on disk, for the next process: what is known of machine code beside its text.
+"""The on-disk cache of programs: everything that is known of machine code except its text.
 
-They are found by the graph before any pass, so a process that finds one, and its code, neither
-optimises the graph nor writes a line of LLVM. As with machine code, what is found is trusted: the
-folder is one that nobody else may write to.
+The key is the graph before any pass, so a process that finds a program and its code neither
+optimizes the graph nor emits LLVM IR. Entries are trusted, like machine code: the folder must not
+be writable by others.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from wend.ir.packing import Names, pack, unpack
 from wend.ir.types import Symbol, Type
 from wend.passes.pipeline import LazyOptimized
 from wend.runtime.disk_cache import disk_cache
-from wend.runtime.graph_cache import MOST_BYTES, Key, key_of
+from wend.runtime.graph_cache import MAX_ARRAY_BYTES, Key, cache_key
 
 
 class CachedProgram(NamedTuple):
-    """A program without its text, and what finds the machine code of that."""
+    """A program without its text, and the digest that finds the machine code of the text."""
 
     program: Program
     digest: bytes
 
 
 def program_key(pending: LazyOptimized, threads: int) -> Key | None:
-    """The key of the program of a graph, here; None where none is to be kept, or found."""
+    """Return the cache key of the program of a graph, or None if it cannot be cached."""
     passes = tuple([transform.__name__ for transform in pending.passes])
-    return key_of(pending.given, "program", engine().build_fingerprint, threads, passes)
+    return cache_key(pending.graph, "program", engine().build_fingerprint, threads, passes)
 
 
 def find_program(key: Key) -> CachedProgram | None:
-    """The program that an earlier process has written."""
+    """Return the program that an earlier process stored, or None."""
     cache = disk_cache()
     data = cache and cache.find(key.digest)
     if not data:
         return None
-    found: CachedProgram = _Unpickler(io.BytesIO(data), key.names.objects).load()
-    return found
+    cached: CachedProgram = _Unpickler(io.BytesIO(data), key.names.objects).load()
+    return cached
 
 
 def keep_program(key: Key, program: Program, digest: bytes) -> None:
-    """Leave a program for the next process, unless that would be large."""
+    """Store a program for later processes, unless its constants are large."""
     cache = disk_cache()
-    if cache is None or sum(x.nbytes for x in program.constants) > MOST_BYTES:
+    if cache is None or sum(x.nbytes for x in program.constants) > MAX_ARRAY_BYTES:
         return
     file = io.BytesIO()
     _Pickler(file, key.names.objects).dump(CachedProgram(replace(program, text=""), digest))
@@ -63,7 +63,7 @@ def keep_program(key: Key, program: Program, digest: bytes) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes nodes without what they are among, and the arrays of the graph by their numbers."""
+    """A pickler that writes nodes without their graph, and its arrays by number."""
 
     def __init__(self, file: io.BytesIO, objects: Sequence[Any]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -85,8 +85,8 @@ class _Pickler(pickle.Pickler):
         if isinstance(x, Op):
             return _op, (x.name,)
         if isinstance(x, ListClass):
-            if (place := root(x)) is not x:
-                return _itself, (place,)
+            if (representative := root(x)) is not x:
+                return _identity, (representative,)
             return ListClass, (x.element, x.inner, [], [], [], None, x.arena, x.offset)
         return NotImplemented
 
@@ -120,5 +120,5 @@ def _op(name: str) -> Op:
     return loop_nest if name == loop_nest.name else TABLE[name]
 
 
-def _itself(place: ListClass) -> ListClass:
-    return place
+def _identity(list_class: ListClass) -> ListClass:
+    return list_class

@@ -7,7 +7,7 @@ Coefficients as in `exp.py`.
 
 from __future__ import annotations
 
-from wend.backends.native.math.exp import whole_exp
+from wend.backends.native.math.exp import full_range_exp
 from wend.backends.native.math.format import F32, F64
 from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
@@ -80,46 +80,48 @@ ERFC = {
         -0.000642741855699569,
     ),
 }
-ERFC_HIGHEST = {F64: 28.0, F32: 11.0}  # erfc is 0 from here on
+ERFC_UNDERFLOW_BOUND = {F64: 28.0, F32: 11.0}  # erfc is 0 above
 
 
 def erf(b: FunctionBuilder) -> SsaExpr:
     """Return erf for all arguments."""
     size = abs(b.x)
-    far = -_far_erfc(b, size) + 1.0
-    return b.copysign(b.select(size < 1.0, _near_erf(b, size), far), b.x)
+    tail = -_erfc_tail(b, size) + 1.0
+    return b.copysign(b.select(size < 1.0, _erf_series(b, size), tail), b.x)
 
 
 def erfc(b: FunctionBuilder) -> SsaExpr:
     """Return erfc for all arguments."""
     size = abs(b.x)
-    far = _far_erfc(b, size)
-    far = b.select(b.x < 0.0, -far + 2.0, far)
-    return b.select(size < 0.5, -_near_erf(b, b.x) + 1.0, far)
+    tail = _erfc_tail(b, size)
+    tail = b.select(b.x < 0.0, -tail + 2.0, tail)
+    return b.select(size < 0.5, -_erf_series(b, b.x) + 1.0, tail)
 
 
-def _near_erf(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
+def _erf_series(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     """Return erf for |x| <= 1."""
     z = x * x
     return b.fma(x, polynomial(b, z, z * z, ERF[b.format]), x)
 
 
-def _far_erfc(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
-    """Return erfc of numbers that are not negative."""
-    x = b.at_most(x, ERFC_HIGHEST[b.format])
+def _erfc_tail(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
+    """Return erfc x for x >= 0."""
+    x = b.at_most(x, ERFC_UNDERFLOW_BOUND[b.format])
     t = (x - 4.0) / (x + 4.0)
     first, *others = ERFC[b.format]
-    rest = t * polynomial(b, t, t * t, others)
-    sin_or_cos = rest + first
-    below = b.fma(x, 2.0, 1.0)
-    inverse = b.one / below
-    share = sin_or_cos * inverse
-    # What these three were rounded by; errors of exp and of the last product are left.
-    wave_low = rest - (sin_or_cos - first)
-    below_low = b.fma(x, 2.0, -(below - 1.0))
-    lost = b.fma(-share, below, sin_or_cos) + (wave_low - share * below_low)
+    tail = t * polynomial(b, t, t * t, others)
+    numerator = tail + first
+    denominator = b.fma(x, 2.0, 1.0)
+    inverse = b.one / denominator
+    quotient = numerator * inverse
+    # Corrections for the rounding of these three; errors of exp and of the last product remain.
+    numerator_low = tail - (numerator - first)
+    denominator_low = b.fma(x, 2.0, -(denominator - 1.0))
+    remainder = b.fma(-quotient, denominator, numerator) + (
+        numerator_low - quotient * denominator_low
+    )
     square = x * x
     square_low = b.fma(x, x, -square)  # exp(-square - low) = exp(-square) (1 - low)
-    low = b.fma(-square_low, share, lost * inverse)
-    e = whole_exp(b, -square)
-    return b.fma(e, low, e * share)
+    low = b.fma(-square_low, quotient, remainder * inverse)
+    e = full_range_exp(b, -square)
+    return b.fma(e, low, e * quotient)

@@ -1,4 +1,4 @@
-"""exp, exp2, expm1, tanh and expit as LLVM IR, scalar and over vectors by the same text.
+"""exp, exp2, expm1, tanh and expit as LLVM IR, scalar and over vectors by the same code.
 
 exp x = 2^k exp r with |r| <= ln(2)/2, subtracting k ln 2 in two pieces (Cody & Waite).
 Coefficients of f64's expm1: Remez exchange in 240-bit arithmetic (mpmath) on |r| <= ln(2)/2 widened
@@ -67,27 +67,27 @@ LN2 = {
     F64: (0.6931471805599453, 2.3190468138462996e-17),
     F32: (0.6931471824645996, -1.904654299957768e-09),
 }
-# Between these exp is neither 0 nor infinite, nor 2^x between the next; from the last on tanh is 1.
+# exp and 2^x are 0 or infinite outside of these ranges.
 EXP_RANGE = {F64: (-746.0, 710.0), F32: (-104.0, 89.0)}
 EXP2_RANGE = {F64: (-1076.0, 1025.0), F32: (-151.0, 129.0)}
-EXPM1_LOWEST = {F64: -60.0, F32: -30.0}  # expm1 x is -1 from here on
+EXPM1_LOWEST = {F64: -60.0, F32: -30.0}  # expm1 x is -1 below
 TANH_HIGHEST = {F64: 22.0, F32: 10.0}  # tanh 22 is 1 but for 2**-63
 
 
 def exp_common() -> str:
     """Return exp for |x| <= 708, where 2^k is a normal number; other arguments go to `exp.edge`."""
     b = FunctionBuilder()
-    b.go_on_if((abs(b.x) <= 708.0).name, otherwise="edge")
+    b.branch_unless((abs(b.x) <= 708.0).name, otherwise="edge")
     near = b.fma(b.x, LOG2_E, b.format.magic)
     k = near - b.format.magic
     high, low = LN2[b.format]
     r = b.fma(-k, high, b.x)
-    # The low piece of the reduction multiplies `power` instead of holding up r:
+    # The low piece of the reduction multiplies `power` instead of delaying r:
     # exp(r - low) = exp(r) (1 - low) as low^2 is far below an ulp of 1.
     power = power_of_two(b, near.word())
     power = b.fma(-power, k * low, power)
-    near_zero, r4, rest = _expm1_parts(b, r)
-    b.ret(b.fma(r4 * power, rest, b.fma(power, near_zero, power)))
+    near_zero, r4, tail = _expm1_parts(b, r)
+    b.ret(b.fma(r4 * power, tail, b.fma(power, near_zero, power)))
     b.label("edge")
     b.ret(b.emit("real", "call double @wend.exp.edge(double %x)"))
     return b.definition("exp")
@@ -95,20 +95,20 @@ def exp_common() -> str:
 
 def exp(b: FunctionBuilder) -> SsaExpr:
     """Return exp for all arguments."""
-    return whole_exp(b, b.x)
+    return full_range_exp(b, b.x)
 
 
-def whole_exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr | None = None) -> SsaExpr:
-    """Return exp(x + low), whatever x is; low is far below 1."""
+def full_range_exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr | None = None) -> SsaExpr:
+    """Return exp(x + low) for all x; low is far below 1."""
     lowest, highest = EXP_RANGE[b.format]
     near, k, grown = _exp(b, b.at_least(b.at_most(x, highest), lowest), low)
     return _scaled(b, grown, near, k)
 
 
-def exp_near(b: FunctionBuilder, x: SsaExpr, low: SsaExpr) -> SsaExpr:
-    """Return exp(x + low) as `whole_exp`, where 2^k is normal."""
+def normal_exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr) -> SsaExpr:
+    """Return exp(x + low), bit-identical to `full_range_exp`, where 2^k is normal."""
     near, k, grown = _exp(b, x, low)
-    return scaled(grown, k) if b.wide else grown * power_of_two(b, near.word())
+    return scaled(grown, k) if b.uses_avx512 else grown * power_of_two(b, near.word())
 
 
 def exp2(b: FunctionBuilder) -> SsaExpr:
@@ -125,19 +125,19 @@ def _exp(b: FunctionBuilder, x: SsaExpr, low: SsaExpr | None) -> tuple[SsaExpr, 
     """Return k + magic, k, and exp(x + low - k ln 2)."""
     near = b.fma(x, LOG2_E, b.format.magic)
     k = near - b.format.magic
-    r = reduced(b, x, k)
+    r = subtract_multiple_of_ln2(b, x, k)
     return near, k, _expm1(b, r if low is None else r + low) + 1.0
 
 
 def _scaled(b: FunctionBuilder, x: SsaExpr, near: SsaExpr, k: SsaExpr) -> SsaExpr:
-    """Return x 2^k for x about 1, given k + magic, too.
+    """Return x 2^k for x about 1; `near` is k + magic.
 
-    Elsewhere than in `avx512.py` two normal powers are multiplied by, so that results overflow and
-    underflow as they should: the second product is the only rounding of a subnormal result.
+    Without AVX-512 x is multiplied by two normal powers, so that results overflow and underflow
+    correctly: the second product is the only rounding of a subnormal result.
     """
-    if b.wide:
+    if b.uses_avx512:
         return scaled(x, k)
-    # positive: shifts fill with zeros
+    # Biased to be positive, as shifts fill with zeros.
     doubled = near.word() - (b.format.magic_bits - 2 * b.format.bias)
     half, digits = doubled >> 1, b.format.digits
     return x * (half << digits).real() * ((doubled - half) << digits).real()
@@ -148,8 +148,8 @@ def _expm1(b: FunctionBuilder, r: SsaExpr) -> SsaExpr:
     if b.is_loop:
         r2 = r * r
         return b.fma(r2, polynomial(b, r, r2, EXPM1[b.format]), r)
-    near_zero, r4, rest = _expm1_parts(b, r)
-    return b.fma(r4, rest, near_zero)
+    near_zero, r4, tail = _expm1_parts(b, r)
+    return b.fma(r4, tail, near_zero)
 
 
 def _expm1_parts(b: FunctionBuilder, r: SsaExpr) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
@@ -165,13 +165,13 @@ def power_of_two(b: FunctionBuilder, k: SsaExpr) -> SsaExpr:
     return ((k << b.format.digits) + (b.format.bias << b.format.digits)).real()
 
 
-def _reduced(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
-    """Return k as words and x - k ln 2."""
+def _reduce(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
+    """Return k as words, and x - k ln 2."""
     near = b.fma(x, LOG2_E, b.format.magic)
-    return near.word(), reduced(b, x, near - b.format.magic)
+    return near.word(), subtract_multiple_of_ln2(b, x, near - b.format.magic)
 
 
-def reduced(b: FunctionBuilder, x: SsaExpr, k: SsaExpr) -> SsaExpr:
+def subtract_multiple_of_ln2(b: FunctionBuilder, x: SsaExpr, k: SsaExpr) -> SsaExpr:
     """Return x - k ln 2."""
     high, low = LN2[b.format]
     return b.fma(-k, low, b.fma(-k, high, x))
@@ -180,15 +180,15 @@ def reduced(b: FunctionBuilder, x: SsaExpr, k: SsaExpr) -> SsaExpr:
 def expm1(b: FunctionBuilder) -> SsaExpr:
     """Return expm1 for all arguments."""
     x = b.at_least(b.at_most(b.x, EXP_RANGE[b.format][1]), EXPM1_LOWEST[b.format])
-    k, r = _reduced(b, x)
-    half = power_of_two(b, k - 1)  # 2^1024 would overflow where the result does not yet
+    k, r = _reduce(b, x)
+    half = power_of_two(b, k - 1)  # 2^1024 would overflow before the result does
     grown = b.fma(half, _expm1(b, r), half - 0.5) * 2.0
     return b.select(abs(b.x) < b.format.epsilon, b.x, grown)
 
 
 def tanh(b: FunctionBuilder) -> SsaExpr:
     """Return tanh for all arguments: expm1(2|x|) / (expm1(2|x|) + 2) with the sign of x."""
-    k, r = _reduced(b, b.at_most(abs(b.x), TANH_HIGHEST[b.format]) * 2.0)
+    k, r = _reduce(b, b.at_most(abs(b.x), TANH_HIGHEST[b.format]) * 2.0)
     power = power_of_two(b, k)
     above = b.fma(power, _expm1(b, r), power - 1.0)
     return b.copysign(above / (above + 2.0), b.x)
@@ -196,5 +196,5 @@ def tanh(b: FunctionBuilder) -> SsaExpr:
 
 def expit(b: FunctionBuilder) -> SsaExpr:
     """Return 1 / (1 + exp(-x)) for all arguments, accurate also where it is small."""
-    e = whole_exp(b, -abs(b.x))
+    e = full_range_exp(b, -abs(b.x))
     return b.select(b.x < 0.0, e, 1.0) / (e + 1.0)

@@ -1,4 +1,4 @@
-"""The two formats of reals that the mathematical functions are written for, bit by bit."""
+"""The two floating-point formats of the mathematical functions, bit by bit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Format:
     """A binary format of IEEE 754.
 
     Attributes:
-        name: as in names of intrinsics, `f64`.
-        real: its LLVM type.
-        width: how many bits a number has.
-        digits: how many of them stand for the fraction.
+        name: the suffix of intrinsics, such as `f64`.
+        real: the LLVM type.
+        width: the bits of a number.
+        digits: the bits of the fraction.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What is added to exponents; the highest exponent, too."""
+        """The exponent bias, which is also the highest exponent."""
         return int(2 ** (self.width - self.digits - 2)) - 1
 
     @property
@@ -33,14 +33,14 @@ class Format:
 
     @property
     def epsilon(self) -> float:
-        """Below, expm1 x and x are the same number."""
+        """The bound below which expm1 x rounds to x."""
         return 2.0 ** -(self.digits + 2)
 
     @property
     def magic(self) -> float:
-        """What rounds to the nearest integer when it is added and taken away again.
+        """The number whose addition and subtraction rounds to the nearest integer.
 
-        Meanwhile the integer stands in the low bits of the sum, in two's complement.
+        After the addition the low bits of the sum are the integer in two's complement.
         """
         return float(1.5 * 2.0**self.digits)
 
@@ -49,7 +49,7 @@ class Format:
         return self.bits(self.magic)
 
     def element(self, kind: str) -> str:
-        """Name the LLVM type of a real, of a word that holds its bits, or of a flag."""
+        """Return the LLVM type of a real, of a word with its bits, or of a flag."""
         return {"real": self.real, "word": f"i{self.width}", "flag": "i1"}[kind]
 
     def round(self, value: float) -> float:
@@ -62,7 +62,7 @@ class Format:
         return int(struct.unpack(word, struct.pack(real, value))[0])
 
     def literal(self, value: float) -> str:
-        """Write a number the way LLVM reads it back exactly: f32, too, as if it were f64."""
+        """Return the literal that LLVM parses exactly; f32, too, is written as f64."""
         return f"0x{bits_of(self.round(value)) % 2**64:016X}"
 
 

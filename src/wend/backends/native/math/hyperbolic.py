@@ -1,13 +1,13 @@
 """sinh and cosh as LLVM IR, without a division.
 
-x = k ln 2 + r, and by the theorems of addition sinh x = sinh r cosh(k ln 2) + cosh r sinh(k ln 2),
+x = k ln 2 + r, and by the addition theorems sinh x = sinh r cosh(k ln 2) + cosh r sinh(k ln 2), and
 cosh x likewise: the second factors are sums of two powers of two, the first ones short polynomials
 in r^2. Coefficients as in `exp.py`.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math.exp import LOG2_E, power_of_two, reduced
+from wend.backends.native.math.exp import LOG2_E, power_of_two, subtract_multiple_of_ln2
 from wend.backends.native.math.format import F32, F64
 from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
 
@@ -33,15 +33,15 @@ COSH = {
     ),
     F32: (0.5, 0.041666463017463684, 0.0013933685841038823),
 }
-HIGHEST = {F64: 710.6, F32: 89.5}  # both are infinite from here on
-NEGLIGIBLE = {F64: 200.0, F32: 60.0}  # 2^-k beside 2^k, from here on
+OVERFLOW_BOUND = {F64: 710.6, F32: 89.5}  # sinh and cosh are infinite above
+MAX_NEGATIVE_EXPONENT = {F64: 200.0, F32: 60.0}  # for larger k 2^-k is negligible beside 2^k
 
 
 def sinh(b: FunctionBuilder) -> SsaExpr:
     """Return sinh for all arguments."""
     sine, cosine, grown, small = _parts(b)
-    found = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
-    return b.select(abs(b.x) < b.format.epsilon, b.x, b.copysign(found, b.x))
+    result = b.fma(sine, grown + small, cosine * (grown - small)) * 2.0
+    return b.select(abs(b.x) < b.format.epsilon, b.x, b.copysign(result, b.x))
 
 
 def cosh(b: FunctionBuilder) -> SsaExpr:
@@ -51,15 +51,15 @@ def cosh(b: FunctionBuilder) -> SsaExpr:
 
 
 def _parts(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr, SsaExpr, SsaExpr]:
-    """Return sinh r, cosh r, 2^k/4 and 2^-k/4 of |x|: 2^k/2 overflows where sinh does not yet."""
+    """Return sinh r, cosh r, 2^k/4 and 2^-k/4 of |x|; 2^k/2 would overflow before sinh does."""
     magic = b.format.magic
-    x = b.at_most(abs(b.x), HIGHEST[b.format])
+    x = b.at_most(abs(b.x), OVERFLOW_BOUND[b.format])
     near = b.fma(x, LOG2_E, magic)
     k = near - magic
-    r = reduced(b, x, k)
+    r = subtract_multiple_of_ln2(b, x, k)
     z = r * r
     z2 = z * z
     sine = b.fma(r * z, polynomial(b, z, z2, SINH[b.format]), r)
     cosine = b.fma(z, polynomial(b, z, z2, COSH[b.format]), 1.0)
-    against = -b.at_most(k, NEGLIGIBLE[b.format]) + magic
-    return sine, cosine, power_of_two(b, near.word() - 2), power_of_two(b, against.word() - 2)
+    negated = -b.at_most(k, MAX_NEGATIVE_EXPONENT[b.format]) + magic
+    return sine, cosine, power_of_two(b, near.word() - 2), power_of_two(b, negated.word() - 2)

@@ -81,56 +81,56 @@ HALF_PI = {
 
 def asin(b: FunctionBuilder) -> SsaExpr:
     """Return arcsin for all arguments."""
-    is_far, near = _asin_parts(b)
-    return b.copysign(b.select(is_far, _from_half_pi(b, near * 2.0), near), b.x)
+    is_above_half, angle = _asin_parts(b)
+    return b.copysign(b.select(is_above_half, _from_half_pi(b, angle * 2.0), angle), b.x)
 
 
 def acos(b: FunctionBuilder) -> SsaExpr:
     """Return arccos for all arguments."""
-    is_far, near = _asin_parts(b)
+    is_above_half, angle = _asin_parts(b)
     high, low = HALF_PI[b.format]
-    twice = near * 2.0
-    far = b.select(b.x < 0.0, (-twice + 2.0 * high) + 2.0 * low, twice)
-    return b.select(is_far, far, _from_half_pi(b, b.copysign(near, b.x)))
+    twice = angle * 2.0
+    folded = b.select(b.x < 0.0, (-twice + 2.0 * high) + 2.0 * low, twice)
+    return b.select(is_above_half, folded, _from_half_pi(b, b.copysign(angle, b.x)))
 
 
 def _asin_parts(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr]:
-    """Return whether |x| > 1/2, and asin of |x| or there of sqrt((1 - |x|) / 2).
+    """Return whether |x| > 1/2, and asin of sqrt((1 - |x|) / 2) there, of |x| elsewhere.
 
     asin x = pi/2 - 2 asin sqrt((1 - x) / 2); beyond 1 the root is NaN.
     """
     size = abs(b.x)
-    is_far = size > 0.5
-    z = b.select(is_far, (-size + 1.0) * 0.5, size * size)
-    t = b.select(is_far, b.intrinsic("sqrt", z), size)
-    return is_far, b.fma(t * z, polynomial(b, z, z * z, ASIN[b.format]), t)
+    is_above_half = size > 0.5
+    z = b.select(is_above_half, (-size + 1.0) * 0.5, size * size)
+    t = b.select(is_above_half, b.intrinsic("sqrt", z), size)
+    return is_above_half, b.fma(t * z, polynomial(b, z, z * z, ASIN[b.format]), t)
 
 
 def atan(b: FunctionBuilder) -> SsaExpr:
     """Return arctan for all arguments."""
     size = abs(b.x)
-    is_far = size > 1.0
-    found = _atan(b, b.select(is_far, b.one / size, size))
-    return b.copysign(b.select(is_far, _from_half_pi(b, found), found), b.x)
+    is_above_one = size > 1.0
+    angle = _atan(b, b.select(is_above_one, b.one / size, size))
+    return b.copysign(b.select(is_above_one, _from_half_pi(b, angle), angle), b.x)
 
 
 def atan2(b: FunctionBuilder) -> SsaExpr:
     """Return arctan2 of x and y, in this order, for all arguments."""
-    up, along = abs(b.x), abs(b.y)
-    is_steep = up > along
-    larger, smaller = b.select(is_steep, up, along), b.select(is_steep, along, up)
-    # of equals inf / inf is to be 1, and 0 / 0 to be 0
+    rise, run = abs(b.x), abs(b.y)
+    is_steep = rise > run
+    larger, smaller = b.select(is_steep, rise, run), b.select(is_steep, run, rise)
+    # The quotient inf / inf counts as 1, and 0 / 0 as 0.
     of_equals = b.select(larger.equals(0.0), larger, b.one)
-    found = _atan(b, b.select(larger.equals(smaller), of_equals, smaller / larger))
-    found = b.select(is_steep, _from_half_pi(b, found), found)
+    angle = _atan(b, b.select(larger.equals(smaller), of_equals, smaller / larger))
+    angle = b.select(is_steep, _from_half_pi(b, angle), angle)
     high, low = HALF_PI[b.format]
     is_left = b.copysign(1.0, b.y) < 0.0  # -0.0, too
-    found = b.select(is_left, (-found + 2.0 * high) + 2.0 * low, found)
-    return b.copysign(found, b.x)
+    angle = b.select(is_left, (-angle + 2.0 * high) + 2.0 * low, angle)
+    return b.copysign(angle, b.x)
 
 
 def _atan(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
-    """Return arctan of numbers from 0 to 1."""
+    """Return arctan x for 0 <= x <= 1."""
     z = x * x
     return b.fma(x * z, polynomial(b, z, z * z, ATAN[b.format]), x)
 

@@ -1,6 +1,6 @@
 """arcsinh, arccosh and arctanh as LLVM IR: logarithms of sums of two numbers.
 
-The first of them is a polynomial where the logarithm would cancel. Coefficients as in `exp.py`.
+Near 0 arcsinh is a polynomial, as the logarithm would cancel. Coefficients as in `exp.py`.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ ASINH = {
         -0.013576229102909565,
     ),
 }
-NEAR = 0.53
-# Where x^2 + 1 and x^2 are the same number, and x^2 cannot overflow yet
-FAR = {F64: 2.0**28, F32: 2.0**14}
+MAX_SERIES_ARGUMENT = 0.53
+# From here on x^2 + 1 rounds to x^2; x^2 does not overflow yet
+MIN_LARGE_ARGUMENT = {F64: 2.0**28, F32: 2.0**14}
 
 
 def asinh(b: FunctionBuilder) -> SsaExpr:
     """Return arcsinh for all arguments: log(|x| + sqrt(x^2 + 1)) with the sign of x."""
     size = abs(b.x)
-    is_far = size > FAR[b.format]
+    is_large = size > MIN_LARGE_ARGUMENT[b.format]
     root = b.intrinsic("sqrt", b.fma(size, size, 1.0))
-    u = b.select(is_far, size, root + size)
-    low = b.select(is_far, 0.0, size - (u - root))
-    far = log_limits(b, log_of_sum(b, u, low, b.select(is_far, 1.0, 0.0)), u)
+    u = b.select(is_large, size, root + size)
+    low = b.select(is_large, 0.0, size - (u - root))
+    by_log = log_limits(b, log_of_sum(b, u, low, b.select(is_large, 1.0, 0.0)), u)
     z = size * size
-    near = b.fma(size * z, polynomial(b, z, z * z, ASINH[b.format]), size)
-    return b.copysign(b.select(size < NEAR, near, far), b.x)
+    by_series = b.fma(size * z, polynomial(b, z, z * z, ASINH[b.format]), size)
+    return b.copysign(b.select(size < MAX_SERIES_ARGUMENT, by_series, by_log), b.x)
 
 
 def acosh(b: FunctionBuilder) -> SsaExpr:
     """Return arccosh for all arguments: log(1 + t + sqrt(t (t + 2))) where t = x - 1."""
-    is_far = b.x > FAR[b.format]
+    is_large = b.x > MIN_LARGE_ARGUMENT[b.format]
     t = b.x - 1.0
     u, low = one_more(b, t + b.intrinsic("sqrt", b.fma(t, t, t * 2.0)))
-    u, low = b.select(is_far, b.x, u), b.select(is_far, 0.0, low)
-    found = log_limits(b, log_of_sum(b, u, low, b.select(is_far, 1.0, 0.0)), u)
-    return b.select(b.x < 1.0, float("nan"), found)
+    u, low = b.select(is_large, b.x, u), b.select(is_large, 0.0, low)
+    result = log_limits(b, log_of_sum(b, u, low, b.select(is_large, 1.0, 0.0)), u)
+    return b.select(b.x < 1.0, float("nan"), result)
 
 
 def atanh(b: FunctionBuilder) -> SsaExpr:
     """Return arctanh for all arguments: half of log1p(2 |x| / (1 - |x|)) with the sign of x."""
     size = abs(b.x)
     u, low = one_more(b, (size * 2.0) / (-size + 1.0))
-    found = log_limits(b, log_of_sum(b, u, low), u) * 0.5
-    return b.select(size < b.format.epsilon, b.x, b.copysign(found, b.x))
+    half_log = log_limits(b, log_of_sum(b, u, low), u) * 0.5
+    return b.select(size < b.format.epsilon, b.x, b.copysign(half_log, b.x))

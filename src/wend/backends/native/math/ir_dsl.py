@@ -1,15 +1,15 @@
-"""Write LLVM IR for a mathematical function as if it were arithmetic.
+"""A builder of LLVM IR for mathematical functions, written as arithmetic.
 
 A `FunctionBuilder` collects the instructions of one function; an `SsaExpr` is an SSA name in it,
 and every operator on one appends the instruction that computes it:
 
-    b = Body(lanes=1)
+    b = FunctionBuilder(lanes=1)
     y = b.fma(b.x, 2.0, 1.0) * b.x
     b.ret(y)
     b.definition("example")          # define internal double @wend.example(double %x) ...
 
-The same Python text writes a scalar function (`lanes=1`) and one over `<lanes x double>`; and,
-where its constants go by `b.format`, one of f32.
+The same Python code emits a scalar function (`lanes=1`) and one over `<lanes x double>`, and one of
+f32 where its constants depend on `b.format`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from wend.backends.native.math.format import F64, Format
 Kind = Literal["real", "word", "flag"]
 Operand: TypeAlias = "SsaExpr | float | int"
 
-# Nothing here reads mutable memory, throws or hangs, so LLVM may hoist, merge and drop the calls.
+# The functions read no mutable memory and always return: LLVM may hoist, merge and drop calls.
 PURE = "nofree nosync nounwind willreturn memory(none)"
 INLINE = f"alwaysinline {PURE}"
-# `cold` alone makes LLVM lay out the branch that leads here as not taken: no metadata is needed,
-# whose numbers would clash with those of the module that this text is pasted into.
+# `cold` makes LLVM lay out the branch that leads here as not taken, without branch weights, whose
+# metadata numbers would clash with those of the module that this text is pasted into.
 # `optnone` saves 4 ms of passes over `sincos.far`, which runs no slower for it.
 COLD = f"cold noinline optnone {PURE}"
 
-# Adding and subtracting 1.5 * 2**52 rounds to the nearest integer, which meanwhile stands in the
-# low bits of the sum, in two's complement.
+# Adding 1.5 * 2**52 rounds to the nearest integer, whose two's complement is in the low bits of the
+# sum; subtracting it again gives the integer as a real.
 MAGIC = F64.magic
 SIGN_BIT = -(2**63)
 
@@ -41,13 +41,13 @@ MAGIC_BITS = F64.magic_bits
 
 
 def literal(value: float) -> str:
-    """Write a double the way LLVM reads it back exactly."""
+    """Return the literal of a double that LLVM parses exactly."""
     return F64.literal(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SsaExpr:
-    """An SSA name of `body`: reals, words (as wide as they) or flags (i1), one per lane."""
+    """An SSA name of `body`: reals, words (integers of their width) or flags (i1), one per lane."""
 
     body: FunctionBuilder
     kind: Kind
@@ -69,7 +69,7 @@ class SsaExpr:
         return self.body.binary({"word": "shl"}, self, other)
 
     def __rshift__(self, other: int) -> SsaExpr:
-        """Shift right, filling with zeros: vectors of i64 have no other shift before AVX-512."""
+        """Shift right, filling with zeros; i64 vectors have no other right shift before AVX-512."""
         return self.body.binary({"word": "lshr"}, self, other)
 
     def __and__(self, other: Operand) -> SsaExpr:
@@ -103,7 +103,7 @@ class SsaExpr:
         return self._compare("oge", other)
 
     def equals(self, other: Operand) -> SsaExpr:
-        """Compare lane by lane; NaN equals nothing."""
+        """Compare for equality; NaN equals nothing."""
         return self._compare("oeq", other)
 
     def word(self) -> SsaExpr:
@@ -129,21 +129,21 @@ class FunctionBuilder:
     """The instructions of one function of a real argument `x` (and maybe `y`), in order.
 
     Attributes:
-        lanes: how many numbers it takes at once.
-        format: of reals.
-        is_loop: whether it is for loops, where all that counts is how many instructions there are.
-        wide: whether it may use the instructions of `avx512.py`.
+        lanes: the number of elements of its arguments.
+        format: the format of reals.
+        is_loop: whether it is optimized for throughput in loops instead of for latency.
+        uses_avx512: whether it may use the instructions of `avx512.py`.
     """
 
     lanes: int = 1
     format: Format = F64
     is_loop: bool = False
-    wide: bool = False
+    uses_avx512: bool = False
     lines: list[str] = field(default_factory=list)
 
     def with_format(self, format: Format) -> FunctionBuilder:
-        """The same function, to go on with another format, in vectors of more registers."""
-        return replace(self, format=format, wide=False)
+        """Return a builder that continues this function with another format."""
+        return replace(self, format=format, uses_avx512=False)
 
     @property
     def x(self) -> SsaExpr:
@@ -152,12 +152,12 @@ class FunctionBuilder:
 
     @property
     def one(self) -> SsaExpr:
-        """The number 1, to be divided."""
+        """The constant 1, to be used as a dividend."""
         return SsaExpr(self, "real", self.operand("real", 1.0))
 
     @property
     def y(self) -> SsaExpr:
-        """The second argument; `definition` is to be told that there is one."""
+        """The second argument, which `definition` needs in `arguments`."""
         return SsaExpr(self, "real", "%y")
 
     def type(self, kind: Kind) -> str:
@@ -166,14 +166,14 @@ class FunctionBuilder:
         return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
 
     def operand(self, kind: Kind, value: Operand) -> str:
-        """Write a SsaExpr or a constant as an operand, without its type."""
+        """Return a SsaExpr or a constant as an operand, without its type."""
         if isinstance(value, SsaExpr):
             return value.name
         text = self.format.literal(value) if kind == "real" else str(int(value))
         return text if self.lanes == 1 else f"splat ({self.format.element(kind)} {text})"
 
     def typed(self, value: SsaExpr | float) -> str:
-        """Write a SsaExpr or a real constant as an operand with its type."""
+        """Return a SsaExpr or a real constant as an operand with its type."""
         kind: Kind = value.kind if isinstance(value, SsaExpr) else "real"
         return f"{self.type(kind)} {self.operand(kind, value)}"
 
@@ -182,27 +182,28 @@ class FunctionBuilder:
         return SsaExpr(self, kind, self.define(instruction))
 
     def define(self, instruction: str) -> str:
-        """Append an instruction that gives a pointer or a struct; return the name of its result."""
+        """Append an instruction of any result type; return the name of its result."""
         name = f"%t{len(self.lines)}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def address(self, name: str) -> str:
-        """Append what gives the address of a table, one for all of its entries.
+        """Append an opaque copy of the address of a table, the base of all of its entries.
 
-        Addresses of code in memory have 64 bits, which no load can hold: known to be the table's,
-        LLVM would keep the address of each column in a register of its own.
+        In the JIT's code model an address has 64 bits, too many for the displacement of a load.
+        If LLVM could see that the base is constant, it would keep the address of each column in a
+        register of its own.
         """
         return self.define(f'call ptr asm "", "=r,0"(ptr @{name})')
 
     def binary(self, opcodes: dict[str, str], left: SsaExpr, right: Operand) -> SsaExpr:
-        """Append the instruction that the left operand's kind asks for."""
+        """Append the instruction for the kind of the left operand."""
         opcode = opcodes[left.kind]
         right_text = self.operand(left.kind, right)
         return self.emit(left.kind, f"{opcode} {self.typed(left)}, {right_text}")
 
     def intrinsic(self, name: str, *arguments: SsaExpr | float) -> SsaExpr:
-        """Call an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
+        """Append a call of an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
         name_of_real = self.format.name
         suffix = name_of_real if self.lanes == 1 else f"v{self.lanes}{name_of_real}"
         operands = ", ".join(self.typed(a) for a in arguments)
@@ -228,36 +229,39 @@ class FunctionBuilder:
         """Append max(x, bound), NaN staying NaN."""
         return self.select(x < bound, bound, x)
 
-    def is_ordinary(self, x: SsaExpr, at_least: float = 0.0) -> SsaExpr:
-        """Append whether numbers are finite and above 0, by one comparison of their bits.
+    def is_positive_finite(self, x: SsaExpr, at_least: float = 0.0) -> SsaExpr:
+        """Append whether a number is positive and finite, in one comparison of its bits.
 
-        Where another bound is given they may be equal to it.
+        With another bound `at_least` it may also equal the bound.
         """
-        lowest = max(self.format.bits(at_least), 1)
-        bits, count = (x.word() - lowest).name, self.format.bits(float("inf")) - lowest
+        lowest_bits = max(self.format.bits(at_least), 1)
+        bits, bits_range = (
+            (x.word() - lowest_bits).name,
+            self.format.bits(float("inf")) - lowest_bits,
+        )
         type = self.type("word")
-        return self.emit("flag", f"icmp ult {type} {bits}, {self.operand('word', count)}")
+        return self.emit("flag", f"icmp ult {type} {bits}, {self.operand('word', bits_range)}")
 
     def label(self, name: str) -> None:
         """Start a block."""
         self.lines.append(f"{name}:")
 
-    def go_on_if(self, flag: str, otherwise: str) -> None:
+    def branch_unless(self, flag: str, otherwise: str) -> None:
         """Branch to the block `otherwise` unless the i1 named `flag` holds."""
-        go_on = f"go{len(self.lines)}"
-        self.lines.append(f"  br i1 {flag}, label %{go_on}, label %{otherwise}")
-        self.label(go_on)
+        next_block = f"go{len(self.lines)}"
+        self.lines.append(f"  br i1 {flag}, label %{next_block}, label %{otherwise}")
+        self.label(next_block)
 
     def ret(self, *results: SsaExpr) -> None:
-        """Return one result, or several as a struct."""
+        """Append the return of one result, or of several as a struct."""
         if len(results) == 1:
             self.lines.append(f"  ret {self.typed(results[0])}")
             return
-        struct_type, whole = self.pair_type, "poison"
+        struct_type, aggregate = self.pair_type, "poison"
         for index, result in enumerate(results):
-            text = f"insertvalue {struct_type} {whole}, {self.typed(result)}, {index}"
-            whole = self.define(text)
-        self.lines.append(f"  ret {struct_type} {whole}")
+            text = f"insertvalue {struct_type} {aggregate}, {self.typed(result)}, {index}"
+            aggregate = self.define(text)
+        self.lines.append(f"  ret {struct_type} {aggregate}")
 
     @property
     def pair_type(self) -> str:
@@ -269,8 +273,8 @@ class FunctionBuilder:
     ) -> str:
         """Return the text of the function `@wend.<name>` with this body."""
         result, argument = self.pair_type if pair else self.type("real"), self.type("real")
-        given = ", ".join(f"{argument} %{a}" for a in arguments)
-        head = f"define internal {result} @wend.{name}({given}) {attributes} {{"
+        parameters = ", ".join(f"{argument} %{a}" for a in arguments)
+        head = f"define internal {result} @wend.{name}({parameters}) {attributes} {{"
         return "\n".join([head, *self.lines, "}", ""])
 
 
@@ -279,8 +283,8 @@ def polynomial(
 ) -> SsaExpr:
     """Evaluate a polynomial of at least two coefficients, lowest first; `x2` is x*x.
 
-    For who waits by Estrin's scheme: few levels of independent fused multiply-adds, where Horner's
-    would wait for each of them in turn. In loops as few operations as there can be, in two chains.
+    For latency Estrin's scheme is used: a few levels of independent fused multiply-adds, where
+    Horner's scheme is one chain. For loops the number of operations is minimal, in two chains.
     """
     if b.is_loop:
         odd = _horner(b, x2, coefficients[1::2])

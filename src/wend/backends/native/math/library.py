@@ -7,13 +7,13 @@
 Public names: sin, cos, sincos, exp, expm1, log, log1p, tanh; `name` is scalar f64, `name.v2`,
 `name.v4` and `name.v8` are over vectors. sincos returns a struct { sin, cos }. Those in `LOOPS`,
 many more, are for loops over arrays: `name.loop` is scalar f64 and `name.loop.f32` scalar f32,
-written for throughput and without branches, so that LLVM's vectorizer makes vectors of them, or
-finds forms that are vectors (`forms.py`). A scalar `sin` or `exp` has tables and branches, for the
-one who waits for it.
+written for throughput and without branches, so that LLVM's vectorizer can widen them, or replace
+them by a vector variant (`vector_variants.py`). A scalar `sin` or `exp` has tables and branches:
+it is written for latency.
 
 No function calls libm. All are within 4 ulp everywhere, and correct for signed zeros, subnormals,
-infinities and NaN: the files beside it say how. llvm.fma is assumed to be an
-instruction; without one LLVM calls the C library's fma: slow, and still correct.
+infinities and NaN; the other modules of this package explain how. llvm.fma is assumed to be an
+instruction; without one LLVM calls the C library's fma, which is slow but correct.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ from wend.backends.native.math import (
     inverse,
     inverse_hyperbolic,
     log,
+    payne_hanek,
     pow,
     trig,
-)
-from wend.backends.native.math import (
-    payne_hanek as far,
 )
 from wend.backends.native.math.format import Format
 from wend.backends.native.math.ir_dsl import (
@@ -46,20 +44,20 @@ from wend.backends.native.math.ir_dsl import (
     SsaExpr,
 )
 from wend.backends.native.math.vector_variants import (
-    INLINED_FORMS,
-    OF_INLINED,
+    BINARY,
+    INLINED_ATTRIBUTES,
+    INLINED_VARIANTS,
     SINCOS,
     SUFFIXES,
-    TWO,
-    VECTOR_FORMS,
+    VECTOR_VARIANTS,
     lanes_of,
-    of_many,
-    of_one,
+    scalar_attributes,
+    vector_attributes,
 )
 
 SCALARS = ("sin", "cos", "sincos", "exp", "expm1", "log", "log1p", "tanh")
 LANES = (2, 4, 8)
-# Those of one body, whatever is given
+# The functions whose one body serves scalars, vectors and both formats
 _BODIES: dict[str, Callable[[FunctionBuilder], SsaExpr]] = {
     **{name: getattr(exp, name) for name in ("exp", "exp2", "expm1", "tanh", "expit")},
     **{name: getattr(log, name) for name in ("log", "log2", "log10", "log1p")},
@@ -71,21 +69,21 @@ _BODIES: dict[str, Callable[[FunctionBuilder], SsaExpr]] = {
 }
 
 
-def _far(symbol: str) -> str:
-    """The power for all arguments, beside the one for most."""
+def _general_pow(symbol: str) -> str:
+    """Return the symbol of the general pow that backs a common-case pow."""
     return symbol.replace(".loop", ".far")
 
 
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in SINCOS),
-    *(_far(form) for form in INLINED_FORMS if form.startswith("pow.")),
+    *(_general_pow(form) for form in INLINED_VARIANTS if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
     *(
         form
-        for name, forms in VECTOR_FORMS.items()
+        for name, forms in VECTOR_VARIANTS.items()
         for form in (name, *forms)
-        if form not in INLINED_FORMS
+        if form not in INLINED_VARIANTS
     ),
 )
 
@@ -97,25 +95,25 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
 
     Args:
         names: keys of `FUNCTIONS`.
-        with_cold: False leaves what is not inlined (paths for huge arguments and subnormals, what
-            loops call) as declarations, to be linked with objects compiled from
-            `cold_definitions()`. Compiling that of sin takes 3 ms otherwise, module by module.
+        with_cold: False only declares functions that are not inlined (cold paths for huge
+            arguments and subnormals, vector variants), to be linked with objects compiled from
+            `cold_definitions()`. Compiling them again takes 3 ms in each module that uses sin.
 
     Raises:
         KeyError: a name is not one of them.
     """
-    wanted = list(names)
-    for name in wanted:
+    requested = list(names)
+    for name in requested:
         if name not in FUNCTIONS:
             raise KeyError(f"no native math function {name!r}; there are {', '.join(FUNCTIONS)}")
-    texts = _with_needs(wanted, COLD_NAMES if not with_cold else ())
-    # Nothing calls these before the vectorizer has run
-    forms = (form for name in texts for form in VECTOR_FORMS.get(name, ()))
-    kept = [f"ptr @wend.{form}" for form in forms if form not in INLINED_FORMS]
-    if kept:
-        listed = f"[{len(kept)} x ptr] [{', '.join(kept)}]"
+    texts = _with_callees(requested, COLD_NAMES if not with_cold else ())
+    # Kept alive until the vectorizer has run: nothing calls them before.
+    variants = (variant for name in texts for variant in VECTOR_VARIANTS.get(name, ()))
+    pointers = [f"ptr @wend.{variant}" for variant in variants if variant not in INLINED_VARIANTS]
+    if pointers:
+        initializer = f"[{len(pointers)} x ptr] [{', '.join(pointers)}]"
         texts["kept"] = (
-            f'@llvm.compiler.used = appending global {listed}, section "llvm.metadata"\n'
+            f'@llvm.compiler.used = appending global {initializer}, section "llvm.metadata"\n'
         )
     return "\n".join(texts.values())
 
@@ -123,29 +121,29 @@ def definitions(names: Iterable[str], *, with_cold: bool = True) -> str:
 def cold_definitions(names: Iterable[str] = COLD_NAMES) -> str:
     """Return the IR of some of the functions in `COLD_NAMES`, visible to other modules."""
     names = list(names)
-    texts = _with_needs(names, declared=())
+    texts = _with_callees(names, declared=())
     for name in names:
         texts[name] = texts[name].replace("define internal", "define")
     return "\n".join(texts.values())
 
 
-def _with_needs(names: Iterable[str], declared: Container[str]) -> dict[str, str]:
-    """Return the texts of these symbols and of those they mention, some as declarations only."""
-    found: dict[str, str] = {}
-    missing = list(names)
-    while missing:
-        name = missing.pop()
-        if name not in found:
+def _with_callees(names: Iterable[str], declared: Container[str]) -> dict[str, str]:
+    """Return the texts of these symbols and of those they use, some as declarations only."""
+    texts: dict[str, str] = {}
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in texts:
             text = _text(name)
-            found[name] = _declaration(text) if name in declared else text
-            missing += [*_SYMBOL.findall(found[name]), *VECTOR_FORMS.get(name, ())]
-    return found
+            texts[name] = _declaration(text) if name in declared else text
+            pending += [*_SYMBOL.findall(texts[name]), *VECTOR_VARIANTS.get(name, ())]
+    return texts
 
 
 def _declaration(definition: str) -> str:
     """Return the declaration of the function that a text defines."""
-    head, _, rest = definition.partition(") ")
-    attributes = rest.partition(" {")[0].replace("noinline", "").replace("optnone", "")
+    head, _, tail = definition.partition(") ")
+    attributes = tail.partition(" {")[0].replace("noinline", "").replace("optnone", "")
     types = head.replace("define internal", "declare").replace(" %x", "").replace(" %y", "")
     return f"{types}) {attributes}\n"
 
@@ -156,15 +154,15 @@ def _text(name: str) -> str:
 
 
 def _writers() -> dict[str, Callable[[], str]]:
-    """List who writes each symbol, helpers and tables included."""
+    """Return the function that emits each symbol, including helpers and tables."""
     writers: dict[str, Callable[[], str]] = {
         name: partial(trig.scalar_sincos, name) for name in ("sin", "cos", "sincos")
     }
     writers |= {
         "sin.table": trig.table,
-        "sincos.far": far.scalar,
+        "sincos.far": payne_hanek.scalar,
         **{f"{name}.far": partial(trig.large_sincos, name) for name in SINCOS},
-        "sincos.far.table": far.table,
+        "sincos.far.table": payne_hanek.table,
         "exp": exp.exp_common,
         "exp.edge": partial(_define, "exp", FunctionBuilder(), "exp.edge", COLD),
         "log.table": log.table,
@@ -178,83 +176,85 @@ def _writers() -> dict[str, Callable[[], str]]:
             f"sin.v{n}": partial(trig.vector_sin_or_cos, "sin", n),
             f"cos.v{n}": partial(trig.vector_sin_or_cos, "cos", n),
             f"sincos.v{n}": partial(trig.vector_sincos, n),
-            f"sincos.far.v{n}": partial(far.vector, n),
+            f"sincos.far.v{n}": partial(payne_hanek.vector, n),
         }
         for name in ("exp", "expm1", "log", "log1p", "tanh"):
             writers[f"{name}.v{n}"] = partial(_define, name, FunctionBuilder(n), f"{name}.v{n}")
     for suffix, format in SUFFIXES.items():
-        writers |= _loops(format, suffix)
+        writers |= _loop_writers(format, suffix)
     return writers
 
 
-def _loops(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
-    """List who writes the functions for loops, of one format."""
+def _loop_writers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
+    """Return the functions that emit the symbols for loops, of one format."""
     writers: dict[str, Callable[[], str]] = {}
     for name in SINCOS:
         writers[name + suffix] = partial(_loop_sincos, name, format, name + suffix)
-        for form in VECTOR_FORMS[name + suffix]:
-            writers[form] = partial(_wide_sincos, name, format, form)
-    writers |= _powers(format, suffix)
+        for variant in VECTOR_VARIANTS[name + suffix]:
+            writers[variant] = partial(_vector_sincos, name, format, variant)
+    writers |= _pow_writers(format, suffix)
     for name in _BODIES:
         symbol = name + suffix
-        attributes = of_one(name, symbol) if symbol in VECTOR_FORMS else INLINE
+        attributes = scalar_attributes(name, symbol) if symbol in VECTOR_VARIANTS else INLINE
         body = FunctionBuilder(1, format, is_loop=True)
         writers[symbol] = partial(_define, name, body, symbol, attributes)
-        for form in VECTOR_FORMS.get(symbol, ()):
-            writers[form] = partial(_inlined_form, name, format, form)
+        for variant in VECTOR_VARIANTS.get(symbol, ()):
+            writers[variant] = partial(_inlined_variant, name, format, variant)
     return writers
 
 
 def _define(name: str, b: FunctionBuilder, symbol: str, attributes: str = INLINE) -> str:
-    """Write a function of a body that is empty so far, or was written by an earlier call."""
+    """Emit a function with the settings of `b`, whose instructions are ignored."""
     b = replace(b, lines=[])
     b.ret(_BODIES[name](b))
-    return b.definition(symbol, attributes=attributes, arguments="xy"[: 1 + (name in TWO)])
+    return b.definition(symbol, attributes=attributes, arguments="xy"[: 1 + (name in BINARY)])
 
 
-def _inlined_form(name: str, format: Format, symbol: str) -> str:
-    """Write the form of a function that becomes a part of loops, by AVX-512."""
-    body = FunctionBuilder(lanes_of(symbol), format, is_loop=True, wide=True)
-    return _visible(_define(name, body, symbol, OF_INLINED))
+def _inlined_variant(name: str, format: Format, symbol: str) -> str:
+    """Emit the AVX-512 variant of a function that is inlined into loops."""
+    body = FunctionBuilder(lanes_of(symbol), format, is_loop=True, uses_avx512=True)
+    return _exported(_define(name, body, symbol, INLINED_ATTRIBUTES))
 
 
-def _visible(definition: str) -> str:
-    """Make a form visible outside: nothing calls it before the vectorizer has run."""
+def _exported(definition: str) -> str:
+    """Export a variant, which nothing calls before the vectorizer has run."""
     return definition.replace("define internal", "define", 1)
 
 
 def _loop_sincos(name: str, format: Format, symbol: str) -> str:
-    return trig.loop_sincos(name, format, symbol, of_one(name, symbol))
+    return trig.loop_sincos(name, format, symbol, scalar_attributes(name, symbol))
 
 
-def _wide_sincos(name: str, format: Format, symbol: str) -> str:
+def _vector_sincos(name: str, format: Format, symbol: str) -> str:
     alone, lanes = symbol.rpartition(".v")[0], lanes_of(symbol)
-    return trig.wide_sincos(name, format, lanes, symbol, alone, of_many(format, lanes))
+    return trig.vector_loop_sincos(
+        name, format, lanes, symbol, alone, vector_attributes(format, lanes)
+    )
 
 
-def _powers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
-    """List who writes the powers of one format, of one pair and of several."""
+def _pow_writers(format: Format, suffix: str) -> dict[str, Callable[[], str]]:
+    """Return the functions that emit the scalar and vector pows of one format."""
     writers: dict[str, Callable[[], str]] = {}
-    for symbol in (f"pow{suffix}", *VECTOR_FORMS[f"pow{suffix}"]):
-        lanes, far = lanes_of(symbol), _far(symbol)
-        cold = f"cold noinline {of_many(format, lanes) if lanes > 1 else PURE}"
-        writers[symbol] = partial(_power, format, symbol)
-        writers[far] = partial(pow.pow_large, lanes, format, far, cold)
+    for symbol in (f"pow{suffix}", *VECTOR_VARIANTS[f"pow{suffix}"]):
+        lanes, general = lanes_of(symbol), _general_pow(symbol)
+        cold = f"cold noinline {vector_attributes(format, lanes) if lanes > 1 else PURE}"
+        writers[symbol] = partial(_pow, format, symbol)
+        writers[general] = partial(pow.pow_large, lanes, format, general, cold)
     return writers
 
 
-def _power(format: Format, symbol: str) -> str:
-    lanes, is_inlined = lanes_of(symbol), symbol in INLINED_FORMS
-    b = FunctionBuilder(lanes, format, is_loop=True, wide=is_inlined)
-    pow.pow(b, _far(symbol))
+def _pow(format: Format, symbol: str) -> str:
+    lanes, is_inlined = lanes_of(symbol), symbol in INLINED_VARIANTS
+    b = FunctionBuilder(lanes, format, is_loop=True, uses_avx512=is_inlined)
+    pow.pow(b, _general_pow(symbol))
     if is_inlined:
-        return _visible(b.definition(symbol, arguments="xy", attributes=OF_INLINED))
-    attributes = of_many(format, lanes) if lanes > 1 else of_one("pow", symbol)
+        return _exported(b.definition(symbol, arguments="xy", attributes=INLINED_ATTRIBUTES))
+    attributes = vector_attributes(format, lanes) if lanes > 1 else scalar_attributes("pow", symbol)
     return b.definition(symbol, arguments="xy", attributes=attributes)
 
 
 class _Functions(Mapping[str, str]):
-    """The public names, each with its complete text, written when first asked for."""
+    """The public names, each with its complete text, emitted on demand."""
 
     def __init__(self) -> None:
         self._names = [*SCALARS, *(f"{name}.v{n}" for n in LANES for name in SCALARS), *LOOPS]

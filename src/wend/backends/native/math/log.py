@@ -1,9 +1,9 @@
 """log, log1p, log2 and log10 as LLVM IR.
 
-Scalar log (made for loops that wait for its result): x = 2^k m with m in one of 128 intervals, of
-which a table holds 1/c, rounded, and -ln(1/c) for the centre c. Then m/c - 1 = r is exact but for
-one rounding, |r| <= 2**-8, and a polynomial of degree 6 gives ln(1 + r). One interval is centred at
-1, where c = 1: near x = 1 nothing cancels. (As Tang, "Table-driven implementation of the logarithm
+Scalar log (for latency): x = 2^k m with m in one of 128 intervals; a table holds 1/c, rounded, and
+-ln(1/c) for the centre c of each. Then m/c - 1 = r is exact but for one rounding, |r| <= 2**-8, and
+a polynomial of degree 6 gives ln(1 + r). One interval is centred at c = 1: nothing cancels near
+x = 1. (As Tang, "Table-driven implementation of the logarithm
 function", 1990.)
 
 Vectors, loops and the others: x = 2^k (1 + f) with 1 + f between 3/4 and 3/2, and log(1 + f) from
@@ -28,9 +28,9 @@ from wend.backends.native.math.ir_dsl import (
     polynomial,
 )
 
-# 1 + f is between this and twice this: where AVX-512 puts fractions, and one polynomial is as good
-# as between sqrt(1/2) and sqrt(2)
-LOWEST = 0.75
+# 1 + f is between this and twice this, the interval of AVX-512's getmant; the polynomial is as
+# accurate there as between sqrt(1/2) and sqrt(2)
+LOWEST_FRACTION = 0.75
 # log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
 LOG = {
     F64: (
@@ -70,7 +70,7 @@ FIRST_BITS = bits_of(0.6875) - STEP // 2
 
 def table() -> str:
     """Return the rows 1/c, -ln(1/c) of `log`."""
-    from decimal import Context, Decimal  # late, as in `math_trig.pi`
+    from decimal import Context, Decimal  # late, as in `trig.pi`
 
     rows = []
     for j in range(1 << INTERVAL_BITS):
@@ -83,10 +83,10 @@ def table() -> str:
 def log_common() -> str:
     """Return scalar log of positive normal numbers; other arguments go to `log.edge`."""
     b = FunctionBuilder()
-    # one unsigned comparison: zero, subnormals, negatives, inf and NaN all lie outside
+    # One unsigned comparison excludes zero, subnormals, negative numbers, inf and NaN.
     above = (b.x.word() - bits_of(SMALLEST_NORMAL)).name
     width = bits_of(float("inf")) - bits_of(SMALLEST_NORMAL)
-    b.go_on_if(b.define(f"icmp ult i64 {above}, {width}"), otherwise="edge")
+    b.branch_unless(b.define(f"icmp ult i64 {above}, {width}"), otherwise="edge")
     offset = b.x.word() - FIRST_BITS
     k = b.emit("word", f"ashr i64 {offset.name}, 52")
     m = (b.x.word() - (k << 52)).real()
@@ -95,7 +95,7 @@ def log_common() -> str:
     r = b.fma(m, _entry(b, rows, row, 0), -1.0)
     count = b.emit("real", f"sitofp i64 {k.name} to double")
     r2 = r * r
-    # LN2's second piece would change the sum by less than a third of an ulp
+    # LN2's second piece is omitted: it would change the sum by less than a third of an ulp.
     ln_c = b.fma(count, LN2[F64][0], _entry(b, rows, row, 8))
     b.ret(b.fma(r2, polynomial(b, r, r2, LOG_NEAR_1), ln_c + r))
     b.label("edge")
@@ -104,14 +104,14 @@ def log_common() -> str:
 
 
 def _entry(b: FunctionBuilder, rows: str, row: SsaExpr, offset: int) -> SsaExpr:
-    place = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
-    place = b.define(f"getelementptr i8, ptr {place}, i64 {offset}")
-    return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
+    address = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
+    address = b.define(f"getelementptr i8, ptr {address}, i64 {offset}")
+    return b.emit("real", f"load double, ptr {address}, align 8, !invariant.load !{{}}")
 
 
 def log(b: FunctionBuilder) -> SsaExpr:
     """Return log for all arguments."""
-    x, shift = made_normal(b, b.x)
+    x, shift = normalized(b, b.x)
     count, f, parts = _split(b, x, shift)
     return log_limits(b, _sum(b, count, f, *parts), b.x)
 
@@ -127,11 +127,11 @@ def log10(b: FunctionBuilder) -> SsaExpr:
 
 
 def _log_of_base(base: int, b: FunctionBuilder) -> SsaExpr:
-    x, shift = made_normal(b, b.x)
-    count, f, (s, z, half_square, rest) = _split(b, x, shift)
-    inside = f - (half_square - s * b.fma(z, rest, half_square))
+    x, shift = normalized(b, b.x)
+    count, f, (s, z, half_square, series) = _split(b, x, shift)
+    inner = f - (half_square - s * b.fma(z, series, half_square))
     unit, step, step_low = UNITS[base, b.format]
-    part = b.fma(count, step_low, inside * unit) if step_low else inside * unit
+    part = b.fma(count, step_low, inner * unit) if step_low else inner * unit
     return log_limits(b, b.fma(count, step, part), b.x)
 
 
@@ -143,18 +143,18 @@ def log1p(b: FunctionBuilder) -> SsaExpr:
 
 
 def one_more(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
-    """Return 1 + x rounded, and what it was rounded by."""
+    """Return 1 + x rounded, and its rounding error."""
     u = x + 1.0
     x_in_u = u - 1.0
     return u, (x - x_in_u) - (u - x_in_u - 1.0)
 
 
-def log_limits(b: FunctionBuilder, inside: SsaExpr, x: SsaExpr) -> SsaExpr:
-    """Return log x, which is `inside` where x is positive and finite."""
-    if b.wide:
-        return avx512.limited_logarithm(inside, x)
+def log_limits(b: FunctionBuilder, inner: SsaExpr, x: SsaExpr) -> SsaExpr:
+    """Return log x, which is `inner` where x is positive and finite."""
+    if b.uses_avx512:
+        return avx512.limited_logarithm(inner, x)
     at_end = b.select(x.equals(0.0), -float("inf"), b.select(x < 0.0, float("nan"), x))
-    return b.select(b.is_ordinary(x), inside, at_end)
+    return b.select(b.is_positive_finite(x), inner, at_end)
 
 
 def log_of_sum(
@@ -165,21 +165,21 @@ def log_of_sum(
     return _sum(b, count, f, *parts)
 
 
-def made_normal(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr | float]:
+def normalized(b: FunctionBuilder, x: SsaExpr) -> tuple[SsaExpr, SsaExpr | float]:
     """Return x times a power of two if it is subnormal, and what to add to the exponent."""
-    if b.wide:
+    if b.uses_avx512:
         return x, 0.0
     subnormal = x < b.format.smallest_normal
     bits = b.format.digits + 2
     return b.select(subnormal, x * 2.0**bits, x), b.select(subnormal, float(-bits), 0.0)
 
 
-_Parts: TypeAlias = tuple[SsaExpr, SsaExpr, SsaExpr, SsaExpr]
+_LogTerms: TypeAlias = tuple[SsaExpr, SsaExpr, SsaExpr, SsaExpr]
 
 
 def _split(
     b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float, low: SsaExpr | None = None
-) -> tuple[SsaExpr, SsaExpr, _Parts]:
+) -> tuple[SsaExpr, SsaExpr, _LogTerms]:
     """Return n, f and the terms of log(1 + f), where (x + low) 2^shift = 2^n (1 + f).
 
     The terms are s, z, f^2 / 2 and P: log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + z P)).
@@ -198,8 +198,8 @@ def _split(
 
 
 def fraction(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> tuple[SsaExpr, SsaExpr]:
-    """Return n and f where x 2^shift = 2^n (1 + f), LOWEST <= 1 + f < 2 LOWEST."""
-    if not b.wide:
+    """Return n and f where x 2^shift = 2^n (1 + f); LOWEST_FRACTION is the lower bound of 1 + f."""
+    if not b.uses_avx512:
         return _by_words(b, x, shift)[:2]
     near_1 = avx512.fraction(x)
     count = avx512.exponent(x) - avx512.exponent(near_1)
@@ -211,11 +211,11 @@ def _by_words(
 ) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     """Return as `fraction` n and f of normal x > 0, and the word n - shift + bias.
 
-    With AVX-512, too, the word is sooner there than an exponent.
+    Even with AVX-512 the word is available sooner than an exponent from getexp.
     """
     format = b.format
     unit = format.bias << format.digits
-    k = (x.word() - (format.bits(LOWEST) - unit)) >> format.digits
+    k = (x.word() - (format.bits(LOWEST_FRACTION) - unit)) >> format.digits
     f = (x.word() - (k << format.digits) + unit).real() - 1.0
     count = (k + format.magic_bits).real() - (format.magic + format.bias)
     return count if shift == 0.0 else count + shift, f, k
@@ -228,10 +228,10 @@ def _sum(
     s: SsaExpr,
     z: SsaExpr,
     half_square: SsaExpr,
-    rest: SsaExpr,
+    series: SsaExpr,
 ) -> SsaExpr:
     """Return count ln 2 + log(1 + f)."""
     high, low = LN2[b.format]
     # 2s = f - s f: subtracting from f, which is exact, keeps the rounding of s small
-    inner = half_square - b.fma(s, b.fma(z, rest, half_square), count * low)
+    inner = half_square - b.fma(s, b.fma(z, series, half_square), count * low)
     return b.fma(count, high, f - inner)

@@ -1,4 +1,4 @@
-"""sincos of any argument as LLVM IR: the cold path of `trig.py`.
+"""Argument reduction of sin and cos for huge arguments: the cold path of `trig.py`.
 
 Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi modulo 4 needs only
 192 of the bits of 2/pi, in a window that x's exponent places.
@@ -36,8 +36,8 @@ def scalar() -> str:
     an integer than 2**-62 (6381956970095103 * 2**797 comes closest), and 2**-126 is 2**-64 of it.
     """
     b = FunctionBuilder()
-    b.go_on_if((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
-    b.go_on_if((abs(b.x) < float("inf")).name, otherwise="infinite")
+    b.branch_unless((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
+    b.branch_unless((abs(b.x) < float("inf")).name, otherwise="infinite")
     bits = b.x.word()
     exponent = ((bits >> 52) & 0x7FF) - (1023 + 52)
     # |x| = mantissa * 2**(8k + j): j shifts the mantissa, k moves the window
@@ -74,27 +74,27 @@ def scalar() -> str:
 
 
 def vector(lanes: int) -> str:
-    """Return the path for vectors that have a huge element: one lane at a time."""
+    """Return the cold path of vectors with a huge element: sincos lane by lane."""
     b, lane = FunctionBuilder(lanes), FunctionBuilder()
-    sincos_pairs = ["poison", "poison"]
+    vectors = ["poison", "poison"]
     for i in range(lanes):
         x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
-        far = b.define(f"call {lane.pair_type} @wend.sincos.far(double {x})")
+        pair = b.define(f"call {lane.pair_type} @wend.sincos.far(double {x})")
         for index in range(2):
-            value = b.define(f"extractvalue {lane.pair_type} {far}, {index}")
-            text = f"insertelement {b.type('real')} {sincos_pairs[index]}, double {value}, i64 {i}"
-            sincos_pairs[index] = b.define(text)
-    b.ret(*[SsaExpr(b, "real", sin_or_cos) for sin_or_cos in sincos_pairs])
+            value = b.define(f"extractvalue {lane.pair_type} {pair}, {index}")
+            text = f"insertelement {b.type('real')} {vectors[index]}, double {value}, i64 {i}"
+            vectors[index] = b.define(text)
+    b.ret(*[SsaExpr(b, "real", vector) for vector in vectors])
     return b.definition(f"sincos.far.v{lanes}", pair=True, attributes=COLD)
 
 
 def _product(b: FunctionBuilder, mantissa: SsaExpr, offset: SsaExpr) -> str:
     """Return mantissa times the window at this byte of the table, modulo 2**192, over 2**64."""
-    place = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
+    window_address = b.define(f"getelementptr i8, ptr @wend.sincos.far.table, i64 {offset.name}")
     products = []
     for byte in (0, 8, 16):
-        at = b.define(f"getelementptr i8, ptr {place}, i64 {byte}")
-        window = b.define(f"zext i64 {b.define(f'load i64, ptr {at}, align 1')} to i128")
+        word_address = b.define(f"getelementptr i8, ptr {window_address}, i64 {byte}")
+        window = b.define(f"zext i64 {b.define(f'load i64, ptr {word_address}, align 1')} to i128")
         factor = b.define(f"zext i64 {mantissa.name} to i128")
         products.append(b.define(f"mul i128 {window}, {factor}"))
     low = b.define(f"lshr i128 {products[0]}, 64")

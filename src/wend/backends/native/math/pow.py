@@ -1,20 +1,20 @@
-"""pow as LLVM IR: exp(y log|x|), and signs and limits by C's rules.
+"""pow as LLVM IR: exp(y log|x|), with the special cases of the C standard.
 
-Most powers are of positive numbers and neither overflow nor vanish: they need no rules. A function
-of a whole vector looks whether all of its numbers are such, else another one applies the rules.
+Most powers have a positive base and neither overflow nor underflow: they are not special. A vector
+function tests whether all of its lanes are common, else it calls one that handles special cases.
 
-An error of the logarithm is multiplied by up to 745, so that of f64 is computed as a sum of two
-numbers; its series is that of `log.py` with two terms more kept exact. A power of f32 is one of
-f64, rounded, by polynomials that are as long as that takes. Coefficients as in `exp.py`, those of
-f64 to 2**-68 of the logarithm.
+The error of the logarithm is multiplied by up to 745, so for f64 it is computed as a sum of two
+numbers, by the series of `log.py` with two more terms kept exact. A power of f32 is computed in f64
+and rounded, by polynomials just long enough for f32. Coefficients as in `exp.py`, those of f64 to
+2**-68 of the logarithm.
 """
 
 from __future__ import annotations
 
-from wend.backends.native.math.exp import exp_near, power_of_two, whole_exp
+from wend.backends.native.math.exp import full_range_exp, normal_exp, power_of_two
 from wend.backends.native.math.format import F64, Format
 from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, polynomial
-from wend.backends.native.math.log import fraction, made_normal
+from wend.backends.native.math.log import fraction, normalized
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
 TAIL = (
@@ -53,61 +53,63 @@ SHORT_EXP2 = (
     0.0013390863364671234,
     0.0001545316294512069,
 )
-# How large y log|x| may be without the rules; for f32, whose logarithms are to the base 2, where
-# the power is beyond f32 and far from the limits of f64
-NEAR, SHORT_NEAR = 600.0, 1000.0
+# The largest |y log|x|| that is not special; for f32, with logarithms to the base 2, the power is
+# then outside of f32 and far from the limits of f64
+MAX_LOG, MAX_LOG2_F32 = 600.0, 1000.0
 
 
-def pow(b: FunctionBuilder, far: str) -> None:
-    """Write x to the power of y; where a lane needs the rules, `far` is called."""
+def pow(b: FunctionBuilder, general: str) -> None:
+    """Emit x to the power of y; `general` is called if a lane is a special case."""
     format, lanes = b.format, b.lanes
     if format == F64:
         product, low = _times(b.y, *_precise_log(b, b.x, 0.0))
     else:
-        product, low = _widened(b.y) * _short_log2(b, b.x, 0.0), None
-    limit = NEAR if format == F64 else SHORT_NEAR
-    near = b.is_ordinary(b.x, at_least=format.smallest_normal) & (abs(product) <= limit)
-    all_near = near.name
+        product, low = _to_f64(b.y) * _short_log2(b, b.x, 0.0), None
+    limit = MAX_LOG if format == F64 else MAX_LOG2_F32
+    is_common = b.is_positive_finite(b.x, at_least=format.smallest_normal) & (abs(product) <= limit)
+    all_common = is_common.name
     if lanes > 1:
-        all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({b.typed(near)})")
-    b.go_on_if(all_near, otherwise="far")
+        all_common = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({b.typed(is_common)})")
+    b.branch_unless(all_common, otherwise="far")
     if low is not None:
-        b.ret(exp_near(b, product, low))
+        b.ret(normal_exp(b, product, low))
     else:
         k, root = _short_exp2(product)
-        b.ret(_narrowed(b, (root.word() + (k << F64.digits)).real()))
+        b.ret(_from_f64(b, (root.word() + (k << F64.digits)).real()))
     b.label("far")
-    called = f"call {b.type('real')} @wend.{far}({b.typed(b.x)}, {b.typed(b.y)})"
-    b.ret(b.emit("real", called))
+    call = f"call {b.type('real')} @wend.{general}({b.typed(b.x)}, {b.typed(b.y)})"
+    b.ret(b.emit("real", call))
 
 
 def pow_large(lanes: int, format: Format, name: str, attributes: str) -> str:
-    """Return x to the power of y for all arguments; the same bits where `pow` needs no rules."""
+    """Return the definition of pow for all arguments, bit-identical to `pow` where both apply."""
     b = FunctionBuilder(lanes, format, is_loop=True)
     size = abs(b.x)
-    x, shift = made_normal(b, size)
+    x, shift = normalized(b, size)
     if format == F64:
-        high, rest = _precise_log(b, x, shift)
-        product, low = _times(b.y, _with_limits(high, size), rest)
+        log_high, log_low = _precise_log(b, x, shift)
+        product, low = _times(b.y, _with_limits(log_high, size), log_low)
         low = b.select(abs(product) < 1000.0, low, 0.0)
-        power = whole_exp(b, product, low)
+        power = full_range_exp(b, product, low)
     else:
-        high = _with_limits(_short_log2(b, x, shift), _widened(size))
-        product = _widened(b.y) * high
-        wide = product.body
-        k, root = _short_exp2(wide.at_least(wide.at_most(product, SHORT_NEAR), -SHORT_NEAR))
-        power = _narrowed(b, root * power_of_two(wide, k))
-    b.ret(_with_rules(b, size, power))
+        log_high = _with_limits(_short_log2(b, x, shift), _to_f64(size))
+        product = _to_f64(b.y) * log_high
+        f64_builder = product.body
+        k, root = _short_exp2(
+            f64_builder.at_least(f64_builder.at_most(product, MAX_LOG2_F32), -MAX_LOG2_F32)
+        )
+        power = _from_f64(b, root * power_of_two(f64_builder, k))
+    b.ret(_special_cases(b, size, power))
     return b.definition(name, arguments="xy", attributes=attributes)
 
 
-def _widened(x: SsaExpr) -> SsaExpr:
-    """Return numbers as f64."""
-    wide = x.body.with_format(F64)
-    return wide.emit("real", f"fpext {x.body.typed(x)} to {wide.type('real')}")
+def _to_f64(x: SsaExpr) -> SsaExpr:
+    """Convert to f64."""
+    f64_builder = x.body.with_format(F64)
+    return f64_builder.emit("real", f"fpext {x.body.typed(x)} to {f64_builder.type('real')}")
 
 
-def _narrowed(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
+def _from_f64(b: FunctionBuilder, x: SsaExpr) -> SsaExpr:
     return b.emit("real", f"fptrunc {x.body.typed(x)} to {b.type('real')}")
 
 
@@ -118,16 +120,16 @@ def _times(y: SsaExpr, high: SsaExpr, low: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
 
 
 def _with_limits(log: SsaExpr, size: SsaExpr) -> SsaExpr:
-    """Return the logarithm of what may be 0, infinite or NaN, given that of other numbers."""
+    """Return the logarithm, corrected for 0, infinity and NaN."""
     b = log.body
     at_end = b.select(size.equals(0.0), -float("inf"), size)
-    return b.select(b.is_ordinary(size), log, at_end)
+    return b.select(b.is_positive_finite(size), log, at_end)
 
 
 def _short_log2(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> SsaExpr:
     """Return log2 x + shift in f64, to 2**-33, of normal x > 0 in f32."""
     count, f = fraction(b, x, shift)
-    count, f = _widened(count), _widened(f)
+    count, f = _to_f64(count), _to_f64(f)
     return f.body.fma(f, polynomial(f.body, f, f * f, SHORT_LOG2), count)
 
 
@@ -142,10 +144,10 @@ def _short_exp2(x: SsaExpr) -> tuple[SsaExpr, SsaExpr]:
 def _precise_log(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> tuple[SsaExpr, SsaExpr]:
     """Return log x + shift ln 2, for normal x > 0, as a sum of two numbers."""
     count, f = fraction(b, x, shift)
-    below = f + 2.0
-    inverse = b.one / below
+    denominator = f + 2.0
+    inverse = b.one / denominator
     s = f * inverse
-    s_low = (b.fma(-s, below, f) - s * (f - (below - 2.0))) * inverse
+    s_low = (b.fma(-s, denominator, f) - s * (f - (denominator - 2.0))) * inverse
     z = s * s
     z_low = b.fma(s, s, -z) + (s * s_low) * 2.0
     cube = s * z
@@ -156,23 +158,23 @@ def _precise_log(b: FunctionBuilder, x: SsaExpr, shift: SsaExpr | float) -> tupl
     )
     first = s * 2.0
     inner = first + third
-    rest = (third - (inner - first)) + b.fma(s_low, 2.0, third_low)
-    rest = b.fma(cube * z, polynomial(b, z, z * z, TAIL), rest)
+    tail = (third - (inner - first)) + b.fma(s_low, 2.0, third_low)
+    tail = b.fma(cube * z, polynomial(b, z, z * z, TAIL), tail)
     whole = count * LN2[0]  # exact
     rough = whole + inner
-    rest = (whole - rough) + inner + b.fma(count, LN2[1], rest)
-    high = rough + rest
-    return high, rest - (high - rough)
+    tail = (whole - rough) + inner + b.fma(count, LN2[1], tail)
+    high = rough + tail
+    return high, tail - (high - rough)
 
 
-def _with_rules(b: FunctionBuilder, size: SsaExpr, power: SsaExpr) -> SsaExpr:
-    """Return the power of x, given that of |x|."""
+def _special_cases(b: FunctionBuilder, size: SsaExpr, power: SsaExpr) -> SsaExpr:
+    """Return x to the power of y, given |x| to the power of y."""
     half = b.y * 0.5
     is_whole = b.intrinsic("rint", b.y).equals(b.y)
     is_odd = is_whole & (b.intrinsic("rint", half).equals(half) ^ 1)
     is_negative = b.copysign(1.0, b.x) < 0.0
     power = b.select(size.equals(1.0) & b.y.equals(b.y), 1.0, power)
     signed = b.select(is_negative & is_odd, -power, power)
-    has_none = (b.x < 0.0) & (size < float("inf")) & (is_whole ^ 1)
-    signed = b.select(has_none, float("nan"), signed)
+    is_undefined = (b.x < 0.0) & (size < float("inf")) & (is_whole ^ 1)
+    signed = b.select(is_undefined, float("nan"), signed)
     return b.select(b.x.equals(1.0) | b.y.equals(0.0), 1.0, signed)

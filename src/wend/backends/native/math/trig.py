@@ -1,14 +1,14 @@
-"""sin, cos and sincos as LLVM IR; `far.py` has the path for huge arguments.
+"""sin, cos, tan and sincos as LLVM IR; `payne_hanek.py` has the path for huge arguments.
 
-Scalar (made for loops that wait for the result of one call before they can make the next):
+Scalar (for latency: a loop may need the result of one call before the next):
 x = n*h + d with h = pi/32 and |d| <= h/2. The reduction subtracts n*h in two pieces (Cody & Waite);
 the first subtraction is exact because fma rounds once. Row n mod 64 of a table holds the
-coefficients of sin(n*h + d) as a polynomial of degree 7 in d, so that neither a choice between sin
-and cos nor a sign is left for the end. Two events leave this path, both predicted not taken: |x|
-beyond TABLE_LIMIT, and a result so small that a third piece of h would show.
+coefficients of sin(n*h + d) as a polynomial of degree 7 in d, so that neither a select between sin
+and cos nor a sign is left for the end. Two cases leave this path, both predicted not taken: |x|
+beyond TABLE_LIMIT, and a result so small that a third piece of h would matter.
 
-Vectors (made for throughput): x = n*pi/2 + r with pi/2 in three pieces, both polynomials on
-|r| <= pi/4, and a choice by quadrant.
+Vectors (for throughput): x = n*pi/2 + r with pi/2 in three pieces, both polynomials on
+|r| <= pi/4, and a select by quadrant.
 
 Coefficients: Remez exchange in 240-bit arithmetic (mpmath) on the interval widened by 2**-10
 (STEP_) and 2**-20 (QUARTER_), leading coefficients exact (1, 1, 1/2), the others rounded to
@@ -88,9 +88,9 @@ FIRST_QUADRANT = (
     1.0,
 )
 ROWS, ROW_BYTES = 64, 64
-COS_BYTES = ROWS // 4 * ROW_BYTES  # cos x = sin(x + pi/2): the row a quarter further
-# d - d1 = n*STEP[1] is left out of the two highest coefficients, to start them a fma earlier;
-# up to here that costs at most 0.3 ulp.
+COS_BYTES = ROWS // 4 * ROW_BYTES  # cos x = sin(x + pi/2): a quarter of the rows further
+# The two highest coefficients use d1, not d = d1 - n*STEP[1], to start one fma earlier; up to this
+# |x| the error is at most 0.3 ulp.
 TABLE_LIMIT = 2.0**20
 # The third piece of h is 2**-113: n times it is under a quarter ulp of results above this.
 THIRD_PIECE = 2.0**-58
@@ -100,7 +100,9 @@ VECTOR_LIMIT = {F64: 2.0**30, F32: 2.0**20}
 @cache
 def pi() -> Fraction:
     """Return pi to 1280 bits by Machin's formula."""
-    from fractions import Fraction  # a tenth of what the first native function may take to start
+    from fractions import (
+        Fraction,
+    )  # late: a tenth of the start-up time of the first native function
 
     one = 1 << 1300
 
@@ -116,12 +118,12 @@ def pi() -> Fraction:
 
 
 def pieces(value: Fraction, count: int, format: Format = F64) -> list[float]:
-    """Split a number into ones of a format, of falling size, whose sum it nearly is."""
-    found: list[float] = []
+    """Split a number into a sum of numbers of a format, of decreasing size."""
+    parts: list[float] = []
     for _ in range(count):
-        found.append(format.round(float(value)))
-        value -= type(value)(found[-1])
-    return found
+        parts.append(format.round(float(value)))
+        value -= type(value)(parts[-1])
+    return parts
 
 
 def table() -> str:
@@ -153,7 +155,7 @@ def scalar_sincos(name: str) -> str:
     """Return the definition of scalar `sin`, `cos` or `sincos`."""
     b = FunctionBuilder()
     step = pieces(pi() / 32, 2)
-    b.go_on_if((abs(b.x) <= TABLE_LIMIT).name, otherwise="far")
+    b.branch_unless((abs(b.x) <= TABLE_LIMIT).name, otherwise="far")
     near = b.fma(b.x, float(32 / pi()), MAGIC)
     row = (near.word() & (ROWS - 1)) << 6
     n = near - MAGIC
@@ -161,15 +163,15 @@ def scalar_sincos(name: str) -> str:
     d = b.fma(-n, step[1], d1)
     starts = {"sin": [0], "cos": [COS_BYTES], "sincos": [0, COS_BYTES]}[name]
     rows = b.address("wend.sin.table")
-    sincos_pairs = [_polynomial(b, rows, row, start, d1, d) for start in starts]
+    values = [_polynomial(b, rows, row, start, d1, d) for start in starts]
     # A result can be small only where d is; squares are compared to save two absolute values.
     limit = n * THIRD_PIECE
-    b.go_on_if((d * d >= limit * limit).name, otherwise="far")
-    b.ret(*sincos_pairs)
+    b.branch_unless((d * d >= limit * limit).name, otherwise="far")
+    b.ret(*values)
     b.label("far")
-    far = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
+    pair = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
     picks = {"sin": [0], "cos": [1], "sincos": [0, 1]}[name]
-    b.ret(*[b.emit("real", f"extractvalue {b.pair_type} {far}, {i}") for i in picks])
+    b.ret(*[b.emit("real", f"extractvalue {b.pair_type} {pair}, {i}") for i in picks])
     return b.definition(name, pair=name == "sincos")
 
 
@@ -180,8 +182,8 @@ def _polynomial(
     base = b.define(f"getelementptr i8, ptr {rows}, i64 {row.name}")
 
     def coefficient(index: int) -> SsaExpr:
-        place = b.define(f"getelementptr i8, ptr {base}, i64 {start + 8 * index}")
-        return b.emit("real", f"load double, ptr {place}, align 8, !invariant.load !{{}}")
+        address = b.define(f"getelementptr i8, ptr {base}, i64 {start + 8 * index}")
+        return b.emit("real", f"load double, ptr {address}, align 8, !invariant.load !{{}}")
 
     def linear(k: int, at: SsaExpr) -> SsaExpr:
         return b.fma(coefficient(2 * k + 1), at, coefficient(2 * k))
@@ -197,11 +199,11 @@ def vector_sincos(lanes: int) -> str:
     b = FunctionBuilder(lanes)
     near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[F64])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
-    b.go_on_if(all_near, otherwise="far")
+    b.branch_unless(all_near, otherwise="far")
     b.ret(*rotate(b, *_reduced_sincos(b)))
     b.label("far")
-    far = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
-    b.lines.append(f"  ret {b.pair_type} {far}")
+    pair = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
+    b.lines.append(f"  ret {b.pair_type} {pair}")
     return b.definition(f"sincos.v{lanes}", pair=True)
 
 
@@ -212,55 +214,55 @@ def _reduced_sincos(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
     first, second, third = pieces(pi() / 2, 3, b.format)
     r = b.fma(-n, third, b.fma(-n, second, b.fma(-n, first, b.x)))
     sine, cosine = quarter(b, r)
-    # where x is -0.0, other terms added +0.0
+    # For x = -0.0 the sum of the terms is +0.0.
     return near.word(), b.select(b.x.equals(0.0), b.x, sine), cosine
 
 
 def loop_sincos(name: str, format: Format, symbol: str, attributes: str) -> str:
-    """Return sin, cos or tan of one number, as `wide_sincos` computes it of several."""
+    """Return the definition of scalar sin, cos or tan, bit-identical to `vector_loop_sincos`."""
     b = FunctionBuilder(1, format, is_loop=True)
-    b.go_on_if((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
+    b.branch_unless((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
     b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
     if format == F64:
-        far = b.define(f"call double @wend.{name}.far(double %x)")
+        value = b.define(f"call double @wend.{name}.far(double %x)")
     else:
-        wide = b.define("fpext float %x to double")
-        far = b.define(f"call double @wend.{name}.far(double {wide})")
-        far = b.define(f"fptrunc double {far} to float")
-    b.ret(SsaExpr(b, "real", far))
+        x_as_double = b.define("fpext float %x to double")
+        value = b.define(f"call double @wend.{name}.far(double {x_as_double})")
+        value = b.define(f"fptrunc double {value} to float")
+    b.ret(SsaExpr(b, "real", value))
     return b.definition(symbol, attributes=attributes)
 
 
-def wide_sincos(
-    name: str, format: Format, lanes: int, symbol: str, alone: str, attributes: str
+def vector_loop_sincos(
+    name: str, format: Format, lanes: int, symbol: str, scalar_symbol: str, attributes: str
 ) -> str:
-    """Return sin, cos or tan of several numbers, for loops to call.
+    """Return the definition of sin, cos or tan of a vector, for loops to call.
 
-    If one of them is huge, `alone`, the function of one number, is called for each: so no result
-    depends on its neighbours.
+    If one element is huge, the function `scalar_symbol` is called for each: no result depends on
+    its neighbours.
     """
     b = FunctionBuilder(lanes, format, is_loop=True)
     near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[format])
     all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
-    b.go_on_if(all_near, otherwise="far")
+    b.branch_unless(all_near, otherwise="far")
     b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
-    sincos_pairs = "poison"
+    values = "poison"
     for i in range(lanes):
         x = b.define(f"extractelement {b.typed(b.x)}, i64 {i}")
-        sin_or_cos = b.define(f"call {format.real} @wend.{alone}({format.real} {x})")
-        text = f"insertelement {b.type('real')} {sincos_pairs}, {format.real} {sin_or_cos}, i64 {i}"
-        sincos_pairs = b.define(text)
-    b.ret(SsaExpr(b, "real", sincos_pairs))
+        value = b.define(f"call {format.real} @wend.{scalar_symbol}({format.real} {x})")
+        text = f"insertelement {b.type('real')} {values}, {format.real} {value}, i64 {i}"
+        values = b.define(text)
+    b.ret(SsaExpr(b, "real", values))
     return b.definition(symbol, attributes=attributes)
 
 
 def large_sincos(name: str) -> str:
-    """Return sin, cos or tan of huge arguments."""
+    """Return the definition of sin, cos or tan of huge arguments."""
     b = FunctionBuilder()
-    both = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
-    sine, cosine = (b.emit("real", f"extractvalue {b.pair_type} {both}, {i}") for i in range(2))
+    pair = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
+    sine, cosine = (b.emit("real", f"extractvalue {b.pair_type} {pair}, {i}") for i in range(2))
     b.ret(_sincos(b, name, sine, cosine))
     return b.definition(f"{name}.far", attributes=COLD)
 
@@ -270,20 +272,20 @@ def _sincos(b: FunctionBuilder, name: str, sine: SsaExpr, cosine: SsaExpr) -> Ss
 
 
 def vector_sin_or_cos(name: str, lanes: int) -> str:
-    """Return `sin` or `cos` over `<lanes x double>`: one half of sincos."""
+    """Return the definition of `sin` or `cos` over `<lanes x double>`: one half of sincos."""
     b = FunctionBuilder(lanes)
-    both = b.define(f"call {b.pair_type} @wend.sincos.v{lanes}({b.typed(b.x)})")
+    pair = b.define(f"call {b.pair_type} @wend.sincos.v{lanes}({b.typed(b.x)})")
     index = ("sin", "cos").index(name)
-    b.ret(b.emit("real", f"extractvalue {b.pair_type} {both}, {index}"))
+    b.ret(b.emit("real", f"extractvalue {b.pair_type} {pair}, {index}"))
     return b.definition(f"{name}.v{lanes}")
 
 
 def quarter(b: FunctionBuilder, r: SsaExpr, low: SsaExpr | None = None) -> tuple[SsaExpr, SsaExpr]:
-    """Return sin and cos of r + low for |r| <= pi/4; `low` is what did not fit into r."""
+    """Return sin and cos of r + low for |r| <= pi/4; `low` is the rounding error of r."""
     s = r * r
     s2 = s * s
-    rest = (r * s) * polynomial(b, s, s2, QUARTER_SIN[b.format])
-    sine = r + (rest if low is None else rest + low)
+    tail = (r * s) * polynomial(b, s, s2, QUARTER_SIN[b.format])
+    sine = r + (tail if low is None else tail + low)
     high = b.fma(s2, polynomial(b, s, s2, QUARTER_COS[b.format]), b.fma(s, -0.5, 1.0))
     cosine = high if low is None else b.fma(-r, low, high)
     return sine, cosine

@@ -1,6 +1,7 @@
-"""Which functions of loops have forms of whole vectors, written by us and not by LLVM.
+"""The vector variants of loop functions that are emitted here and not by LLVM's vectorizer.
 
-LLVM makes vectors of a loop's arithmetic, and of a call the call of such a form if told of one.
+The vectorizer widens the arithmetic of a loop; it replaces a call by a call of a vector variant if
+an attribute names one (the vector function ABI).
 """
 
 from __future__ import annotations
@@ -14,67 +15,67 @@ from wend.backends.native.target import host_cpu
 
 SUFFIXES: Mapping[str, Format] = {".loop": F64, ".loop.f32": F32}
 SINCOS = ("sin", "cos", "tan")
-# A rare argument wants a branch, which LLVM makes no vectors of
-WITH_BRANCHES = (*SINCOS, "pow")
-# The others, which have forms where the instructions of `avx512.py` are
-_OTHERS = (
+# Functions with a branch for rare arguments, which LLVM cannot vectorize
+BRANCHING = (*SINCOS, "pow")
+# The others have variants only where the instructions of `avx512.py` are available
+_BRANCH_FREE = (
     *("exp", "exp2", "expm1", "tanh", "expit", "log", "log2", "log10", "log1p", "sinh", "cosh"),
     *("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc"),
 )
-TWO = ("atan2", "pow")  # of two arguments
+BINARY = ("atan2", "pow")  # functions of two arguments
 
 
 def _widths(name: str, format: Format) -> tuple[int, ...]:
-    """How many numbers loops on this machine take at once.
+    """Return the vector widths of a function in loops on this machine.
 
-    Half as many as else are of f32 beside f64, and of what is left over in the end.
+    The half width serves f32 in loops that also have f64, and the remainders of loops.
     """
     features = host_cpu.features()
     bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-    most = bits // format.width
-    return (most, most // 2) if format == F32 or _is_inlined(name) else (most,)
+    lanes = bits // format.width
+    return (lanes, lanes // 2) if format == F32 or _is_inlined(name) else (lanes,)
 
 
 def _is_inlined(name: str) -> bool:
-    """Whether forms become a part of loops once LLVM has made vectors of these (`optimizing.py`).
+    """Return whether variants are inlined into vectorized loops (`jit/optimize.py`).
 
-    Waves are called: of a huge argument each number is computed alone, which would be a large part.
+    Sin, cos and tan are called instead: their code for huge arguments, lane by lane, is large.
     """
-    return avx512.is_there() and name not in SINCOS
+    return avx512.is_available() and name not in SINCOS
 
 
-_WITH_FORMS = (*WITH_BRANCHES, *(_OTHERS if avx512.is_there() else ()))
-VECTOR_FORMS: Mapping[str, tuple[str, ...]] = {
+_WITH_VARIANTS = (*BRANCHING, *(_BRANCH_FREE if avx512.is_available() else ()))
+VECTOR_VARIANTS: Mapping[str, tuple[str, ...]] = {
     f"{name}{suffix}": tuple(f"{name}{suffix}.v{n}" for n in _widths(name, format))
-    for name in _WITH_FORMS
+    for name in _WITH_VARIANTS
     for suffix, format in SUFFIXES.items()
 }
-INLINED_FORMS = frozenset(
-    form
-    for symbol, forms in VECTOR_FORMS.items()
-    for form in forms
+INLINED_VARIANTS = frozenset(
+    variant
+    for symbol, variants in VECTOR_VARIANTS.items()
+    for variant in variants
     if _is_inlined(symbol.partition(".")[0])
 )
-# Parts of those may be wider than their arguments
-OF_INLINED = f'{INLINE} "min-legal-vector-width"="512" {avx512.ATTRIBUTE}'
+# Intermediate vectors may be wider than the arguments.
+INLINED_ATTRIBUTES = f'{INLINE} "min-legal-vector-width"="512" {avx512.ATTRIBUTE}'
 
 
 def lanes_of(symbol: str) -> int:
-    """How many numbers a function takes at once."""
+    """Return the number of lanes of a function."""
     return int(symbol.rpartition(".v")[2]) if ".v" in symbol else 1
 
 
-def of_one(name: str, symbol: str) -> str:
-    """The attributes of a function of one number, which say what computes several."""
-    kinds = "v" * (1 + (name in TWO))
+def scalar_attributes(name: str, symbol: str) -> str:
+    """Return the attributes of a scalar function, which name its vector variants."""
+    kinds = "v" * (1 + (name in BINARY))
     variants = ",".join(
-        f"_ZGV_LLVM_N{lanes_of(form)}{kinds}_wend.{symbol}(wend.{form})"
-        for form in VECTOR_FORMS[symbol]
+        f"_ZGV_LLVM_N{lanes_of(variant)}{kinds}_wend.{symbol}(wend.{variant})"
+        for variant in VECTOR_VARIANTS[symbol]
     )
     return f'noinline {PURE} "vector-function-abi-variant"="{variants}"'
 
 
-def of_many(format: Format, lanes: int) -> str:
-    """The attributes of a form that is called."""
+def vector_attributes(format: Format, lanes: int) -> str:
+    """Return the attributes of a variant that is called, not inlined."""
     bits = lanes * format.width
     return f'{PURE} "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'

@@ -1,9 +1,9 @@
-"""Products by BLAS, of any sizes.
+"""Matrix products of any sizes, by BLAS.
 
     wend.product.<type>(…)
 
-takes what `wend.small_product` of `products.py` does, and calls that where BLAS is not faster, or
-cannot count so far.
+has the parameters of `wend.small_product` (`small_gemm.py`), and calls that where BLAS is not
+faster or its integers are too short.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from dataclasses import dataclass
 from wend.backends.native.rt import blas_functions, small_gemm
 from wend.backends.native.target.host_cpu import processors
 from wend.backends.native.target.kinds import Kind
-from wend.backends.native.target.sizes import known
+from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.writer import Writer
 
-# So many pairs of numbers are multiplied as fast without it: where the columns of y lie side by
-# side, and elsewhere.
-MOST_PAIRS, MOST_SCATTERED = 32**3, 8**3
-# So is a vector with a matrix of so many numbers, which a processor's own cache holds.
-MOST_NUMBERS = 1 << 18
-# OpenBLAS computes up to so many pairs in the thread that calls it. What it gives to others takes
-# as long as they take to wake up: some microseconds, or milliseconds where others want the
-# processor. So what is little more is given to it in parts.
-ALONE, PARTED = 64**3, 256**3
-_DEPTH, _SIDE = 256, 32  # of a part, at most, where there is more
-_LARGEST = 2**31 - 1
+# Products with up to so many multiply-adds are as fast without BLAS: where the columns of y are
+# contiguous, and elsewhere.
+MAX_SMALL_FMAS, MAX_SMALL_STRIDED_FMAS = 32**3, 8**3
+# So is the product of a vector and a matrix of up to so many numbers, which fits into the cache of
+# one core.
+MAX_CACHED_MATRIX = 1 << 18
+# OpenBLAS computes up to so many multiply-adds in the calling thread. Beyond that it waits for its
+# other threads to wake up: some microseconds, or milliseconds on a busy machine. So products up to
+# the second size are split into tiles that it computes serially.
+MAX_SERIAL_FMAS, MAX_TILED_FMAS = 64**3, 256**3
+_MAX_TILE_DEPTH, _MAX_TILE_ROWS = 256, 32
+_INT32_MAX = 2**31 - 1
 
 
 def product(kind: Kind, adds: bool = False) -> str:
-    """The function of a dtype; one that adds the product to what is there."""
+    """Return the name of the function of a dtype; `adds` selects z += x·y."""
     return f"wend.{'add_' * adds}product.{kind.suffix}"
 
 
@@ -40,30 +41,30 @@ NAMES = frozenset(product(kind, adds) for kind, adds in small_gemm.VARIANTS)
 
 
 def is_small(rows: int, columns: int, depth: int, *, y_is_plain: bool) -> bool:
-    """Whether a product is not for BLAS, as far as sizes tell before the run."""
+    """Return whether a product is computed without BLAS, judging by static sizes."""
     pairs = rows * columns * depth
-    if pairs <= (MOST_PAIRS if y_is_plain else MOST_SCATTERED) or depth == 1:
+    if pairs <= (MAX_SMALL_FMAS if y_is_plain else MAX_SMALL_STRIDED_FMAS) or depth == 1:
         return True
-    return 1 in (rows, columns) and pairs <= MOST_NUMBERS
+    return 1 in (rows, columns) and pairs <= MAX_CACHED_MATRIX
 
 
-def _is_alone() -> bool:
-    """Whether BLAS has no threads but the caller's, as far as one can tell."""
-    given = [os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "OMP")]
-    return processors() == 1 or "1" in given
+def _is_single_threaded() -> bool:
+    """Return whether BLAS runs in the calling thread only, as far as can be told."""
+    thread_counts = [os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "OMP")]
+    return processors() == 1 or "1" in thread_counts
 
 
 def library(kind: Kind, adds: bool) -> str:
-    """The module of one function."""
-    outer, calls = Writer(), _Calls(Writer(), kind, adds)
-    given = ", ".join(small_gemm.turn(outer))
+    """Return the module of one function."""
+    outer, calls = Writer(), _BlasCalls(Writer(), kind, adds)
+    arguments = ", ".join(small_gemm.column_as_row(outer))
     return "\n".join(
         [
             *blas_functions.declarations(blas_functions.BLAS),
             f"declare void @{small_gemm.small_product(kind, adds)}({small_gemm.TYPES}) nounwind",
             f"define void @{product(kind, adds)}({small_gemm.PARAMS}) nounwind {{",
             *outer.lines,
-            f"  tail call void @choose({given})",
+            f"  tail call void @choose({arguments})",
             "  ret void",
             "}",
             f"define internal void @choose({small_gemm.PARAMS}) noinline nounwind {{",
@@ -75,8 +76,8 @@ def library(kind: Kind, adds: bool) -> str:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class _Calls:
-    """Writes into `w` what calls BLAS, to which a matrix in C order is a transposed one."""
+class _BlasCalls:
+    """The emitter of calls of BLAS, to which a matrix in C order is a transposed one."""
 
     w: Writer
     kind: Kind
@@ -89,95 +90,100 @@ class _Calls:
         small, large, row, matrix = map(w.new_label, ("small", "large", "row", "matrix"))
         y_is_plain = w.define("icmp eq i64 %y.column, 1")
         x_is_plain = w.define("icmp eq i64 %x.deep, 1")
-        # How far apart rows lie. Where there is but one, BLAS still wants it to be long enough.
+        # Leading dimensions. BLAS wants them to be at least a row long even for a single row.
         x_step = w.define(f"select i1 {x_is_plain}, i64 %x.row, i64 %x.deep")
         x_row = w.define(f"select i1 {x_is_plain}, i64 %depth, i64 %rows")
         y_step = w.define(f"select i1 {y_is_plain}, i64 %y.deep, i64 %y.column")
         y_row = w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth")
-        x_step, y_step = self._most(x_step, x_row), self._most(y_step, y_row)
+        x_step, y_step = self._max(x_step, x_row), self._max(y_step, y_row)
         w.branch(self._is_small(y_is_plain, x_is_plain, x_step, y_step), small, large)
         w.start(small)
         function = small_gemm.small_product(self.kind, self.adds)
         w.do(f"tail call void @{function}({small_gemm.PARAMS})")
         w.do("ret void")
         w.start(large)
-        one = self._number(1.0)
-        x_how, y_how = self._letter(x_is_plain), self._letter(y_is_plain)
-        y_given = ["%y", self._integer(y_step)]
+        one = self._spill_number(1.0)
+        x_transposed, y_transposed = (
+            self._spill_transpose(x_is_plain),
+            self._spill_transpose(y_is_plain),
+        )
+        y_arguments = ["%y", self._spill_integer(y_step)]
         w.branch(w.define("icmp eq i64 %rows, 1"), row, matrix)
         w.start(row)
         if not self.adds:
-            # Added to zeros: some versions of BLAS multiply what is there by 0 instead.
+            # beta = 1 on zeros: with beta = 0 some versions of BLAS multiply garbage by 0.
             bytes = w.define(f"mul i64 %columns, {self.kind.dtype.itemsize}")
             w.do(f"call void @llvm.memset.p0.i64(ptr %z, i8 0, i64 {bytes}, i1 0)")
-        outer = self._integer(w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth"))
-        inner = self._integer(w.define(f"select i1 {y_is_plain}, i64 %depth, i64 %columns"))
-        x_given = ["%x", self._integer("%x.deep")]
-        ones = self._integer("1")
-        self._call("gemv", [y_how, outer, inner, one, *y_given, *x_given, one, "%z", ones])
+        outer = self._spill_integer(w.define(f"select i1 {y_is_plain}, i64 %columns, i64 %depth"))
+        inner = self._spill_integer(w.define(f"select i1 {y_is_plain}, i64 %depth, i64 %columns"))
+        x_arguments = ["%x", self._spill_integer("%x.deep")]
+        ones = self._spill_integer("1")
+        self._call(
+            "gemv", [y_transposed, outer, inner, one, *y_arguments, *x_arguments, one, "%z", ones]
+        )
         w.do("ret void")
         w.start(matrix)
-        self._parts(
+        self._tiles(
             lambda x, y, z, sizes, before: self._call(
                 "gemm",
                 [
-                    *(y_how, x_how, sizes[1], sizes[0], sizes[2], one),
-                    *(y, self._integer(y_step), x, self._integer(x_step)),
-                    *(before, z, self._integer("%columns")),
+                    *(y_transposed, x_transposed, sizes[1], sizes[0], sizes[2], one),
+                    *(y, self._spill_integer(y_step), x, self._spill_integer(x_step)),
+                    *(before, z, self._spill_integer("%columns")),
                 ],
             )
         )
         w.do("ret void")
         return w.lines
 
-    def _parts(self, multiply: Callable[[str, str, str, list[str], str], None]) -> None:
-        """Split the sides so that no part is for other threads."""
+    def _tiles(self, multiply: Callable[[str, str, str, list[str], str], None]) -> None:
+        """Emit loops over tiles so small that BLAS computes each in the calling thread."""
         w = self.w
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        most = 0 if _is_alone() else PARTED
-        is_parted = w.define(f"icmp ule i64 {pairs}, {most}")
-        depth = self._least("%depth", str(_DEPTH))
-        room = w.define(f"udiv i64 {ALONE}, {depth}")
-        columns = self._fit(room, self._least("%rows", str(_SIDE)), "%columns")
-        rows = self._fit(room, columns, "%rows")
+        max_tiled = 0 if _is_single_threaded() else MAX_TILED_FMAS
+        is_tiled = w.define(f"icmp ule i64 {pairs}, {max_tiled}")
+        depth = self._min("%depth", str(_MAX_TILE_DEPTH))
+        area_limit = w.define(f"udiv i64 {MAX_SERIAL_FMAS}, {depth}")
+        columns = self._fit(area_limit, self._min("%rows", str(_MAX_TILE_ROWS)), "%columns")
+        rows = self._fit(area_limit, columns, "%rows")
         whole = ("%rows", "%columns", "%depth")
         sizes = [
-            self._choice(is_parted, part, all)
-            for part, all in zip((rows, columns, depth), whole, strict=True)
+            self._choice(is_tiled, tile, full)
+            for tile, full in zip((rows, columns, depth), whole, strict=True)
         ]
-        begun = self._number(float(self.adds)), self._number(1.0)
+        betas = self._spill_number(float(self.adds)), self._spill_number(1.0)
 
         def along(axis: int, body: Callable[[str, str], None]) -> None:
-            def part(k: str) -> None:
+            def tile(k: str) -> None:
                 start = w.define(f"mul i64 {k}, {sizes[axis]}")
-                left = w.define(f"sub i64 {whole[axis]}, {start}")
-                body(start, self._least(left, sizes[axis]))
+                remaining = w.define(f"sub i64 {whole[axis]}, {start}")
+                body(start, self._min(remaining, sizes[axis]))
 
-            over = w.define(f"sub i64 {w.define(f'add i64 {whole[axis]}, {sizes[axis]}')}, 1")
-            w.loop(w.define(f"udiv i64 {over}, {sizes[axis]}"), part)
+            rounded_up = w.define(f"sub i64 {w.define(f'add i64 {whole[axis]}, {sizes[axis]}')}, 1")
+            w.loop(w.define(f"udiv i64 {rounded_up}, {sizes[axis]}"), tile)
 
-        def at(array: str, *places: tuple[str, str]) -> str:
-            for start, step in places:
+        def at(array: str, *offsets: tuple[str, str]) -> str:
+            for start, step in offsets:
                 array = self._at(array, w.define(f"mul i64 {start}, {step}"))
             return array
 
         def block(i: str, m: str, j: str, n: str, k: str, d: str) -> None:
             is_first = w.define(f"icmp eq i64 {k}, 0")
-            before = w.define(f"select i1 {is_first}, ptr {begun[0]}, ptr {begun[1]}")
+            beta = w.define(f"select i1 {is_first}, ptr {betas[0]}, ptr {betas[1]}")
             multiply(
                 at("%x", (i, "%x.row"), (k, "%x.deep")),
                 at("%y", (j, "%y.column"), (k, "%y.deep")),
                 at("%z", (i, "%columns"), (j, "1")),
-                [self._integer(size) for size in (m, n, d)],
-                before,
+                [self._spill_integer(size) for size in (m, n, d)],
+                beta,
             )
 
         along(0, lambda i, m: along(1, lambda j, n: along(2, lambda k, d: block(i, m, j, n, k, d))))
 
-    def _fit(self, room: str, side: str, most: str) -> str:
-        """The other side of a part."""
-        return self._least(self._most(self.w.define(f"udiv i64 {room}, {side}"), "1"), most)
+    def _fit(self, area_limit: str, side: str, limit: str) -> str:
+        """Return the other side of a tile with one side given."""
+        return self._min(self._max(self.w.define(f"udiv i64 {area_limit}, {side}"), "1"), limit)
 
     def _at(self, array: str, index: str) -> str:
         return self.w.define(f"getelementptr {self.kind.text}, ptr {array}, i64 {index}")
@@ -186,53 +192,55 @@ class _Calls:
         return self.w.define(f"select i1 {flag}, i64 {x}, i64 {y}")
 
     def _is_small(self, y_is_plain: str, x_is_plain: str, x_step: str, y_step: str) -> str:
-        """Whether it is not for BLAS."""
+        """Emit whether the product is computed without BLAS."""
         w = self.w
         x_is_turned = w.define("icmp eq i64 %x.row, 1")
         y_is_turned = w.define("icmp eq i64 %y.deep, 1")
         area = w.define("mul i64 %rows, %columns")
         pairs = w.define(f"mul i64 {area}, %depth")
-        most = w.define(f"select i1 {y_is_plain}, i64 {MOST_PAIRS}, i64 {MOST_SCATTERED}")
-        found = w.define(f"icmp ule i64 {pairs}, {most}")
-        found = w.define(f"or i1 {found}, {w.define('icmp eq i64 %depth, 1')}")
+        max_fmas = w.define(
+            f"select i1 {y_is_plain}, i64 {MAX_SMALL_FMAS}, i64 {MAX_SMALL_STRIDED_FMAS}"
+        )
+        is_small = w.define(f"icmp ule i64 {pairs}, {max_fmas}")
+        is_small = w.define(f"or i1 {is_small}, {w.define('icmp eq i64 %depth, 1')}")
         dense = w.define(f"and i1 {x_is_plain}, {y_is_turned}")
         is_row = w.define("icmp eq i64 %rows, 1")
         is_dense = w.define(f"and i1 {is_row}, {w.define(f'or i1 {dense}, {y_is_plain}')}")
-        fits = w.define(f"icmp ule i64 {pairs}, {MOST_NUMBERS}")
-        found = w.define(f"or i1 {found}, {w.define(f'and i1 {is_dense}, {fits}')}")
-        # What BLAS cannot do
+        fits = w.define(f"icmp ule i64 {pairs}, {MAX_CACHED_MATRIX}")
+        is_small = w.define(f"or i1 {is_small}, {w.define(f'and i1 {is_dense}, {fits}')}")
+        # Beyond BLAS: sizes above 32 bits, and operands without an axis of unit stride
         bits = "%rows"
         for size in ("%columns", "%depth", x_step, y_step, "%x.deep"):
             bits = w.define(f"or i64 {bits}, {size}")
-        found = w.define(f"or i1 {found}, {w.define(f'icmp ugt i64 {bits}, {_LARGEST}')}")
+        is_small = w.define(f"or i1 {is_small}, {w.define(f'icmp ugt i64 {bits}, {_INT32_MAX}')}")
         for plain, turned in ((x_is_plain, x_is_turned), (y_is_plain, y_is_turned)):
-            is_any = w.define(f"or i1 {plain}, {turned}")
-            found = w.define(f"or i1 {found}, {w.define(f'xor i1 {is_any}, true')}")
-        return found
+            is_unit_stride = w.define(f"or i1 {plain}, {turned}")
+            is_small = w.define(f"or i1 {is_small}, {w.define(f'xor i1 {is_unit_stride}, true')}")
+        return is_small
 
-    def _most(self, x: str, y: str) -> str:
+    def _max(self, x: str, y: str) -> str:
         return self.w.define(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
 
-    def _least(self, x: str, y: str) -> str:
+    def _min(self, x: str, y: str) -> str:
         return self.w.define(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
 
-    def _call(self, stem: str, given: Sequence[str]) -> None:
-        arguments = ", ".join(f"ptr {place}" for place in given)
+    def _call(self, stem: str, pointers: Sequence[str]) -> None:
+        arguments = ", ".join(f"ptr {pointer}" for pointer in pointers)
         self.w.do(f"call void @{blas_functions.name(stem)}({arguments})")
 
-    # BLAS takes places of everything.
-    def _place(self, type: str, value: str) -> str:
-        place = self.w.allocate(type)
-        self.w.do(f"store {type} {value}, ptr {place}")
-        return place
+    # BLAS takes a pointer to each argument.
+    def _spill(self, type: str, value: str) -> str:
+        pointer = self.w.allocate(type)
+        self.w.do(f"store {type} {value}, ptr {pointer}")
+        return pointer
 
-    def _integer(self, x: str) -> str:
-        short = x if known(x) else self.w.define(f"trunc i64 {x} to i32")
-        return self._place("i32", short)
+    def _spill_integer(self, x: str) -> str:
+        short = x if is_literal(x) else self.w.define(f"trunc i64 {x} to i32")
+        return self._spill("i32", short)
 
-    def _number(self, x: float) -> str:
-        return self._place(self.kind.text, self.kind.literal(x))
+    def _spill_number(self, x: float) -> str:
+        return self._spill(self.kind.text, self.kind.literal(x))
 
-    def _letter(self, is_plain: str) -> str:
+    def _spill_transpose(self, is_plain: str) -> str:
         letters = f"i8 {ord('N')}, i8 {ord('T')}"
-        return self._place("i8", self.w.define(f"select i1 {is_plain}, {letters}"))
+        return self._spill("i8", self.w.define(f"select i1 {is_plain}, {letters}"))

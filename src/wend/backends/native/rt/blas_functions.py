@@ -1,6 +1,6 @@
-"""The functions of BLAS and LAPACK that SciPy brings along, called without the interpreter.
+"""Addresses of the BLAS and LAPACK functions that SciPy exports to C.
 
-SciPy hands them to other modules as capsules that say their types.
+SciPy exports them as capsules whose names are their C signatures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from wend.backends.native.target.kinds import Kind
 
-# What they take: letters, 32-bit integers, and numbers of the dtype
+# Parameter types: c for char *, i for int *, n for a pointer to the dtype
 TYPES = {
     "gemm": "cc" + "iii" + "n" + "ni" + "ni" + "n" + "ni",
     "gemv": "c" + "ii" + "n" + "ni" + "ni" + "n" + "ni",
@@ -24,7 +24,7 @@ TYPES = {
     "potrf": "ci" + "ni" + "i",
 }
 BLAS, LAPACK = ("gemm", "gemv"), ("gesv", "potrf")
-_MODULES = {"scipy.linalg.cython_blas": BLAS, "scipy.linalg.cython_lapack": LAPACK}
+_STEMS_BY_MODULE = {"scipy.linalg.cython_blas": BLAS, "scipy.linalg.cython_lapack": LAPACK}
 _LETTERS = {"f64": "d", "f32": "s"}
 
 _signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
@@ -35,19 +35,19 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 )
 
 
-def are_there(kind: Kind, stems: Sequence[str]) -> bool:
-    """Whether SciPy has functions that take what is given here."""
+def are_available(kind: Kind, stems: Sequence[str]) -> bool:
+    """Return whether SciPy has these functions, with the signatures assumed here."""
     return all(_address(_LETTERS[kind.suffix] + stem) for stem in stems)
 
 
 def addresses(kind: Kind, stems: Sequence[str]) -> dict[str, int]:
-    """Those of functions, by the names that modules call them by."""
+    """Return the addresses of functions by their names in modules."""
     letter = _LETTERS[kind.suffix]
     return {name(stem): _address(letter + stem) for stem in stems}
 
 
 def declarations(stems: Sequence[str]) -> list[str]:
-    """What a module says of them: they take places of everything."""
+    """Return the declarations of functions, whose parameters are all pointers."""
     return [
         f"declare void @{name(stem)}({', '.join(['ptr'] * len(TYPES[stem]))}) nounwind"
         for stem in stems
@@ -55,15 +55,15 @@ def declarations(stems: Sequence[str]) -> list[str]:
 
 
 def name(stem: str) -> str:
-    """What modules call a function by."""
+    """Return the name of a function in modules."""
     return f"lapack.{stem}"
 
 
 @cache
 def _address(name: str) -> int:
-    """Where a function is that has the types above; 0 if there is none."""
+    """Return the address of a function with the types above, or 0."""
     letter, stem = name[0], name[1:]
-    (module,) = (module for module, stems in _MODULES.items() if stem in stems)
+    (module,) = (module for module, stems in _STEMS_BY_MODULE.items() if stem in stems)
     capsule = _load(module).__pyx_capi__[name]
     signature = _signature(capsule)
     if not _takes(signature.decode(), TYPES[stem], letter):
@@ -73,7 +73,7 @@ def _address(name: str) -> int:
 
 
 def capsule_address(capsule: Any, type: str) -> int:
-    """Where a function is that a capsule holds; 0 if it is not of the type."""
+    """Return the address of the function in a capsule, or 0 if its type differs."""
     signature = _signature(capsule)
     if signature.decode() != type:
         return 0
@@ -82,26 +82,26 @@ def capsule_address(capsule: Any, type: str) -> int:
 
 
 def _takes(signature: str, types: str, letter: str) -> bool:
-    """Whether it is that of a function of these types; integers may have 64 bits elsewhere."""
+    """Return whether a signature has these types; builds with 64-bit integers have others."""
     params = signature.removeprefix("void (").removesuffix(")").split(", ")
     kinds = {"char *": "c", "int *": "i"}
     plain = "double *" if letter == "d" else "float *"
     numbers = (plain, f"cython_blas_{letter} *", f"cython_lapack_{letter} *")
-    read = ["n" if p.endswith(numbers) else kinds.get(p, "?") for p in params]
-    return "".join(read) == types
+    codes = ["n" if p.endswith(numbers) else kinds.get(p, "?") for p in params]
+    return "".join(codes) == types
 
 
 def _load(name: str) -> Any:
-    """The module alone: all of `scipy.linalg` would take a fifth of a second."""
+    """Import one extension module; all of `scipy.linalg` would take a fifth of a second."""
     if name in sys.modules:
         return sys.modules[name]
     import scipy
 
-    spec = PathFinder.find_spec(name, [f"{place}/linalg" for place in scipy.__path__])
+    spec = PathFinder.find_spec(name, [f"{folder}/linalg" for folder in scipy.__path__])
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    # Whoever imports it is to have it as part of its package.
+    # A later import must load it as part of its package.
     sys.modules.pop(name, None)
     return module

@@ -1,20 +1,20 @@
-"""Large blocks of memory: those of pools, which arrays of NumPy's take with them, and give back.
+"""Large blocks: pool memory that NumPy arrays take over and return to a cache.
 
-A result that is large is not copied: its block leaves the pool and is the array's memory from then
-on (`entry_results.py`). When NumPy frees the array, by the handler that it names
-(`array_memory.py`), the block is kept for the next pool that wants one, the oldest of those that
-are kept making room: so blocks go round, and no new memory has to be cleared by the system.
+A large result is not copied: its block leaves the pool and becomes the array's memory
+(`fastcall/results.py`). When NumPy frees the array through its memory handler
+(`target/numpy_capi.py`), the block is cached for the next pool that needs one, evicting the oldest
+blocks. So blocks circulate, and the system does not have to clear new memory.
 
-    ptr  wend.block.new(class, units)   elements, in a block of a pool's class; null: no memory
-    void wend.block.drop(ptr)           nobody needs it: it is kept, or given to the system
-    ptr  wend.malloc(context, bytes)    memory of any size, as NumPy asks for it; and the like
+    ptr  wend.block.new(class, units)   allocate a block of a size class; null if out of memory
+    void wend.block.drop(ptr)           put a block into the cache, or free it
+    ptr  wend.malloc(context, bytes)    the allocator that NumPy calls; also calloc, realloc, …
 
-The elements start 64 bytes after the block does, at a multiple of 64. What comes before them, at
-the end as in every block of a pool: the previous and next block of its pool, the next one that is
-free, its bytes; how many references there are, its class, which is 0 outside of pools.
+The elements start 64 bytes after the block, aligned to 64 bytes. The header before them holds the
+previous and next block of the pool, the next free block and the size in bytes; its last 16 bytes,
+as in every block of a pool, the reference count and the size class, which is 0 outside of pools.
 
-Arrays are freed under the interpreter's lock while other threads run without it. Who finds the
-blocks that are kept in use by somebody else does not wait, but asks the system.
+Arrays are freed under the GIL while other threads run without it. A thread that finds the cache
+locked does not wait but goes to the system allocator.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import sys
 
 HEAD = 64
 PREVIOUS, NEXT, FREE, BYTES, COUNT, CLASS = -64, -56, -48, -40, -16, -8
-SLOTS = 64  # how many blocks are kept at most
-MOST = 1 << 26  # and how many bytes
-_HUGE = 1 << 22  # from here on the system is asked for large pages, as NumPy does
+MAX_CACHED_BLOCKS = 64  # a power of 2
+MAX_CACHED_BYTES = 1 << 26
+_MIN_HUGE_PAGE_BYTES = 1 << 22  # blocks from here on ask for huge pages, as NumPy does
 _MADV_HUGEPAGE = 14
 
 NAMES = (
@@ -35,7 +35,7 @@ NAMES = (
 
 
 def at(name: str, base: str, offset: int, type: str = "i64") -> str:
-    """The lines that read what is at an offset."""
+    """Return the lines that load the field at an offset."""
     return (
         f"  %{name}.at = getelementptr i8, ptr %{base}, i64 {offset}\n"
         f"  %{name} = load {type}, ptr %{name}.at\n"
@@ -43,7 +43,7 @@ def at(name: str, base: str, offset: int, type: str = "i64") -> str:
 
 
 def put(value: str, base: str, offset: int, type: str = "i64") -> str:
-    """The lines that write what is at an offset."""
+    """Return the lines that store into the field at an offset."""
     name = f"%{base}.{abs(offset)}.to"
     return (
         f"  {name} = getelementptr i8, ptr %{base}, i64 {offset}\n"
@@ -51,7 +51,8 @@ def put(value: str, base: str, offset: int, type: str = "i64") -> str:
     )
 
 
-# A slot is a class and a block's elements, or 0. The next block goes to the slot filled first.
+# A slot of the cache is a size class and a block's elements, or 0. The next block goes to the slot
+# that was filled first.
 LIBRARY = f"""
 declare ptr @aligned_alloc(i64, i64)
 declare ptr @calloc(i64, i64)
@@ -59,7 +60,7 @@ declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 
 @lock = internal global i32 0
-@kept = internal global [{SLOTS} x {{ i64, ptr }}] zeroinitializer
+@kept = internal global [{MAX_CACHED_BLOCKS} x {{ i64, ptr }}] zeroinitializer
 @oldest = internal global i64 0
 @total = internal global i64 0
 
@@ -73,7 +74,7 @@ go:
   br i1 %mine, label %look, label %make
 look:
   %k = phi i64 [ 0, %go ], [ %k1, %each ]
-  %rest = icmp ult i64 %k, {SLOTS}
+  %rest = icmp ult i64 %k, {MAX_CACHED_BLOCKS}
   br i1 %rest, label %each, label %none
 none:
   store atomic i32 0, ptr @lock release, align 4
@@ -107,7 +108,7 @@ made:
 
 define void @wend.block.drop(ptr %data) {{
 {at("size", "data", BYTES)}
-  %small = icmp ule i64 %size, {MOST}
+  %small = icmp ule i64 %size, {MAX_CACHED_BYTES}
   br i1 %small, label %try, label %system
 try:
   %was = atomicrmw xchg ptr @lock, i32 1 acquire
@@ -138,14 +139,14 @@ lose:
 forgot:
   %after2 = phi i64 [ %after, %forget ], [ %after1, %lose ]
   %j0 = add i64 %j, 1
-  %j1 = and i64 %j0, {SLOTS - 1}
-  %over = icmp ugt i64 %after2, {MOST}
+  %j1 = and i64 %j0, {MAX_CACHED_BLOCKS - 1}
+  %over = icmp ugt i64 %after2, {MAX_CACHED_BYTES}
   br i1 %over, label %forget, label %keep
 keep:
   %here = getelementptr {{ i64, ptr }}, ptr @kept, i64 %oldest0
 {at("mine.too", "data", CLASS)}{put("%mine.too", "here", 0)}{put("%data", "here", 8, "ptr")}
   %next0 = add i64 %oldest0, 1
-  %next = and i64 %next0, {SLOTS - 1}
+  %next = and i64 %next0, {MAX_CACHED_BLOCKS - 1}
   store i64 %next, ptr @oldest
   store i64 %after2, ptr @total
   store atomic i32 0, ptr @lock release, align 4
@@ -211,16 +212,16 @@ go:
 }}
 """
 
-_NOTHING = """
+_NO_HUGE_PAGES = """
 define internal void @wend.large.pages(ptr %start, i64 %size) alwaysinline {
   ret void
 }
 """
-_ADVISED = f"""
+_HUGE_PAGES = f"""
 declare i32 @madvise(ptr, i64, i32)
 
 define internal void @wend.large.pages(ptr %start, i64 %size) alwaysinline {{
-  %large = icmp uge i64 %size, {_HUGE}
+  %large = icmp uge i64 %size, {_MIN_HUGE_PAGE_BYTES}
   br i1 %large, label %ask, label %done
 ask:
   %past = getelementptr i8, ptr %start, i64 4095
@@ -232,4 +233,4 @@ done:
   ret void
 }}
 """
-LIBRARY += _ADVISED if sys.platform.startswith("linux") else _NOTHING
+LIBRARY += _HUGE_PAGES if sys.platform.startswith("linux") else _NO_HUGE_PAGES

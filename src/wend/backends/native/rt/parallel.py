@@ -1,33 +1,32 @@
-"""Loops in parts that several threads run: what they and the caller share.
+"""Parallel loops: the scheduler that the calling thread and the helper threads share.
 
     void wend.parallel(function, context, count, cost, most)
-                               call function(context, from, size, thread) for parts of a loop
-    void wend.serve(thread)    help whoever calls `parallel`, until told to stop
-    void wend.join(count)      so many threads are to serve, or do; 0: they are to stop
-    void wend.forget()         there are none: those of a process are not in its fork
+                               call function(context, from, size, thread) on chunks of a loop
+    void wend.serve(thread)    the body of a helper thread: work until told to stop
+    void wend.join(count)      set the number of helpers; 0 tells them to stop
+    void wend.forget()         reset the state in a fork, where the helpers do not exist
 
-The caller takes parts like the others, and waits only for those that have been begun: so a thread
-that wakes up late costs nothing. One loop at a time has helpers. Who finds them busy with that of
-another runs its loop alone, as does who has little to do, so nobody waits for a lock.
+The caller takes chunks like the helpers, and waits only for chunks that have been started: a helper
+that wakes up late costs nothing. Only one loop at a time has helpers. A caller that finds them busy
+runs its loop alone, as does one with a small loop, so nobody waits for a lock.
 
-Helpers look for work for some more microseconds when a loop is over, giving way to others; then
-they sleep.
+After a loop helpers spin for some microseconds, yielding to other threads; then they sleep.
 """
 
 from __future__ import annotations
 
 NAMES = ("wend.parallel", "wend.serve", "wend.join", "wend.forget")
 
-# What a loop has to cost to be worth waking up others, in `cost` of its steps: about 0.1 ms
-WORTH = 1 << 20
-# What a part costs at least, and how many there are for each thread at most
-_PART, _EACH = 1 << 17, 4
-_LOOKS = 40  # how often a helper looks for work before it sleeps
-_OPEN = 1 << 32  # of `inside`: there are parts; the rest is how many helpers are there
+# The least cost of a loop that is worth waking up helpers, in units of `cost`: about 0.1 ms
+MIN_PARALLEL_COST = 1 << 20
+# The least cost of a chunk, and the most chunks for each thread
+_MIN_CHUNK_COST, _MAX_CHUNKS_PER_THREAD = 1 << 17, 4
+_MAX_SPINS = 40  # polls for work before a helper sleeps
+_OPEN_BIT = 1 << 32  # set in `inside` while there are chunks; the rest counts active helpers
 
 DECLARATION = "declare void @wend.parallel(ptr, ptr, i64, i64, i64) nounwind"
 
-# Room for what pthread_mutex_t and pthread_cond_t are anywhere
+# 128 bytes hold a pthread_mutex_t or pthread_cond_t on every platform.
 LIBRARY = f"""
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
@@ -53,7 +52,7 @@ declare i64 @llvm.umax.i64(i64, i64)
 
 define void @wend.parallel(ptr %function, ptr %context, i64 %count, i64 %cost, i64 %most) {{
   %total = mul i64 %count, %cost
-  %little = icmp slt i64 %total, {WORTH}
+  %little = icmp slt i64 %total, {MIN_PARALLEL_COST}
   br i1 %little, label %alone, label %ask
 alone:
   call void %function(ptr %context, i64 0, i64 %count, i64 0)
@@ -71,8 +70,8 @@ try:
 post:
   %threads0 = add i64 %serving, 1
   %threads = call i64 @llvm.umin.i64(i64 %threads0, i64 %most)
-  %many = mul i64 %threads, {_EACH}
-  %worth = udiv i64 %total, {_PART}
+  %many = mul i64 %threads, {_MAX_CHUNKS_PER_THREAD}
+  %worth = udiv i64 %total, {_MIN_CHUNK_COST}
   %parts0 = call i64 @llvm.umin.i64(i64 %many, i64 %worth)
   %parts = call i64 @llvm.umax.i64(i64 %parts0, i64 1)
   %up0 = add i64 %count, %parts
@@ -94,7 +93,7 @@ post:
   store i64 %size, ptr %s.at
   store i64 %most, ptr %m.at
   store atomic i64 0, ptr @next monotonic, align 8
-  %opened = atomicrmw or ptr @inside, i64 {_OPEN} seq_cst
+  %opened = atomicrmw or ptr @inside, i64 {_OPEN_BIT} seq_cst
   %rung = atomicrmw add ptr @ticket, i64 1 seq_cst
   %asleep = load atomic i64, ptr @asleep seq_cst, align 8
   %all.awake = icmp eq i64 %asleep, 0
@@ -106,7 +105,7 @@ wake:
   br label %work
 work:
   call void @wend.parts(i64 0)
-  %closed = atomicrmw and ptr @inside, i64 {_OPEN - 1} seq_cst
+  %closed = atomicrmw and ptr @inside, i64 {_OPEN_BIT - 1} seq_cst
   br label %wait
 wait:
   %left = load atomic i64, ptr @inside acquire, align 8
@@ -159,7 +158,7 @@ rest:
   br i1 %stop, label %done, label %tired
 tired:
   %looks1 = add i64 %looks, 1
-  %long = icmp ugt i64 %looks, {_LOOKS}
+  %long = icmp ugt i64 %looks, {_MAX_SPINS}
   br i1 %long, label %lie, label %yield
 yield:
   %yielded = call i32 @sched_yield()
@@ -187,7 +186,7 @@ awake:
   br label %again
 enter:
   %before = atomicrmw add ptr @inside, i64 1 seq_cst
-  %open = and i64 %before, {_OPEN}
+  %open = and i64 %before, {_OPEN_BIT}
   %is.open = icmp ne i64 %open, 0
   br i1 %is.open, label %may, label %left
 may:

@@ -1,16 +1,15 @@
-"""The memory that arrays live in during a call: blocks with counted references, kept for reuse.
+"""The array allocator of a call: reference-counted blocks in size classes, with free lists.
 
-A block is 16 bytes of header (how many references there are; its class) and the elements, which
-start at multiples of 64 bytes. Blocks of one class have one size; a free one waits in its class's
-list for the next array of about that size, so that the arrays of a loop's trips use the same
-memory again and again. New blocks are cut from chunks, but large ones are memory of their own
-(`blocks.py`), so that a result's may leave the pool. A call starts with all chunks unused and all
-large blocks free: what a failed call has left needs no clearing up.
+A block is a header of 16 bytes (reference count and size class) and the elements, which are aligned
+to 64 bytes. The blocks of a class have one size; a free block goes to the free list of its class,
+so that the trips of a loop reuse the same memory. New blocks are cut from chunks, but large ones
+are allocated separately (`blocks.py`), so that the block of a result can leave the pool. A call
+starts with all chunks unused and all large blocks free: a failed call needs no cleanup.
 
-    ptr  wend.take(pool, bytes)   a block with one reference; null where there is no memory
-    void wend.free(pool, ptr)     gives back a block without references
-    void wend.reset(pool)         makes all memory free
-    void wend.leave(pool, ptr)    a large block is the pool's no more; none is in use any more
+    ptr  wend.take(pool, bytes)   allocate a block with one reference; null if out of memory
+    void wend.free(pool, ptr)     free a block without references
+    void wend.reset(pool)         free all blocks
+    void wend.leave(pool, ptr)    remove a large block from the pool, at the end of a call
 """
 
 from __future__ import annotations
@@ -28,15 +27,16 @@ from wend.backends.native.rt.blocks import (
     put,
 )
 
-# Classes: by 64 bytes up to 4 KiB, from there four to a doubling
+# Size classes: in steps of 64 bytes up to 4 KiB, then four for each doubling
 CLASSES = 64 + 4 * 58 + 5
-LARGE = 65  # the first class of large blocks: from 4 KiB on
-# A bit of a count that no number of references reaches: others may read the array
-SHARED = 1 << 40
-_FREE = 72  # where the lists start in a pool
+FIRST_LARGE_CLASS = 65  # large blocks have 4 KiB and more
+# A bit above every reference count: lists may refer to the array after the call
+SHARED_BIT = 1 << 40
+_FREE = 72  # offset of the free lists in a pool
 POOL_BYTES = _FREE + 8 * CLASSES
-# Offsets: next free byte, end of the chunk, first chunk, this chunk, bytes in all chunks, bytes in
-# all, used, first large block, whether the large ones that are free are in their lists
+# Offsets in a pool: next free byte, end of the chunk, first chunk, current chunk, bytes of all
+# chunks, bytes of everything, whether it is in use, first large block, whether the free large
+# blocks are in their free lists
 _CURSOR, _LIMIT, _FIRST, _CHUNK, _CUT, TOTAL, _USED, _LARGE, _SORTED = range(0, _FREE, 8)
 
 NAMES = ("wend.take", "wend.free", "wend.reset", "wend.leave")
@@ -47,8 +47,8 @@ def _field(name: str, offset: int) -> str:
     return f"  %{name} = getelementptr i8, ptr %pool, i64 {offset}\n"
 
 
-# A chunk starts with the next chunk and its size. Its blocks start 16 bytes before a multiple
-# of 64.
+# A chunk starts with a pointer to the next chunk and its size. Its blocks start 16 bytes before a
+# multiple of 64.
 LIBRARY = f"""
 declare ptr @malloc(i64)
 declare ptr @wend.block.new(i64, i64)
@@ -95,7 +95,7 @@ go:
   %place = shl i64 %class, 3
   %at = add i64 %place, {_FREE}
   %list = getelementptr i8, ptr %pool, i64 %at
-  %is.large = icmp uge i64 %class, {LARGE}
+  %is.large = icmp uge i64 %class, {FIRST_LARGE_CLASS}
   br label %again
 again:
   %head = load ptr, ptr %list
@@ -284,7 +284,7 @@ define void @wend.free(ptr %pool, ptr %data) {{
   %at = add i64 %place, {_FREE}
   %list = getelementptr i8, ptr %pool, i64 %at
   %head = load ptr, ptr %list
-  %is.large = icmp uge i64 %class, {LARGE}
+  %is.large = icmp uge i64 %class, {FIRST_LARGE_CLASS}
   %link = call ptr @wend.link(ptr %data, i1 %is.large)
   store ptr %head, ptr %link
   store ptr %data, ptr %list
@@ -367,11 +367,11 @@ done:
 
 
 class Pool:
-    """A pool's memory: its lists, and the chunks that they lead to."""
+    """The memory of a pool: its header and free lists, and the chunks and blocks they lead to."""
 
     def __init__(self) -> None:
         process = ctypes.CDLL(None)
-        # What `release` needs, also when the interpreter shuts down
+        # `release` may run when the interpreter has cleared module globals.
         self._word, self._clear = ctypes.c_int64, ctypes.memset
         self._bytes = POOL_BYTES
         self._free = process.free
@@ -380,11 +380,11 @@ class Pool:
         self.address = ctypes.addressof(self._memory)
 
     def __len__(self) -> int:
-        """How many bytes it holds."""
+        """Return the bytes that it holds."""
         return self._memory[TOTAL // 8]
 
     def release(self) -> None:
-        """Give all memory back to the system."""
+        """Free all memory of the pool."""
         for first, link, start in ((_FIRST, 0, 0), (_LARGE, NEXT, -HEAD)):
             block = self._memory[first // 8]
             while block:

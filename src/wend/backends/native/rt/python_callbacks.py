@@ -1,18 +1,18 @@
-"""What native code asks of Python's interpreter: to run a kernel, and whether a signal has come.
+"""Calls from native code into the Python interpreter: host calls and safepoints.
 
-Native code runs without the interpreter's lock, and takes it for these. What is raised is kept in
-the block, and raised again when native code has returned.
+Native code runs without the GIL and acquires it for these calls. An exception is stored in the
+block, and raised again when native code has returned.
 
-    i32 wend.python(ptr words)              run the callable; 0, or 1: an exception is kept
-    i64 wend.safepoint(ptr words, ptr counter)  how many trips until the next pause, or 0: likewise
+    i32 wend.python(ptr words)              run the callable; 0, or 1: an exception is pending
+    i64 wend.safepoint(ptr words, ptr counter)  trips until the next safepoint, or 0: likewise
 
-A loop comes to `pause` so often that it reads the clock about every 0.1 ms, whatever a trip takes:
-twice as many trips where that came too soon, fewer where too late. Signals are looked for every
-10 ms, less often where the wait for the lock is long, and only in the main thread, which alone
-gets them.
+A safepoint adapts the number of trips to the next one so that a loop reads the clock about every
+0.1 ms, whatever a trip takes: it doubles the number if it came too soon, and scales it down if it
+came too late. It checks for signals every 10 ms, less often if acquiring the GIL takes long, and
+only in the main thread, where Python handles them.
 
-Once the interpreter ends, other threads may not ask for its lock, which soon is no more: they stay
-where they are until the process is over.
+Once the interpreter is finalizing, other threads must not ask for the GIL, which is about to be
+destroyed: they block until the process ends.
 """
 
 from __future__ import annotations
@@ -24,22 +24,29 @@ import threading
 import time
 from typing import Any
 
-# Words of the block: the callable; which node it is to run; the main thread; when to look for
-# signals; the exception that is kept (type, value and traceback)
+# Words of the block: the callable; the number of the host call to run; the main thread; the time of
+# the next signal check; the pending exception (type, value and traceback)
 _CALLABLE, NUMBER, _THREAD, _DUE, _ERROR = range(0, 5 * 8, 8)
 BYTES = _ERROR + 3 * 8
 
 NAMES = ("wend.python", "wend.safepoint")
 
-_OFTEN, _TARGET, _SELDOM = 50_000, 100_000, 400_000  # ns between two readings of the clock
-_LOOK, _AT_MOST = 10_000_000, 100_000_000  # ns between two looks for signals
+_MIN_SAFEPOINT_NS, _TARGET_SAFEPOINT_NS, _MAX_SAFEPOINT_NS = (
+    50_000,
+    100_000,
+    400_000,
+)  # ns between two clock readings
+_SIGNAL_CHECK_NS, _MAX_SIGNAL_DELAY_NS = (
+    10_000_000,
+    100_000_000,
+)  # ns between two signal checks, and its limit
 
 
 def _word(name: str, offset: int) -> str:
     return f"  %{name} = getelementptr i8, ptr %words, i64 {offset}\n"
 
 
-_KEEP = f"""
+_FETCH_ERROR = f"""
 {_word("type", _ERROR)}{_word("value", _ERROR + 8)}{_word("traceback", _ERROR + 16)}
   call void @PyErr_Fetch(ptr %type, ptr %value, ptr %traceback)
 """
@@ -84,7 +91,7 @@ take:
   %raised = icmp eq ptr %result, null
   br i1 %raised, label %keep, label %drop
 keep:
-{_KEEP}
+{_FETCH_ERROR}
   call void @PyGILState_Release(i32 %lock)
   ret i32 1
 drop:
@@ -111,10 +118,10 @@ define i64 @wend.safepoint(ptr %words, ptr %counter) {{
   %last = load i64, ptr %counter
   %trips = load i64, ptr %trips.at
   %since = sub i64 %now, %last
-  %often = icmp ult i64 %since, {_OFTEN}
-  %seldom = icmp ugt i64 %since, {_SELDOM}
+  %often = icmp ult i64 %since, {_MIN_SAFEPOINT_NS}
+  %seldom = icmp ugt i64 %since, {_MAX_SAFEPOINT_NS}
   %twice = shl i64 %trips, 1
-  %scaled = mul i64 %trips, {_TARGET}
+  %scaled = mul i64 %trips, {_TARGET_SAFEPOINT_NS}
   %some = call i64 @llvm.umax.i64(i64 %since, i64 1)
   %fewer = udiv i64 %scaled, %some
   %one = call i64 @llvm.umax.i64(i64 %fewer, i64 1)
@@ -139,7 +146,7 @@ check:
   %quiet = icmp eq i32 %status, 0
   br i1 %quiet, label %release, label %keep
 keep:
-{_KEEP}
+{_FETCH_ERROR}
   call void @PyGILState_Release(i32 %lock)
   ret i64 0
 release:
@@ -149,15 +156,15 @@ later:
   %then = call i64 @wend.now()
   %took = sub i64 %then, %now
   %wait = mul i64 %took, 16
-  %bounded = call i64 @llvm.umin.i64(i64 %wait, i64 {_AT_MOST})
-  %pause = add i64 %bounded, {_LOOK}
+  %bounded = call i64 @llvm.umin.i64(i64 %wait, i64 {_MAX_SIGNAL_DELAY_NS})
+  %pause = add i64 %bounded, {_SIGNAL_CHECK_NS}
   %next.due = add i64 %then, %pause
   store i64 %next.due, ptr %due.at
   ret i64 %given
 }}
 """
 
-# Pasted in front of a module. A pause changes nothing that the module reads.
+# Pasted in front of a module. A safepoint changes no memory that the module reads.
 INLINE = """
 declare i32 @wend.python(ptr)
 declare i64 @wend.safepoint(ptr, ptr) cold nounwind
@@ -170,7 +177,7 @@ _restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
 
 
 def python_function(name: str) -> int:
-    """The address of a function of Python's interpreter."""
+    """Return the address of a function of the Python interpreter."""
     if name == "Py_IsFinalizing" and sys.version_info < (3, 13):
         name = "_Py_IsFinalizing"
     address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
@@ -179,14 +186,14 @@ def python_function(name: str) -> int:
 
 
 def prepare(block: Any, offset: int, callable: object | None) -> None:
-    """Fill in the words. The callable, without arguments, is to live as long as the block."""
+    """Fill in the words; the callable takes no arguments and must live as long as the block."""
     struct.pack_into("P", block, offset + _CALLABLE, 0 if callable is None else id(callable))
     struct.pack_into("Q", block, offset + _THREAD, threading.main_thread().ident or 0)
 
 
-def raise_kept(block: Any, offset: int) -> None:
-    """Raise the exception that native code has kept, once; nothing where there is none."""
-    kept = _POINTERS.unpack_from(block, offset + _ERROR)
+def raise_pending(block: Any, offset: int) -> None:
+    """Raise the pending exception of native code and clear it; return if there is none."""
+    pending = _POINTERS.unpack_from(block, offset + _ERROR)
     _POINTERS.pack_into(block, offset + _ERROR, 0, 0, 0)
-    if kept[0]:
-        _restore(*kept)
+    if pending[0]:
+        _restore(*pending)

@@ -1,4 +1,4 @@
-"""Functions that compiled modules share: their text, until a module first calls one."""
+"""The modules of the run-time library, each compiled when a function of it is first called."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from wend.backends.native.rt import (
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Shared:
-    """Functions that are compiled together.
+class SharedModule:
+    """A module of functions that are compiled together.
 
     Attributes:
-        text: writes the module.
-        exports: the functions that others may call.
-        addresses: gives those of what it refers to, but for functions of the C library and Python.
-        level: how much LLVM is to do, where less than usual gives code as fast.
+        text: returns the LLVM IR of the module.
+        exports: the functions that other modules may call.
+        addresses: returns the addresses of imported functions, other than those of the C library
+            and of Python.
+        level: the optimization level, where a lower one than usual gives code as fast.
     """
 
     text: Callable[[], str]
@@ -41,23 +42,23 @@ class Shared:
     level: int | None = None
 
 
-# Each as small as it can be, so that a process compiles only what its modules call.
-SHARED: Sequence[Shared] = (
-    Shared(lambda: blocks.LIBRARY, blocks.NAMES),
-    Shared(lambda: pool.LIBRARY, pool.NAMES),
-    Shared(lambda: sums.LIBRARY, sums.NAMES),
+# Each is as small as possible, so that a process compiles only what its modules call.
+SHARED_MODULES: Sequence[SharedModule] = (
+    SharedModule(lambda: blocks.LIBRARY, blocks.NAMES),
+    SharedModule(lambda: pool.LIBRARY, pool.NAMES),
+    SharedModule(lambda: sums.LIBRARY, sums.NAMES),
     *(
-        Shared(
+        SharedModule(
             partial(row_argminmax.library, how, dtype),
             [row_argminmax.value_name(how, dtype), row_argminmax.position_name(how, dtype)],
         )
-        for how in row_argminmax.WAYS
+        for how in row_argminmax.REDUCTIONS
         for dtype in row_argminmax.DTYPES
     ),
-    Shared(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
-    Shared(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
+    SharedModule(lambda: python_callbacks.LIBRARY, python_callbacks.NAMES),
+    SharedModule(lambda: parallel.LIBRARY, parallel.NAMES, level=0),
     *(
-        Shared(
+        SharedModule(
             partial(small_gemm.library, kind),
             [small_gemm.small_product(kind, adds) for adds in (False, True)],
             level=1,
@@ -65,7 +66,7 @@ SHARED: Sequence[Shared] = (
         for kind in small_gemm.KINDS
     ),
     *(
-        Shared(
+        SharedModule(
             partial(blas.library, kind, adds),
             [blas.product(kind, adds)],
             partial(blas_functions.addresses, kind, blas_functions.BLAS),
@@ -74,7 +75,7 @@ SHARED: Sequence[Shared] = (
         for kind, adds in small_gemm.VARIANTS
     ),
     *(
-        Shared(
+        SharedModule(
             partial(lapack.solve_library, kind),
             [lapack.solve(kind)],
             partial(blas_functions.addresses, kind, ["gesv"]),
@@ -82,7 +83,7 @@ SHARED: Sequence[Shared] = (
         for kind in small_gemm.KINDS
     ),
     *(
-        Shared(
+        SharedModule(
             partial(lapack.cholesky_library, kind),
             [lapack.cholesky(kind)],
             partial(blas_functions.addresses, kind, ["potrf"]),
@@ -90,7 +91,7 @@ SHARED: Sequence[Shared] = (
         for kind in small_gemm.KINDS
     ),
     *(
-        Shared(
+        SharedModule(
             partial(sorts.sort_library, dtype),
             [sorts.sort(dtype)],
             partial(numpy_sorts.addresses, dtype),
@@ -98,21 +99,24 @@ SHARED: Sequence[Shared] = (
         for dtype in sorts.DTYPES
     ),
     *(
-        Shared(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
+        SharedModule(partial(sorts.argsort_library, dtype), [sorts.argsort(dtype)])
         for dtype in sorts.DTYPES
     ),
-    *(Shared(partial(isin.library, dtype), [isin.function(dtype)]) for dtype in isin.DTYPES),
-    *(Shared(partial(math.cold_definitions, [name]), [f"wend.{name}"]) for name in math.COLD_NAMES),
+    *(SharedModule(partial(isin.library, dtype), [isin.function(dtype)]) for dtype in isin.DTYPES),
+    *(
+        SharedModule(partial(math.cold_definitions, [name]), [f"wend.{name}"])
+        for name in math.COLD_NAMES
+    ),
 )
 
 
-def shared_with(name: str) -> Shared:
-    """Those that a function is among.
+def shared_module_of(name: str) -> SharedModule:
+    """Return the module that exports a function.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: no module does.
     """
-    for shared in SHARED:
-        if name in shared.exports:
-            return shared
+    for module in SHARED_MODULES:
+        if name in module.exports:
+            return module
     raise KeyError(f"no shared function is called {name}")

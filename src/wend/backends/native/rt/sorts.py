@@ -1,14 +1,14 @@
-"""Rows in order, stably, as NumPy has them: NaN last, and 0.0 and −0.0 are equal.
+"""Stable sorts of rows with NumPy's order: NaN last, 0.0 and −0.0 equal.
 
     void wend.sort.<dtype>(x, out, step, room, n)
     void wend.argsort.<dtype>(x, out, step, room, n)
 
-The elements of a row are `step` apart, in `x` and in `out`. Numbers that NumPy sorts by vectors are
-sorted by its function (`numpy_sorts.py`), in `out` itself where they are side by side, else in the
-room. All others, and those whose positions are asked for, are sorted as unsigned integers,
-their keys: few by insertion, many by their digits of eight bits, from the lowest on (radix sort),
-which takes as long whatever the numbers are. From the least key on they are counted, so
-that digits that all have in common cost nothing: of small integers all but one or two.
+The elements of a row have stride `step`, in `x` and in `out`; `room` is scratch memory. Dtypes with
+a vectorized sort in NumPy use it (`numpy_sorts.py`), in `out` itself if that is contiguous, else
+in the room. All others, and every argsort, sort unsigned integer keys: short rows by insertion,
+long ones by an LSD radix sort with digits of eight bits, whose time does not depend on their order.
+Digits are taken of the distance to the least key, and a digit that all keys share is skipped: for
+small integers all but one or two.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ from wend.ir.dtypes import ALL
 
 DTYPES = tuple(sorted((dtype for dtype in ALL if dtype.kind != "c"), key=str))
 TYPES = "ptr, ptr, i64, ptr, i64"
-_FEW = 64  # insertion is as fast
-_DIGITS = 256
+_MAX_INSERTION_SORT = 64  # elements: up to here insertion is as fast as radix sort
+_RADIX = 256
 
 
 def sort(dtype: np.dtype) -> str:
-    """The function of a dtype."""
+    """Return the name of the sort function of a dtype."""
     return f"wend.sort.{dtype.str[1:]}"
 
 
 def argsort(dtype: np.dtype) -> str:
-    """The function of a dtype."""
+    """Return the name of the argsort function of a dtype."""
     return f"wend.argsort.{dtype.str[1:]}"
 
 
 def sort_room(dtype: np.dtype, step: str) -> int:
-    """The room for a row, in bytes an element: for two arrays of keys, or for its numbers."""
-    if not numpy_sorts.is_there(dtype):
+    """Return the scratch bytes per element: for two arrays of keys, or a copy of the numbers."""
+    if not numpy_sorts.is_available(dtype):
         return 2 * dtype.itemsize
     return 0 if step == "1" else dtype.itemsize
 
 
 def argsort_room(dtype: np.dtype, step: str) -> int:
-    """The room for a row, in bytes an element: for two arrays of keys with positions."""
+    """Return the scratch bytes per element: for two arrays of keys with positions."""
     return 2 * (8 + 8)
 
 
 def sort_library(dtype: np.dtype) -> str:
-    """The module of one dtype."""
-    body = _Sort(Writer(), Keys(dtype), gives_positions=False)
-    if not numpy_sorts.is_there(dtype):
+    """Return the module with the sort function of a dtype."""
+    body = _Sort(Writer(), Keys(dtype), returns_positions=False)
+    if not numpy_sorts.is_available(dtype):
         return _module(sort(dtype), body.write())
     declared = numpy_sorts.declaration(dtype)
     return f"{declared}\n{_module(sort(dtype), body.write_by_numpy())}"
 
 
 def argsort_library(dtype: np.dtype) -> str:
-    """The module of one dtype."""
-    return _module(argsort(dtype), _Sort(Writer(), Keys(dtype), gives_positions=True).write())
+    """Return the module with the argsort function of a dtype."""
+    return _module(argsort(dtype), _Sort(Writer(), Keys(dtype), returns_positions=True).write())
 
 
 def _module(name: str, lines: Sequence[str]) -> str:
@@ -71,7 +71,7 @@ def _module(name: str, lines: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Unsigned integers in the order of the numbers of a dtype."""
+    """Unsigned integer keys that sort like the numbers of a dtype."""
 
     dtype: np.dtype
 
@@ -81,7 +81,7 @@ class Keys:
 
     @property
     def type(self) -> str:
-        """The LLVM type, of keys and of the bits that they are made of."""
+        """The LLVM type of the keys, and of the bits of the numbers."""
         return f"i{8 * self.bytes}"
 
     @property
@@ -97,7 +97,7 @@ class Keys:
         return int(np.array(np.inf, self.dtype).view(f"i{self.bytes}"))
 
     def of(self, w: Writer, bits: str, *, zeros_equal: bool = True) -> str:
-        """The key of a number. Those of 0.0 and −0.0 differ where zeros are not equal."""
+        """Emit the key of a number; 0.0 and −0.0 have one key if `zeros_equal`."""
         type = self.type
         if self.dtype.kind in "ub":
             return bits
@@ -106,24 +106,24 @@ class Keys:
         if zeros_equal:
             is_zero = w.define(f"icmp eq {type} {bits}, {self._sign}")
             bits = w.define(f"select i1 {is_zero}, {type} 0, {type} {bits}")
-        # Of negative numbers all bits turn, of others the sign.
+        # Flip all bits of negative numbers, the sign bit of others.
         signs = w.define(f"ashr {type} {bits}, {8 * self.bytes - 1}")
         turned = w.define(f"or {type} {signs}, {self._sign}")
         key = w.define(f"xor {type} {bits}, {turned}")
         return w.define(f"select i1 {self.is_nan(w, bits)}, {type} -1, {type} {key}")
 
     def is_nan(self, w: Writer, bits: str) -> str:
-        """Whether a real is no number: an i1."""
+        """Emit the i1 that says whether a real is NaN."""
         size = w.define(f"and {self.type} {bits}, {~self._sign}")
         return w.define(f"icmp ugt {self.type} {size}, {self._infinity}")
 
-    def is_odd(self, w: Writer, bits: str) -> str:
-        """Whether a real is not what its key tells: −0.0, or one of the many NaNs."""
+    def is_lossy(self, w: Writer, bits: str) -> str:
+        """Emit whether the key of a real loses its bits: −0.0, or one of the many NaNs."""
         is_zero = w.define(f"icmp eq {self.type} {bits}, {self._sign}")
         return w.define(f"or i1 {is_zero}, {self.is_nan(w, bits)}")
 
     def number(self, w: Writer, key: str) -> str:
-        """The bits of the number of a key."""
+        """Emit the bits of the number with this key."""
         type = self.type
         if self.dtype.kind in "ub":
             return key
@@ -136,156 +136,163 @@ class Keys:
 
 @dataclass(eq=False, repr=False, slots=True)
 class _Sort:
-    """Writes into `w` the body of a function."""
+    """The emitter of the body of one sort function."""
 
     w: Writer
     keys: Keys
-    gives_positions: bool
+    returns_positions: bool
 
     @property
     def _record(self) -> str:
-        return "{ i64, i64 }" if self.gives_positions else self.keys.type
+        return "{ i64, i64 }" if self.returns_positions else self.keys.type
 
     @property
     def _type(self) -> str:
-        """The type of keys in records."""
-        return "i64" if self.gives_positions else self.keys.type
+        """The LLVM type of the keys in records."""
+        return "i64" if self.returns_positions else self.keys.type
 
     def write(self) -> list[str]:
         w = self.w
         w.start("entry")
         w.open_entry()
-        many, few, digits, done = map(w.new_label, ("many", "few", "digits", "done"))
-        least, is_sorted, has_odd = self._fill()
-        sorted_at = w.block
-        w.branch(is_sorted, done, many)
-        w.start(many)
-        w.branch(w.define(f"icmp sle i64 %n, {_FEW}"), few, digits)
-        w.start(few)
-        self._insert()
-        few_at = w.block
+        unsorted, insertion, radix, done = map(w.new_label, ("many", "few", "digits", "done"))
+        least, is_sorted, has_lossy = self._make_records()
+        filled_block = w.block
+        w.branch(is_sorted, done, unsorted)
+        w.start(unsorted)
+        w.branch(w.define(f"icmp sle i64 %n, {_MAX_INSERTION_SORT}"), insertion, radix)
+        w.start(insertion)
+        self._insertion_sort()
+        insertion_block = w.block
         w.jump(done)
-        w.start(digits)
-        found = self._by_digits(least)
-        digits_at = w.block
+        w.start(radix)
+        sorted_records = self._radix_sort(least)
+        radix_block = w.block
         w.jump(done)
         w.start(done)
-        found = w.phi("ptr", ("%room", sorted_at), ("%room", few_at), (found, digits_at))
-        self._give(found)
-        if not self.gives_positions:
-            self._correct(has_odd)
+        sorted_records = w.phi(
+            "ptr",
+            ("%room", filled_block),
+            ("%room", insertion_block),
+            (sorted_records, radix_block),
+        )
+        self._write_sorted(sorted_records)
+        if not self.returns_positions:
+            self._restore_lossy(has_lossy)
         w.do("ret void")
         return w.lines
 
     def write_by_numpy(self) -> list[str]:
         w = self.w
         w.start("entry")
-        whole, apart, done = map(w.new_label, ("whole", "apart", "done"))
-        w.branch(w.define("icmp eq i64 %step, 1"), whole, apart)
-        w.start(whole)
-        whole_odd = self._copied("1", "%out")
+        contiguous, strided, done = map(w.new_label, ("whole", "apart", "done"))
+        w.branch(w.define("icmp eq i64 %step, 1"), contiguous, strided)
+        w.start(contiguous)
+        contiguous_lossy = self._copy_contiguous("1", "%out")
         self._call_numpy("%out")
-        whole_at = w.block
+        contiguous_block = w.block
         w.jump(done)
-        w.start(apart)
-        apart_odd = self._copied("%step", "%room")
+        w.start(strided)
+        strided_lossy = self._copy_contiguous("%step", "%room")
         self._call_numpy("%room")
         w.loop("%n", lambda k: self._put(w.define(f"mul i64 {k}, %step"), self._key("%room", k)))
-        apart_at = w.block
+        strided_block = w.block
         w.jump(done)
         w.start(done)
-        # NumPy's function has no order of what is equal, and may make one zero of the other.
-        self._correct(w.phi("i1", (whole_odd, whole_at), (apart_odd, apart_at)))
+        # NumPy's function is not stable, and may replace one zero by the other.
+        self._restore_lossy(
+            w.phi("i1", (contiguous_lossy, contiguous_block), (strided_lossy, strided_block))
+        )
         w.do("ret void")
         return w.lines
 
-    def _copied(self, step: str, target: str) -> str:
-        """Put numbers side by side; return whether reals are odd."""
+    def _copy_contiguous(self, step: str, target: str) -> str:
+        """Copy the numbers contiguously to `target`; return whether any of them is lossy."""
         w, keys = self.w, self.keys
 
-        def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
+        def body(k: str, flags: tuple[str, ...]) -> Sequence[str]:
             bits = self._bits(k, step)
             self._put_key(target, k, bits)
             if not keys.is_real:
-                return so_far
-            return [w.define(f"or i1 {so_far[0]}, {keys.is_odd(w, bits)}")]
+                return flags
+            return [w.define(f"or i1 {flags[0]}, {keys.is_lossy(w, bits)}")]
 
-        (has_odd,) = w.fold("%n", ["i1"], ["false"], body)
-        return has_odd
+        (has_lossy,) = w.fold("%n", ["i1"], ["false"], body)
+        return has_lossy
 
     def _call_numpy(self, numbers: str) -> None:
         name = numpy_sorts.name(self.keys.dtype)
         self.w.define(f"call i32 @{name}(ptr {numbers}, i64 %n, ptr null)")
 
-    def _correct(self, has_odd: str) -> None:
-        """Put in the source's order what is equal and not the same, where there may be any."""
+    def _restore_lossy(self, has_lossy: str) -> None:
+        """Rewrite zeros and NaNs in their original order, if some of them are lossy."""
         w = self.w
         if self.keys.is_real:
-            odd, end = w.new_label("odd"), w.new_label("end")
-            w.branch(has_odd, odd, end)
-            w.start(odd)
-            self._give_odd()
+            lossy, end = w.new_label("odd"), w.new_label("end")
+            w.branch(has_lossy, lossy, end)
+            w.start(lossy)
+            self._write_lossy()
             w.jump(end)
             w.start(end)
 
-    def _fill(self) -> tuple[str, str, str]:
-        """Make the records; return the least key, whether they are in order and reals are odd."""
+    def _make_records(self) -> tuple[str, str, str]:
+        """Make the records; return the least key, whether they are sorted, whether any is lossy."""
         w, keys = self.w, self.keys
 
-        def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
-            before, least, is_sorted, has_odd = so_far
+        def body(k: str, carry: tuple[str, ...]) -> Sequence[str]:
+            before, least, is_sorted, has_lossy = carry
             bits = self._bits(k)
-            key = keys.of(w, bits, zeros_equal=self.gives_positions)
+            key = keys.of(w, bits, zeros_equal=self.returns_positions)
             if keys.type != self._type:
                 key = w.define(f"zext {keys.type} {key} to i64")
             self._put_key("%room", k, key)
-            if self.gives_positions:
+            if self.returns_positions:
                 w.do(f"store i64 {k}, ptr {self._position('%room', k)}")
             elif keys.is_real:
-                has_odd = w.define(f"or i1 {has_odd}, {keys.is_odd(w, bits)}")
+                has_lossy = w.define(f"or i1 {has_lossy}, {keys.is_lossy(w, bits)}")
             follows = w.define(f"icmp ule {self._type} {before}, {key}")
             smaller = w.define(f"icmp ult {self._type} {key}, {least}")
             least = w.define(f"select i1 {smaller}, {self._type} {key}, {self._type} {least}")
-            return key, least, w.define(f"and i1 {is_sorted}, {follows}"), has_odd
+            return key, least, w.define(f"and i1 {is_sorted}, {follows}"), has_lossy
 
         types, start = [self._type, self._type, "i1", "i1"], ["0", "-1", "true", "false"]
-        _, least, is_sorted, has_odd = w.fold("%n", types, start, body)
-        return least, is_sorted, has_odd
+        _, least, is_sorted, has_lossy = w.fold("%n", types, start, body)
+        return least, is_sorted, has_lossy
 
-    def _insert(self) -> None:
-        """Move each record before those that are greater."""
+    def _insertion_sort(self) -> None:
+        """Sort the records by insertion."""
         w, type = self.w, self._type
 
         def each(number: str) -> None:
             k = w.define(f"add i64 {number}, 1")
             record = w.define(f"load {self._record}, ptr {self._at('%room', k)}")
             key = record
-            if self.gives_positions:
+            if self.returns_positions:
                 key = w.define(f"extractvalue {self._record} {record}, 0")
-            before, here = w.block, w.new_label("look")
+            before, look = w.block, w.new_label("look")
             compare, move, put = map(w.new_label, ("compare", "move", "put"))
-            w.jump(here)
-            w.start(here)
-            place, close = w.open_phi("i64", k, before)
-            w.branch(w.define(f"icmp sgt i64 {place}, 0"), compare, put)
+            w.jump(look)
+            w.start(look)
+            position, close = w.open_phi("i64", k, before)
+            w.branch(w.define(f"icmp sgt i64 {position}, 0"), compare, put)
             w.start(compare)
-            left = w.define(f"sub i64 {place}, 1")
-            is_greater = w.define(f"icmp ugt {type} {self._key('%room', left)}, {key}")
+            previous = w.define(f"sub i64 {position}, 1")
+            is_greater = w.define(f"icmp ugt {type} {self._key('%room', previous)}, {key}")
             w.branch(is_greater, move, put)
             w.start(move)
-            self._copy("%room", left, "%room", place)
-            close(left)
-            w.jump(here)
+            self._copy("%room", previous, "%room", position)
+            close(previous)
+            w.jump(look)
             w.start(put)
-            w.do(f"store {self._record} {record}, ptr {self._at('%room', place)}")
+            w.do(f"store {self._record} {record}, ptr {self._at('%room', position)}")
 
         w.loop(w.define("sub i64 %n, 1"), each)
 
-    def _by_digits(self, least: str) -> str:
-        """Pass after pass from one half of the room into the other; return where they end."""
+    def _radix_sort(self, least: str) -> str:
+        """Radix sort between the halves of the room; return the half with the sorted records."""
         w, digits, type = self.w, self.keys.bytes, self._type
-        counts = w.allocate(f"[{digits * _DIGITS} x i64]")
-        size = 8 * digits * _DIGITS
+        counts = w.allocate(f"[{digits * _RADIX} x i64]")
+        size = 8 * digits * _RADIX
         w.do(f"call void @llvm.memset.p0.i64(ptr {counts}, i8 0, i64 {size}, i1 0)")
 
         def distance(pointer: str, k: str) -> str:
@@ -295,60 +302,62 @@ class _Sort:
             key = distance("%room", k)
             for number in range(digits):
                 shifted = w.define(f"lshr {type} {key}, {8 * number}")
-                self._add_one(self._count(counts, str(number * _DIGITS), shifted))
+                self._increment(self._counter(counts, str(number * _RADIX), shifted))
 
         w.loop("%n", count)
         other = self._at("%room", "%n")
 
-        def step(number: str, places: tuple[str, ...]) -> Sequence[str]:
-            source, target = places
-            offset = w.define(f"mul i64 {number}, {_DIGITS}")
+        def step(number: str, buffers: tuple[str, ...]) -> Sequence[str]:
+            source, target = buffers
+            offset = w.define(f"mul i64 {number}, {_RADIX}")
             bits = w.define(f"shl i64 {number}, 3")
             shift = bits if type == "i64" else w.define(f"trunc i64 {bits} to {type}")
 
-            def place(key: str) -> str:
-                return self._count(counts, offset, w.define(f"lshr {type} {key}, {shift}"))
+            def slot_of(key: str) -> str:
+                return self._counter(counts, offset, w.define(f"lshr {type} {key}, {shift}"))
 
-            first = w.define(f"load i64, ptr {place(distance(source, '0'))}")
-            differ, done, here = w.new_label("differ"), w.new_label("done"), w.block
-            w.branch(w.define(f"icmp eq i64 {first}, %n"), done, differ)
+            first_count = w.define(f"load i64, ptr {slot_of(distance(source, '0'))}")
+            differ, done, unchanged_block = w.new_label("differ"), w.new_label("done"), w.block
+            w.branch(w.define(f"icmp eq i64 {first_count}, %n"), done, differ)
             w.start(differ)
 
-            def start(digit: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                at = self._word(counts, w.define(f"add i64 {offset}, {digit}"))
-                found = w.define(f"load i64, ptr {at}")
-                w.do(f"store i64 {so_far[0]}, ptr {at}")
-                return [w.define(f"add i64 {so_far[0]}, {found}")]
+            def start(digit: str, offsets: tuple[str, ...]) -> Sequence[str]:
+                slot = self._word(counts, w.define(f"add i64 {offset}, {digit}"))
+                digit_count = w.define(f"load i64, ptr {slot}")
+                w.do(f"store i64 {offsets[0]}, ptr {slot}")
+                return [w.define(f"add i64 {offsets[0]}, {digit_count}")]
 
-            w.fold(str(_DIGITS), ["i64"], ["0"], start)
+            w.fold(str(_RADIX), ["i64"], ["0"], start)
             w.loop(
                 "%n",
-                lambda k: self._copy(source, k, target, self._add_one(place(distance(source, k)))),
+                lambda k: self._copy(
+                    source, k, target, self._increment(slot_of(distance(source, k)))
+                ),
             )
-            there = w.block
+            moved_block = w.block
             w.jump(done)
             w.start(done)
-            sources = [(places, here), ((target, source), there)]
+            sources = [(buffers, unchanged_block), ((target, source), moved_block)]
             return w.merge(["ptr", "ptr"], sources)
 
         return w.fold(str(digits), ["ptr", "ptr"], ["%room", other], step)[0]
 
-    def _give(self, found: str) -> None:
-        """Put the numbers, or the positions, in order."""
+    def _write_sorted(self, records: str) -> None:
+        """Write the sorted numbers, or their positions, to `out`."""
         w = self.w
 
         def each(k: str) -> None:
             at = w.define(f"mul i64 {k}, %step")
-            if self.gives_positions:
-                position = w.define(f"load i64, ptr {self._position(found, k)}")
+            if self.returns_positions:
+                position = w.define(f"load i64, ptr {self._position(records, k)}")
                 w.do(f"store i64 {position}, ptr {self._word('%out', at)}")
             else:
-                self._put(at, self.keys.number(w, self._key(found, k)))
+                self._put(at, self.keys.number(w, self._key(records, k)))
 
         w.loop("%n", each)
 
-    def _give_odd(self) -> None:
-        """Put zeros and NaNs as they follow each other: of each there are many that are equal."""
+    def _write_lossy(self) -> None:
+        """Write zeros and NaNs in their original order, where the sorted ones are."""
         w, keys, type = self.w, self.keys, self.keys.type
 
         def kinds(k: str) -> tuple[str, str, str]:
@@ -356,32 +365,32 @@ class _Sort:
             size = w.define(f"shl {type} {bits}, 1")
             return bits, w.define(f"icmp eq {type} {size}, 0"), keys.is_nan(w, bits)
 
-        def count(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
+        def count(k: str, totals: tuple[str, ...]) -> Sequence[str]:
             bits, is_zero, is_nan = kinds(k)
             negative = w.define(f"icmp slt {type} {bits}, 0")
             others = w.define(f"or i1 {is_zero}, {is_nan}")
             below = w.define(f"select i1 {others}, i1 false, i1 {negative}")
             return [
                 w.define(f"add i64 {total}, {w.define(f'zext i1 {flag} to i64')}")
-                for total, flag in zip(so_far, (below, is_nan), strict=True)
+                for total, flag in zip(totals, (below, is_nan), strict=True)
             ]
 
         zeros, nans = w.fold("%n", ["i64", "i64"], ["0", "0"], count)
         nans = w.define(f"sub i64 %n, {nans}")
 
-        def each(k: str, places: tuple[str, ...]) -> Sequence[str]:
+        def each(k: str, positions: tuple[str, ...]) -> Sequence[str]:
             bits, *flags = kinds(k)
-            following = []
-            for place, flag in zip(places, flags, strict=True):
-                put, on, here = w.new_label("put"), w.new_label("on"), w.block
+            next_positions = []
+            for position, flag in zip(positions, flags, strict=True):
+                put, on, skipped_block = w.new_label("put"), w.new_label("on"), w.block
                 w.branch(flag, put, on)
                 w.start(put)
-                self._put(w.define(f"mul i64 {place}, %step"), bits)
-                moved = w.define(f"add i64 {place}, 1")
+                self._put(w.define(f"mul i64 {position}, %step"), bits)
+                advanced = w.define(f"add i64 {position}, 1")
                 w.jump(on)
                 w.start(on)
-                following.append(w.phi("i64", (place, here), (moved, put)))
-            return following
+                next_positions.append(w.phi("i64", (position, skipped_block), (advanced, put)))
+            return next_positions
 
         w.fold("%n", ["i64", "i64"], [zeros, nans], each)
 
@@ -391,10 +400,10 @@ class _Sort:
         at = k if step == "1" else w.define(f"mul i64 {k}, {step}")
         return w.define(f"load {type}, ptr {w.define(f'getelementptr {type}, ptr %x, i64 {at}')}")
 
-    def _put(self, at: str, bits: str) -> None:
+    def _put(self, index: str, bits: str) -> None:
         type = self.keys.type
-        place = self.w.define(f"getelementptr {type}, ptr %out, i64 {at}")
-        self.w.do(f"store {type} {bits}, ptr {place}")
+        address = self.w.define(f"getelementptr {type}, ptr %out, i64 {index}")
+        self.w.do(f"store {type} {bits}, ptr {address}")
 
     def _at(self, pointer: str, k: str) -> str:
         return self.w.define(f"getelementptr {self._record}, ptr {pointer}, i64 {k}")
@@ -415,16 +424,16 @@ class _Sort:
     def _word(self, pointer: str, k: str) -> str:
         return self.w.define(f"getelementptr i64, ptr {pointer}, i64 {k}")
 
-    def _count(self, counts: str, offset: str, shifted: str) -> str:
-        """Where the keys of a digit are counted, the last that is left of a shifted one."""
+    def _counter(self, counts: str, offset: str, shifted: str) -> str:
+        """Return the address of the counter of the lowest digit of a shifted key."""
         w, type = self.w, self._type
         digit = w.define(f"and {type} {shifted}, 255")
         if type != "i64":
             digit = w.define(f"zext {type} {digit} to i64")
         return self._word(counts, w.define(f"add i64 {offset}, {digit}"))
 
-    def _add_one(self, place: str) -> str:
-        """Count one more; return how many there were."""
-        found = self.w.define(f"load i64, ptr {place}")
-        self.w.do(f"store i64 {self.w.define(f'add i64 {found}, 1')}, ptr {place}")
-        return found
+    def _increment(self, address: str) -> str:
+        """Increment a counter; return its old value."""
+        old_count = self.w.define(f"load i64, ptr {address}")
+        self.w.do(f"store i64 {self.w.define(f'add i64 {old_count}, 1')}, ptr {address}")
+        return old_count

@@ -1,6 +1,6 @@
-"""The special functions of SciPy, called without the interpreter: to the last bit what SciPy gives.
+"""Addresses of SciPy's special functions, so that native results are bit-identical to SciPy's.
 
-SciPy hands them to other modules as capsules that say their types.
+SciPy exports them as capsules whose names are their C signatures.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ _PREFIX = "scipy."
 
 
 def name(stem: str) -> str:
-    """What modules call a function by."""
+    """Return the name of a function in modules."""
     return f"{_PREFIX}{stem}"
 
 
 def declaration(stem: str) -> str:
-    """What modules say of it; the second argument is for Cython, and is 0."""
+    """Return the declaration of a function; the second argument is for Cython, and is 0."""
     return f"double @{name(stem)}(double, i32)"
 
 
-def is_one(name: str) -> bool:
-    """Whether a name is one of these."""
+def is_special_function(name: str) -> bool:
+    """Return whether a name in a module is that of a special function."""
     return name.startswith(_PREFIX)
 
 
 def address(name: str) -> int:
-    """Where a function is, by the name that modules call it by."""
+    """Return the address of a function by its name in modules."""
     return _address(name.removeprefix(_PREFIX))
 
 
-def is_there(stem: str) -> bool:
-    """Whether SciPy has a function of one double."""
+def is_available(stem: str) -> bool:
+    """Return whether SciPy has this function of one double."""
     return _address(stem) != 0
 
 
 @cache
 def _address(stem: str) -> int:
-    """The variant for doubles, where there are others too; 0 if there is none."""
+    """Return the address of the variant for doubles, or 0 if there is none."""
     capsules = importlib.import_module(_MODULE).__pyx_capi__
     for name in (stem, *(f"__pyx_fuse_{k}{stem}" for k in range(4))):
         if name in capsules:
-            found = capsule_address(capsules[name], _TYPE)
-            if found:
-                return found
+            address = capsule_address(capsules[name], _TYPE)
+            if address:
+                return address
     return 0

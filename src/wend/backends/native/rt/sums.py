@@ -1,6 +1,6 @@
-"""Sums of many floats, added in NumPy's order: to the last bit what NumPy gives.
+"""Sums of floats in NumPy's order of additions, bit-identical to NumPy's.
 
-In blocks of up to 128 with eight partial sums, and halves of what is longer ("pairwise"), so that
+Pairwise summation: blocks of up to 128 terms have eight partial sums, longer ranges are halved, so
 the error grows with the logarithm of the number of terms.
 """
 
@@ -10,19 +10,19 @@ NAMES = ("wend.sum.f64", "wend.sum.f32")
 
 
 def _text(type: str, suffix: str) -> str:
-    loads, starts, steps, closes = [], [], [], []
+    phis, first_loads, loop_body, reduction = [], [], [], []
     for k in range(8):
-        starts.append(f"  %p{k} = getelementptr {type}, ptr %x, i64 {k}\n")
-        starts.append(f"  %s{k} = load {type}, ptr %p{k}\n")
-        loads.append(f"  %r{k} = phi {type} [ %s{k}, %eight ], [ %n{k}, %more ]\n")
-        steps.append(f"  %q{k} = getelementptr {type}, ptr %at, i64 {k}\n")
-        steps.append(f"  %v{k} = load {type}, ptr %q{k}\n")
-        steps.append(f"  %n{k} = fadd {type} %r{k}, %v{k}\n")
+        first_loads.append(f"  %p{k} = getelementptr {type}, ptr %x, i64 {k}\n")
+        first_loads.append(f"  %s{k} = load {type}, ptr %p{k}\n")
+        phis.append(f"  %r{k} = phi {type} [ %s{k}, %eight ], [ %n{k}, %more ]\n")
+        loop_body.append(f"  %q{k} = getelementptr {type}, ptr %at, i64 {k}\n")
+        loop_body.append(f"  %v{k} = load {type}, ptr %q{k}\n")
+        loop_body.append(f"  %n{k} = fadd {type} %r{k}, %v{k}\n")
     for name, x, y in (
         *(("a0", "r0", "r1"), ("a1", "r2", "r3"), ("a2", "r4", "r5"), ("a3", "r6", "r7")),
         *(("b0", "a0", "a1"), ("b1", "a2", "a3"), ("total", "b0", "b1")),
     ):
-        closes.append(f"  %{name} = fadd {type} %{x}, %{y}\n")
+        reduction.append(f"  %{name} = fadd {type} %{x}, %{y}\n")
     return f"""
 define {type} @wend.sum.{suffix}(ptr %x, i64 %n) {{
   %few = icmp slt i64 %n, 8
@@ -40,18 +40,18 @@ halves:
   %both = fadd {type} %left, %right
   ret {type} %both
 eight:
-{"".join(starts)}  %whole = and i64 %n, -8
+{"".join(first_loads)}  %whole = and i64 %n, -8
   br label %head
 head:
   %i = phi i64 [ 8, %eight ], [ %next, %more ]
-{"".join(loads)}  %goes = icmp slt i64 %i, %whole
+{"".join(phis)}  %goes = icmp slt i64 %i, %whole
   br i1 %goes, label %more, label %joined
 more:
   %at = getelementptr {type}, ptr %x, i64 %i
-{"".join(steps)}  %next = add i64 %i, 8
+{"".join(loop_body)}  %next = add i64 %i, 8
   br label %head
 joined:
-{"".join(closes)}  br label %rest
+{"".join(reduction)}  br label %rest
 rest:
   %k0 = phi i64 [ 0, %0 ], [ %whole, %joined ]
   %t0 = phi {type} [ 0.0, %0 ], [ %total, %joined ]

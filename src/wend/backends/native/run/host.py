@@ -1,4 +1,4 @@
-"""Runs NumPy kernels for native code."""
+"""Host calls: NumPy kernels run on behalf of native code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.program import HostCall, Layout
-from wend.backends.native.run.marshal import Carrier
+from wend.backends.native.run.marshal import Marshaller
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest, run_body
 from wend.ir.graph import Node
@@ -19,51 +19,61 @@ from wend.ir.op import Effect
 
 
 class HostNode:
-    """A node that Python runs: operands out of the frame, results into it."""
+    """A node that Python runs: reads its operands from the frame, writes its results there."""
 
     def __init__(self, call: HostCall) -> None:
         self.node = node = call.node
         self._kernel = _kernel(node)
-        self._operands = [Carrier(field) for field in call.operands]
-        self._results = [Carrier(field) for field in call.results]
-        self._given = struct.Struct("".join(carrier.format for carrier in self._operands))
-        self._found = struct.Struct("".join(carrier.format for carrier in self._results))
-        # What may keep an operand, or show it to the user's code, gets a copy.
-        self._keeps = node.op.effect is not Effect.NONE or any(map(callable, node.attrs.values()))
+        self._operands = [Marshaller(field) for field in call.operands]
+        self._results = [Marshaller(field) for field in call.results]
+        self._operand_struct = struct.Struct(
+            "".join(marshaller.format for marshaller in self._operands)
+        )
+        self._result_struct = struct.Struct(
+            "".join(marshaller.format for marshaller in self._results)
+        )
+        # A kernel that may keep an operand, or show it to the user's code, gets a copy.
+        self._copies_operands = node.op.effect is not Effect.NONE or any(
+            map(callable, node.attrs.values())
+        )
 
-    def run(self, space: Workspace, frame: int) -> None:
-        slots = iter(self._given.unpack_from(space.block, frame))
-        operands = [carrier.read(slots, space) for carrier in self._operands]
-        if self._keeps:
+    def run(self, workspace: Workspace, frame: int) -> None:
+        slots = iter(self._operand_struct.unpack_from(workspace.block, frame))
+        operands = [marshaller.read(slots, workspace) for marshaller in self._operands]
+        if self._copies_operands:
             operands = [x.copy() if isinstance(x, np.ndarray) else x for x in operands]
-        found = self._kernel(*operands)
+        outcome = self._kernel(*operands)
         if not self._results:
             return
-        values = (found,) if len(self._results) == 1 else found
-        written: list[Any] = []
-        for carrier, value in zip(self._results, values, strict=True):
-            written += carrier.write(value, space)
-        self._found.pack_into(space.block, frame + self._given.size, *written)
+        values = (outcome,) if len(self._results) == 1 else outcome
+        result_slots: list[Any] = []
+        for marshaller, value in zip(self._results, values, strict=True):
+            result_slots += marshaller.write(value, workspace)
+        self._result_struct.pack_into(
+            workspace.block, frame + self._operand_struct.size, *result_slots
+        )
 
 
 def _kernel(node: Node) -> Callable[..., Any]:
-    """What runs a node on arrays."""
+    """Return the function that computes a node on arrays."""
     if node.op is loop_nest:
         return partial(run_body, node)
     assert node.op.kernel is not None
     return partial(node.op.kernel, **node.attrs) if node.attrs else node.op.kernel
 
 
-def host_runner(space: Workspace, nodes: Sequence[HostNode], layout: Layout) -> Callable[[], None]:
-    """What one workspace's native code calls: runs the node that the block names."""
-    here = weakref.ref(space)  # the workspace holds this
+def host_runner(
+    workspace: Workspace, nodes: Sequence[HostNode], layout: Layout
+) -> Callable[[], None]:
+    """Return the callback of one workspace: it runs the host call whose number is in the block."""
+    workspace_ref = weakref.ref(workspace)  # weak, as the workspace holds this callback
     number = struct.Struct("q")
 
     def run() -> None:
-        space = here()
-        assert space is not None
-        (which,) = number.unpack_from(space.block, layout.number)
+        workspace = workspace_ref()
+        assert workspace is not None
+        (index,) = number.unpack_from(workspace.block, layout.host_call_number)
         with np.errstate(all="ignore"):
-            nodes[which].run(space, layout.frame)
+            nodes[index].run(workspace, layout.frame)
 
     return run

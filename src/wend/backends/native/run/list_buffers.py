@@ -1,8 +1,7 @@
-"""Lists in native memory outside a run: handed out as they lie there, and given to other runs.
+"""Lists in native memory outside a run: exported without a copy, and imported by other runs.
 
-What a run returns as lists is not read. The workspace of the run is kept as it is (its lease), as
-long as somebody holds one of the lists. Another run reads them where they lie. Who asks a list for
-its items, gets copies.
+A list that a run returns is not read. A lease keeps the workspace of the run alive for as long as
+one of its lists is. Another run reads the records in place; Python gets copies of the items.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from wend.backends.native.analysis.list_classes import layout_of, root
 from wend.backends.native.program import Field
 from wend.backends.native.run.marshal import (
     Memory,
-    code_of,
     read_list,
+    struct_format,
     view,
     writer,
 )
@@ -30,7 +29,7 @@ from wend.backends.native.target.value_layout import (
     SLOT_BYTES,
     is_list,
     is_scalar,
-    layout,
+    list_layout,
 )
 from wend.base.zero import ZERO
 from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type, without_maybe
@@ -38,94 +37,94 @@ from wend.runtime.sequence import Sequence, Source
 
 
 class Lease:
-    """What keeps a run's workspace from being used again; when it goes, it gives it back."""
+    """The ownership of a run's workspace by the lists it returned; ends with the last of them."""
 
-    __slots__ = ("_idle", "_reference", "given", "space")
+    __slots__ = ("_idle", "_reference", "inputs", "workspace")
 
-    def __init__(self, space: Workspace, idle: list[Workspace], given: list[Source]) -> None:
-        self.space, self._idle = space, idle
-        self._reference = weakref.ref(space)
-        self.given = given  # where lists lie that the run was given: what it returns may be there
+    def __init__(self, workspace: Workspace, idle: list[Workspace], inputs: list[Source]) -> None:
+        self.workspace, self._idle = workspace, idle
+        self._reference = weakref.ref(workspace)
+        self.inputs = inputs  # kept alive: a returned list may be one of them
 
     def __del__(self, _is_over: Callable[[], bool] = sys.is_finalizing) -> None:
-        # The garbage collector has cleared what refers weakly to what it collects: a workspace
-        # that goes with the lease in a cycle is not to come back to life.
+        # The garbage collector has cleared weak references to what it collects: a workspace that
+        # dies in one cycle with its lease must not be resurrected.
         if not _is_over() and self._reference() is not None:
-            self.space.give_back(self._idle)
+            self.workspace.give_back(self._idle)
 
 
 class ListBuffer:
-    """Where a list lies in the memory of a run.
+    """A list in the memory of a run.
 
     Attributes:
         base: the number of its first record.
-        layout: how its records look, and those of the lists in it.
-        where: for each of these where records are, and how far it is from one to the next.
+        layout: the layout of its records, and of those of the lists in it.
+        locations: for each of these the address of the records and their stride.
     """
 
-    __slots__ = ("_lease", "_lender", "_length", "base", "where")
+    __slots__ = ("_exporter", "_lease", "_length", "base", "locations")
 
-    def __init__(self, lease: Lease, lender: ListExporter, base: int, length: int) -> None:
-        self._lease, self._lender = lease, lender
+    def __init__(self, lease: Lease, exporter: ListExporter, base: int, length: int) -> None:
+        self._lease, self._exporter = lease, exporter
         self.base, self._length = base, length
-        self.where = lender.where(lease.space)
+        self.locations = exporter.locations(lease.workspace)
 
     def __len__(self) -> int:
         return self._length
 
     @property
     def layout(self) -> tuple[str, ...]:
-        return self._lender.layout
+        return self._exporter.layout
 
     def read(self) -> list[Any]:
-        return read_list(self._lender.place, self.base, self._length, self._lease.space)
+        return read_list(self._exporter.list_class, self.base, self._length, self._lease.workspace)
 
 
 class ListExporter:
-    """Hands out a result that is a list: a `Carrier` that only reads.
+    """The export of a list result without a copy: a `Marshaller` that only reads.
 
     Attributes:
-        format: how struct packs the slots.
-        layout: how its records look, and those of the lists in it.
+        format: the `struct` format of the slots.
+        layout: the layout of its records, and of those of the lists in it.
     """
 
     def __init__(self, field: Field) -> None:
-        assert field.place is not None
-        self.place = root(field.place)
-        self.format = code_of(field.type)
+        assert field.list_class is not None
+        self.list_class = root(field.list_class)
+        self.format = struct_format(field.type)
         self._is_maybe = isinstance(field.type, MaybeType)
-        self._places = [self.place]
-        while (inner := self._places[-1].inner) is not None:
-            self._places.append(root(inner))
-        self.layout = layout_of(self._places)
+        self._list_classes = [self.list_class]
+        while (inner := self._list_classes[-1].inner) is not None:
+            self._list_classes.append(root(inner))
+        self.layout = layout_of(self._list_classes)
 
     def read(self, slots: Iterator[Any], memory: Workspace) -> Any:
-        is_there = not self._is_maybe or next(slots)
+        is_present = not self._is_maybe or next(slots)
         base, length = next(slots), next(slots)
-        if not is_there:
+        if not is_present:
             return ZERO
         if not length:
             return Sequence.of([])
         return Sequence.at(ListBuffer(memory.lease, self, base, length))
 
-    def where(self, memory: Memory) -> tuple[int, ...]:
-        found: list[int] = []
-        for place in self._places:
-            data, step = memory.where(place.arena.number)
-            found += (data + place.offset * SLOT_BYTES, step)
-        return tuple(found)
+    def locations(self, memory: Memory) -> tuple[int, ...]:
+        flat: list[int] = []
+        for list_class in self._list_classes:
+            data, step = memory.arena_records(list_class.arena.number)
+            flat += (data + list_class.offset * SLOT_BYTES, step)
+        return tuple(flat)
 
 
 class ListImporter:
-    """Gives a list to native code: where it lies, or a copy of its items in the pool."""
+    """The import of a list argument: in place, or as a copy of its items in the pool."""
 
     def __init__(self, type: Type) -> None:
         self._is_maybe = isinstance(type, MaybeType)
-        self._layout = layout(type)
+        self._layout = list_layout(type)
         self._levels = []
         inner = without_maybe(type)
         while isinstance(inner, ListType):
-            self._levels.append(_Level(inner.element))
+            self._levels.append(_RecordLayout(inner.element))
             inner = without_maybe(inner.element)
         words = 2 + 2 * len(self._levels)
         self.format = ("?7x" if self._is_maybe else "") + "q" * words
@@ -136,70 +135,72 @@ class ListImporter:
             return self._absent
         source = x.source
         if isinstance(source, ListBuffer) and source.layout == self._layout:
-            found = (source.base, len(source), *source.where)
+            slots = (source.base, len(source), *source.locations)
         else:
             items = x.items()
-            found = (0, len(items), *self._lay(0, items, memory))
-        return (True, *found) if self._is_maybe else found
+            slots = (0, len(items), *self._copy_in(0, items, memory))
+        return (True, *slots) if self._is_maybe else slots
 
-    def _lay(self, depth: int, items: list[Any], memory: Memory) -> tuple[int, ...]:
-        """Put items into records; say where they are, and those of the lists among them."""
+    def _copy_in(self, depth: int, items: list[Any], memory: Memory) -> tuple[int, ...]:
+        """Copy items into records; return their locations, then those of the inner lists."""
         level = self._levels[depth]
-        address = memory.take(max(len(items), 1) * level.step)
-        if level.numbers is not None:
-            level.put_numbers(address, items)
+        address = memory.allocate(max(len(items), 1) * level.stride)
+        if level.number_dtype is not None:
+            level.store_numbers(address, items)
         elif depth + 1 == len(self._levels):
-            level.put(address, [level.write(item, memory) for item in items])
+            level.store(address, [level.write(item, memory) for item in items])
         else:
-            within: list[Any] = []
+            inner_items: list[Any] = []
             rows = []
             for item in items:
-                rows.append(level.span(item, len(within)))
-                within += () if item is ZERO else item.items()
-            level.put(address, rows)
-            return (address, level.step, *self._lay(depth + 1, within, memory))
-        return (address, level.step)
+                rows.append(level.list_slots(item, len(inner_items)))
+                inner_items += () if item is ZERO else item.items()
+            level.store(address, rows)
+            return (address, level.stride, *self._copy_in(depth + 1, inner_items, memory))
+        return (address, level.stride)
 
 
-class _Level:
-    """The records of a list, by the type of its elements.
+class _RecordLayout:
+    """The record layout of a list, by the type of its elements.
 
     Attributes:
-        step: the bytes from one to the next.
-        numbers: the dtype, where elements are numbers.
-        write: what makes slots of an element that is no list.
+        stride: the bytes from one record to the next.
+        number_dtype: the dtype, where elements are numbers.
+        write: packs an element that is not a list into slots.
     """
 
     def __init__(self, element: Type) -> None:
-        self._slots = struct.Struct(code_of(element))
+        self._slots = struct.Struct(struct_format(element))
         self._is_maybe = isinstance(element, MaybeType)
-        self.step = max(self._slots.size, SLOT_BYTES)
+        self.stride = max(self._slots.size, SLOT_BYTES)
         is_number = isinstance(element, TensorType) and is_scalar(element)
-        self.numbers = element.dtype if is_number and isinstance(element, TensorType) else None
+        self.number_dtype = element.dtype if is_number and isinstance(element, TensorType) else None
         if not isinstance(without_maybe(element), ListType):
             self.write = writer(element, None)
 
-    def put_numbers(self, address: int, items: list[Any]) -> None:
-        assert self.numbers is not None
-        column = view(address, (len(items), SLOT_BYTES // self.numbers.itemsize), self.numbers)
-        column[:, :1] = np.array(items, self.numbers)[:, None]
+    def store_numbers(self, address: int, items: list[Any]) -> None:
+        assert self.number_dtype is not None
+        column = view(
+            address, (len(items), SLOT_BYTES // self.number_dtype.itemsize), self.number_dtype
+        )
+        column[:, :1] = np.array(items, self.number_dtype)[:, None]
 
-    def put(self, address: int, rows: list[tuple[Any, ...]]) -> None:
-        memory = (ctypes.c_char * (len(rows) * self.step)).from_address(address)
+    def store(self, address: int, rows: list[tuple[Any, ...]]) -> None:
+        memory = (ctypes.c_char * (len(rows) * self.stride)).from_address(address)
         for k, row in enumerate(rows):
-            self._slots.pack_into(memory, k * self.step, *row)
+            self._slots.pack_into(memory, k * self.stride, *row)
 
-    def span(self, item: Any, base: int) -> tuple[Any, ...]:
-        """The slots of a list whose records start there, or of none."""
+    def list_slots(self, item: Any, base: int) -> tuple[Any, ...]:
+        """Return the slots of an inner list whose records start at `base`, or of an absent one."""
         if item is ZERO:
             return (False, 0, 0)
         return (True, base, len(item)) if self._is_maybe else (base, len(item))
 
 
-def is_lent(field: Field) -> bool:
-    """Whether a result is a list that is handed out as it lies.
+def is_exported(field: Field) -> bool:
+    """Return whether a result is a list that is exported without a copy.
 
-    Not if there are objects of Python's in it, which native code knows by numbers of the run.
+    Lists of Python objects are not: native code knows these by their number in one run.
     """
     inner = field.type
     while isinstance(inner, (ListType, MaybeType)):
@@ -207,7 +208,7 @@ def is_lent(field: Field) -> bool:
     return is_list(field.type) and not isinstance(inner, HostType)
 
 
-def sources(arguments: Any, lists: Iterable[int]) -> list[Source]:
-    """Where the lists among some arguments lie, if that is in native memory."""
-    found = (arguments[k] for k in lists)
-    return [x.source for x in found if x is not ZERO and x.source is not None]
+def source_buffers(arguments: Any, lists: Iterable[int]) -> list[Source]:
+    """Return the native buffers of the lists among some arguments."""
+    values = (arguments[k] for k in lists)
+    return [x.source for x in values if x is not ZERO and x.source is not None]

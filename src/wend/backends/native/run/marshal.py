@@ -1,7 +1,7 @@
-"""Carries values between Python and the slots of native code.
+"""Marshalling of values between Python and the slots of native code.
 
-A `Carrier` does it for values of one type: `read` makes a value of slots, `write` slots of a
-value. Arrays that are written go into the pool; lists into their arenas.
+A `Marshaller` converts values of one type: `read` makes a value from slots, `write` makes the slots
+of a value. `write` copies arrays into the pool and lists into their arenas.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.value_layout import (
     BOXED_BYTES,
     SLOT_BYTES,
+    absent_value,
     is_scalar,
-    nothing,
     registers,
 )
 from wend.base.zero import ZERO
@@ -29,8 +29,8 @@ from wend.ir.dtypes import short
 from wend.ir.types import HostType, ListType, MaybeType, Symbol, TensorType, Type
 from wend.runtime.sequence import Sequence
 
-# How struct packs what is in a slot
-_CODES = {
+# The `struct` format of a slot, by dtype
+_STRUCT_FORMATS = {
     "bool": "?7x",
     "f64": "d",
     "f32": "f4x",
@@ -46,53 +46,53 @@ _CODES = {
 
 
 class Memory(Protocol):
-    """What values are carried to and from."""
+    """The memory of a run that values are read from and written to."""
 
-    def take(self, size: int) -> int:
-        """Memory from the pool: so many bytes, with one reference."""
+    def allocate(self, size: int) -> int:
+        """Allocate `size` bytes from the pool, with one reference."""
         ...
 
-    def where(self, number: int) -> tuple[int, int]:
-        """Where the records of an arena are, and how many bytes it is from one to the next."""
+    def arena_records(self, number: int) -> tuple[int, int]:
+        """Return the address of the records of an arena and their stride in bytes."""
         ...
 
     def extend(self, number: int, stride: int, count: int) -> int:
-        """Make new records at the end of an arena; return the first one's number."""
+        """Append `count` records to an arena; return the number of the first."""
         ...
 
     @property
     def objects(self) -> list[Any]:
-        """Python's objects that native code hands on by number, until the call is over."""
+        """The Python objects that native code refers to by number, until the call is over."""
         ...
 
 
-class Carrier:
-    """Reads and writes values of one type.
+class Marshaller:
+    """The conversion of values of one type to slots and back.
 
     Attributes:
-        format: how struct packs the slots.
+        format: the `struct` format of the slots.
     """
 
     def __init__(self, field: Field) -> None:
         self.type = field.type
-        self.format = code_of(field.type)
-        place = None if field.place is None else root(field.place)
-        self.read: Callable[[Iterator[Any], Memory], Any] = _reader(field.type, place)
-        self.write: Callable[[Any, Memory], tuple[Any, ...]] = writer(field.type, place)
+        self.format = struct_format(field.type)
+        list_class = None if field.list_class is None else root(field.list_class)
+        self.read: Callable[[Iterator[Any], Memory], Any] = _reader(field.type, list_class)
+        self.write: Callable[[Any, Memory], tuple[Any, ...]] = writer(field.type, list_class)
 
 
-def code_of(type: Type) -> str:
-    """How struct packs the slots of a value."""
+def struct_format(type: Type) -> str:
+    """Return the `struct` format of the slots of a value."""
     match type:
         case TensorType(dtype=dtype) if is_scalar(type):
-            return _CODES[short(dtype)]
+            return _STRUCT_FORMATS[short(dtype)]
         case MaybeType(of=inner):
-            return "?7x" + code_of(inner)
+            return "?7x" + struct_format(inner)
     return "q" * len(registers(type))
 
 
 def view(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array that lies at an address; good for as long as the memory is."""
+    """Return a view of the array at an address, valid for as long as the memory is."""
     size = dtype.itemsize
     for dim in shape:
         size *= dim
@@ -102,7 +102,7 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype, memoryview(buffer))
 
 
-def _reader(type: Type, place: ListClass | None) -> Callable[[Iterator[Any], Memory], Any]:
+def _reader(type: Type, list_class: ListClass | None) -> Callable[[Iterator[Any], Memory], Any]:
     match type:
         case TensorType(dtype=dtype) if is_scalar(type):
             return lambda slots, memory, scalar=dtype.type: scalar(next(slots))  # type: ignore[misc]
@@ -111,7 +111,7 @@ def _reader(type: Type, place: ListClass | None) -> Callable[[Iterator[Any], Mem
         case TensorType():
             return _array_reader(type)
         case MaybeType(of=inner):
-            read = _reader(inner, place)
+            read = _reader(inner, list_class)
 
             def read_maybe(slots: Iterator[Any], memory: Memory) -> Any:
                 if next(slots):
@@ -122,8 +122,8 @@ def _reader(type: Type, place: ListClass | None) -> Callable[[Iterator[Any], Mem
 
             return read_maybe
         case ListType():
-            assert place is not None
-            read_items = partial(read_list, place)
+            assert list_class is not None
+            read_items = partial(read_list, list_class)
             return lambda slots, memory: Sequence.of(read_items(next(slots), next(slots), memory))
         case HostType():
             return lambda slots, memory: memory.objects[next(slots)]
@@ -150,35 +150,37 @@ def _read_boxed(address: int, dtype: np.dtype) -> Any:
 
 
 def _column(
-    memory: Memory, place: ListClass, dtype: np.dtype, base: int, length: int
+    memory: Memory, list_class: ListClass, dtype: np.dtype, base: int, length: int
 ) -> np.ndarray:
-    """The numbers at one place of each of the records of an arena from `base` on."""
+    """Return a view of one field of `length` records of an arena, from number `base` on."""
     if not length:
         return np.empty(0, dtype)
-    data, step = memory.where(place.arena.number)
-    start = data + step * base + place.offset * SLOT_BYTES
-    buffer = (ctypes.c_char * ((length - 1) * step + dtype.itemsize)).from_address(start)
-    return np.ndarray(length, dtype, memoryview(buffer), strides=step)
+    data, stride = memory.arena_records(list_class.arena.number)
+    start = data + stride * base + list_class.offset * SLOT_BYTES
+    buffer = (ctypes.c_char * ((length - 1) * stride + dtype.itemsize)).from_address(start)
+    return np.ndarray(length, dtype, memoryview(buffer), strides=stride)
 
 
-def read_list(place: ListClass, base: int, length: int, memory: Memory) -> list[Any]:
-    """The items of a list, arrays copied."""
-    if isinstance(place.element, TensorType) and is_scalar(place.element):
-        return list(_column(memory, place, place.element.dtype, base, length))
-    slots_of = struct.Struct(code_of(place.element))
-    read = _reader(place.element, None if place.inner is None else root(place.inner))
-    data, step = memory.where(place.arena.number)
+def read_list(list_class: ListClass, base: int, length: int, memory: Memory) -> list[Any]:
+    """Return the items of a list; arrays are copied."""
+    if isinstance(list_class.element, TensorType) and is_scalar(list_class.element):
+        return list(_column(memory, list_class, list_class.element.dtype, base, length))
+    record_struct = struct.Struct(struct_format(list_class.element))
+    read = _reader(list_class.element, None if list_class.inner is None else root(list_class.inner))
+    data, stride = memory.arena_records(list_class.arena.number)
     items = []
     for k in range(length):
-        address = data + step * (base + k) + place.offset * SLOT_BYTES
-        found = slots_of.unpack((ctypes.c_char * slots_of.size).from_address(address))
-        item = read(iter(found), memory)
+        address = data + stride * (base + k) + list_class.offset * SLOT_BYTES
+        item_slots = record_struct.unpack(
+            (ctypes.c_char * record_struct.size).from_address(address)
+        )
+        item = read(iter(item_slots), memory)
         items.append(item.copy() if isinstance(item, np.ndarray) else item)
     return items
 
 
-def writer(type: Type, place: ListClass | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
-    """What makes slots of values of a type; lists go to a place."""
+def writer(type: Type, list_class: ListClass | None) -> Callable[[Any, Memory], tuple[Any, ...]]:
+    """Return the function that makes slots of values; it appends lists to `list_class`."""
     match type:
         case TensorType() if is_scalar(type):
             return lambda x, memory: (x,)
@@ -187,12 +189,12 @@ def writer(type: Type, place: ListClass | None) -> Callable[[Any, Memory], tuple
         case TensorType():
             return _array_writer(type)
         case MaybeType(of=inner):
-            write = writer(inner, place)
-            absent = (False, *(0 for _ in nothing(inner)))
+            write = writer(inner, list_class)
+            absent = (False, *(0 for _ in absent_value(inner)))
             return lambda x, memory: absent if x is ZERO else (True, *write(x, memory))
         case ListType():
-            assert place is not None
-            return _list_writer(place)
+            assert list_class is not None
+            return _list_writer(list_class)
         case HostType():
             return _write_object
     return lambda x, memory: ()
@@ -209,12 +211,14 @@ def _array_writer(type: TensorType) -> Callable[[Any, Memory], tuple[Any, ...]]:
 
     def write(x: Any, memory: Memory) -> tuple[Any, ...]:
         array = np.asarray(x)
-        fits = array.ndim == len(dims) and array.dtype == dtype
+        matches = array.ndim == len(dims) and array.dtype == dtype
         pairs = zip(dims, array.shape, strict=False)
-        if not fits or any(mine != size for mine, size in pairs if not isinstance(mine, Symbol)):
-            found = f"{short(array.dtype)}[{','.join(map(str, array.shape))}]"
-            raise ValueError(f"an array of type {type} was to come, not {found}")
-        address = memory.take(array.nbytes)
+        if not matches or any(
+            expected != size for expected, size in pairs if not isinstance(expected, Symbol)
+        ):
+            shown = f"{short(array.dtype)}[{','.join(map(str, array.shape))}]"
+            raise ValueError(f"an array of type {type} was to come, not {shown}")
+        address = memory.allocate(array.nbytes)
         view(address, array.shape, dtype)[...] = array
         return (address, *(array.shape[k] for k in unknown))
 
@@ -223,40 +227,40 @@ def _array_writer(type: TensorType) -> Callable[[Any, Memory], tuple[Any, ...]]:
 
 def _write_boxed(x: Any, dtype: np.dtype, memory: Memory) -> int:
     array = np.asarray(x, dtype)
-    address = memory.take(BOXED_BYTES + array.nbytes)
-    head = view(address, (1 + array.ndim,), np.dtype(np.int64))
-    head[0], head[1:] = array.ndim, array.shape
+    address = memory.allocate(BOXED_BYTES + array.nbytes)
+    header = view(address, (1 + array.ndim,), np.dtype(np.int64))
+    header[0], header[1:] = array.ndim, array.shape
     view(address + BOXED_BYTES, array.shape, dtype)[...] = array
     return address
 
 
-def _list_writer(place: ListClass) -> Callable[[Any, Memory], tuple[Any, ...]]:
-    arena, offset = place.arena, place.offset * SLOT_BYTES
-    if isinstance(place.element, TensorType) and is_scalar(place.element):
-        dtype = place.element.dtype
+def _list_writer(list_class: ListClass) -> Callable[[Any, Memory], tuple[Any, ...]]:
+    arena, offset = list_class.arena, list_class.offset * SLOT_BYTES
+    if isinstance(list_class.element, TensorType) and is_scalar(list_class.element):
+        dtype = list_class.element.dtype
 
         def write_numbers(x: Any, memory: Memory) -> tuple[Any, ...]:
             items = x.items()
             base = memory.extend(arena.number, arena.stride, len(items))
-            _column(memory, place, dtype, base, len(items))[:] = items
+            _column(memory, list_class, dtype, base, len(items))[:] = items
             return base, len(items)
 
         return write_numbers
-    slots_of = struct.Struct(code_of(place.element))
-    inner = None if place.inner is None else root(place.inner)
-    write = writer(place.element, inner)
+    record_struct = struct.Struct(struct_format(list_class.element))
+    inner = None if list_class.inner is None else root(list_class.inner)
+    write = writer(list_class.element, inner)
 
     def write_list(x: Any, memory: Memory) -> tuple[Any, ...]:
         items = [write(item, memory) for item in x.items()]
         base = memory.extend(arena.number, arena.stride, len(items))
         for k, slots in enumerate(items):
-            data, step = memory.where(arena.number)
-            address = data + step * (base + k) + offset
-            target = (ctypes.c_char * slots_of.size).from_address(address)
-            slots_of.pack_into(target, 0, *slots)
+            data, stride = memory.arena_records(arena.number)
+            address = data + stride * (base + k) + offset
+            target = (ctypes.c_char * record_struct.size).from_address(address)
+            record_struct.pack_into(target, 0, *slots)
         return base, len(items)
 
     return write_list
 
 
-assert len(_CODES) == len(REGISTERS)
+assert len(_STRUCT_FORMATS) == len(REGISTERS)

@@ -1,4 +1,4 @@
-"""Runs compiled code, and looks after each call if it wrote where it should not."""
+"""Checks for out-of-bounds writes of compiled code, after each call (`verify_memory`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from wend.backends.fastcall import FALLBACK, CallSignature, FastCall
 from wend.backends.native.rt import redzones
 from wend.backends.native.run import workspace
-from wend.backends.protocol import Executable
+from wend.backends.protocol import Executable, FastCallable
 from wend.backends.wrapper import ExecutableWrapper
 from wend.base.errors import WendError, explain, listed
 
 
 class OverrunError(WendError, MemoryError):
-    """Compiled code wrote where nothing of its own is, which is a fault of wend."""
+    """Compiled code wrote outside its own memory, which is a bug of wend."""
 
 
-class MemoryChecked(ExecutableWrapper):
-    """An executable whose memory is looked at after each call."""
+class MemoryChecked(ExecutableWrapper, FastCallable):
+    """An executable whose redzones are checked after each call."""
 
     def __init__(self, name: str, execute: Executable) -> None:
         super().__init__(execute)
@@ -32,9 +32,11 @@ class MemoryChecked(ExecutableWrapper):
             check(self._name)
 
     def fast_call(self, form: CallSignature) -> FastCall | None:
-        """What calls it without a line of Python between, but for the look at its memory."""
-        found = self._execute.fast_call(form)
-        return None if found is None else _CheckedFastCall(self._name, found)
+        """Return a fast call that checks the redzones after each call."""
+        if not isinstance(self._execute, FastCallable):
+            return None
+        fast = self._execute.fast_call(form)
+        return None if fast is None else _CheckedFastCall(self._name, fast)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class _CheckedFastCall:
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         def call_checked(*args: Any, **kwargs: Any) -> Any:
-            found = FALLBACK if kwargs else self.call(*args)
-            return otherwise(*args, **kwargs) if found is FALLBACK else found
+            outcome = FALLBACK if kwargs else self.call(*args)
+            return otherwise(*args, **kwargs) if outcome is FALLBACK else outcome
 
         return call_checked
 
@@ -67,18 +69,18 @@ class _CheckedFastCall:
 
 
 def check(name: str) -> None:
-    """Look at all memory of native code, what other functions use included.
+    """Check the redzones of all native memory, including that of other functions.
 
     Raises:
-        OverrunError: something was written over.
+        OverrunError: a redzone was overwritten.
     """
-    found = list(redzones.faults())
-    for space in [*workspace.CHECKED]:
-        found += space.faults()
-    if found:
+    faults = list(redzones.faults())
+    for checked in [*workspace.CHECKED]:
+        faults += checked.faults()
+    if faults:
         raise OverrunError(
             explain(
-                f"`{name}` wrote over {listed(found)}, which belongs to nobody.",
+                f"`{name}` wrote over {listed(faults)}, which belongs to nobody.",
                 cure='run it with backend="numpy", and report this as a fault of wend, with the '
                 'files that wend.config(dump="folder") writes.',
             )

@@ -1,4 +1,4 @@
-"""Runs programs that measure themselves, and notes what they measured, for `wend.profile()`."""
+"""Execution of instrumented programs, recorded for `wend.profile()`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.backends.native.codegen.instrument import READ, Instrumentation
 from wend.backends.native.fusion.op_classes import is_constant
-from wend.backends.native.fusion.report import computing
+from wend.backends.native.fusion.report import computing_nodes
 from wend.backends.native.jit.llvm import engine
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import Executable
@@ -19,16 +19,16 @@ from wend.base.profile import Event, Part, note
 from wend.ir.graph import Node
 from wend.ops.control import while_
 
-_MOST_NAMES = 6
+_MAX_NAMES = 6  # op names shown for one loop
 
 
 class ProfiledExecutable(ExecutableWrapper):
-    """Runs a program that measures itself, and notes what it measured.
+    """An executable that records the timers of an instrumented program after each call.
 
     Args:
-        name: the graph's.
-        execute: runs it.
-        measures: what the program was written with.
+        name: the name of the graph.
+        execute: the executable of the program.
+        measures: the instrumentation of the program.
         slow: the nodes that Python runs.
     """
 
@@ -50,7 +50,7 @@ class ProfiledExecutable(ExecutableWrapper):
     def _parts(self, rows: list[list[int]]) -> list[Part]:
         return [
             Part(
-                _what(node),
+                _op_names(node),
                 node.source,
                 loop,
                 count,
@@ -62,19 +62,19 @@ class ProfiledExecutable(ExecutableWrapper):
         ]
 
 
-def _what(node: Node) -> str:
-    """The operation, or those that one loop does together."""
+def _op_names(node: Node) -> str:
+    """Return the name of the operation, or the names of those fused into one loop."""
     if node.op is not loop_nest:
         return node.op.name
-    working = computing(node) or [x for x in node.regions[0].nodes if not is_constant(x)]
-    names = list(dict.fromkeys(inner.op.name for inner in working))
-    more = " …" if len(names) > _MOST_NAMES else ""
-    return " ".join(names[:_MOST_NAMES]) + more
+    nodes = computing_nodes(node) or [x for x in node.regions[0].nodes if not is_constant(x)]
+    names = list(dict.fromkeys(inner.op.name for inner in nodes))
+    ellipsis = " …" if len(names) > _MAX_NAMES else ""
+    return " ".join(names[:_MAX_NAMES]) + ellipsis
 
 
 @cache
 def seconds_a_tick() -> float:
-    """How long the processor's counter takes to count one."""
+    """Return the seconds of one tick of the time-stamp counter."""
     text = f"define i64 @read() {{\n  %ticks = {READ}\n  ret i64 %ticks\n}}"
     library = engine().compile(text, ["read"])
     read = ctypes.CFUNCTYPE(ctypes.c_int64)(library.addresses["read"])

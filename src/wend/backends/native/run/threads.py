@@ -1,8 +1,8 @@
-"""The threads that help with large loops: made when the first program with such is, never before.
+"""The helper threads of parallel loops, started with the first program that has such a loop.
 
-They are Python's, so that Python knows of them, but all they do is one call of machine code, in
-which they neither have nor want the interpreter's lock. A fork has none until it compiles a program
-that wants them; when the interpreter ends they are told to stop, and waited for.
+They are Python threads, so Python knows them, but each makes a single call of machine code, which
+runs without the GIL. A fork has no helpers until it compiles a program that needs them. At exit
+the interpreter stops and joins them.
 """
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from wend.backends.native.jit.llvm import engine
 from wend.backends.native.target.host_cpu import processors
 from wend.base.config import settings
 
-_MANY = 8  # processors that are used if the settings do not say how many
-# What says that the program itself is wrong goes to where it is
-_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+_MAX_DEFAULT_THREADS = 8  # threads of a loop, if the settings do not say how many
+# Signals of a fault in the code itself are delivered to the thread that has it.
+_FAULT_SIGNALS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
-def wanted() -> int:
-    """How many threads a loop may have, the caller's among them."""
-    return settings().threads or min(processors(), _MANY)
+def thread_count() -> int:
+    """Return the number of threads that a loop may use, including the caller's."""
+    return settings().threads or min(processors(), _MAX_DEFAULT_THREADS)
 
 
 class Helpers:
-    """The threads of this process.
+    """The helper threads of this process.
 
     Attributes:
-        threads: those that serve, by their numbers from 1 on.
+        threads: the running threads; their numbers start at 1.
     """
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._is_over = False
+        self._is_stopped = False
         _call("wend.forget")
         atexit.register(self._stop)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
     def start(self, count: int) -> None:
-        """Have so many, at least, if the system has."""
+        """Start threads until there are `count`, or until the system refuses."""
         with self._lock:
-            while len(self.threads) < count and not self._is_over:
+            while len(self.threads) < count and not self._is_stopped:
                 number = len(self.threads) + 1
                 thread = threading.Thread(
                     target=_serve, args=(number,), name=f"wend-{number}", daemon=True
                 )
                 _call("wend.join", number)
-                self.threads.append(thread)  # first: an interrupt may come while it starts
+                self.threads.append(thread)  # before start(), which an interrupt may leave
                 try:
                     thread.start()
-                except RuntimeError:  # there are too many, or the interpreter is about to end
+                except RuntimeError:  # too many threads, or the interpreter is finalizing
                     self.threads.pop()
                     _call("wend.join", number - 1)
                     return
 
     def _forget(self) -> None:
-        """In a fork, whose only thread is the one that made it."""
+        """Reset the state in a fork, where the helpers do not exist."""
         self._lock = threading.Lock()
         self.threads.clear()
         _call("wend.forget")
 
     def _stop(self) -> None:
-        """Before machine code goes."""
+        """Stop and join the helpers before machine code is freed."""
         with self._lock:
-            self._is_over = True
+            self._is_stopped = True
             _call("wend.join", 0)
             for thread in self.threads:
                 if thread.ident is not None:
@@ -83,24 +83,24 @@ _LOCK = threading.Lock()
 
 
 def start(count: int) -> None:
-    """Have so many threads, the caller's among them."""
+    """Make `count` threads available, including the caller's."""
     with _LOCK:
         if not _helpers:
             _helpers.append(Helpers())
     _helpers[0].start(count - 1)
 
 
-def helping() -> Sequence[threading.Thread]:
-    """The threads that help in this process."""
+def helper_threads() -> Sequence[threading.Thread]:
+    """Return the helper threads of this process."""
     return _helpers[0].threads if _helpers else ()
 
 
 def _serve(number: int) -> None:
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _OWN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULT_SIGNALS)
     _call("wend.serve", number)
 
 
 def _call(name: str, *numbers: int) -> None:
     type = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(numbers))
-    type(engine().shared(name))(*numbers)
+    type(engine().shared_address(name))(*numbers)

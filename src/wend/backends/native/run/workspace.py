@@ -1,4 +1,4 @@
-"""The memory of one call at a time: the block, arenas and pool, which stay warm between calls."""
+"""Workspaces: the block, arenas and pool of one call at a time, reused by later calls."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from wend.backends.native.rt.pool import Pool
 from wend.backends.native.target.value_layout import ARENA_BYTES, SLOT_BYTES
 from wend.base.config import settings
 
-# How many workspaces wait for calls
-MOST_IDLE = 64
+# The number of workspaces that one executable keeps idle
+MAX_IDLE = 64
 
 _process = ctypes.CDLL(None)
 _free, _realloc = _process.free, _process.realloc
 _free.argtypes = [ctypes.c_void_p]
 _realloc.argtypes, _realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
-_BEFORE = 16  # before the block: a pattern, and so that it starts as memory does
-_ARENA = struct.Struct("Pqq")
-assert _ARENA.size == ARENA_BYTES
+_PREFIX_BYTES = 16  # bytes before the block: a redzone, padded to keep the block aligned
+_ARENA_HEADER = struct.Struct("Pqq")
+assert _ARENA_HEADER.size == ARENA_BYTES
 
 
-# Those that are looked at after each call
+# The workspaces that `memory_checks` checks after each call
 CHECKED: WeakSet[Workspace] = WeakSet()
 
 
@@ -38,93 +38,95 @@ class Workspace:
         self,
         layout: Layout,
         strides: Sequence[int],
-        take: Callable[[int, int], int | None] | None,
+        pool_take: Callable[[int, int], int | None] | None,
     ) -> None:
-        self._memory = ctypes.create_string_buffer(_BEFORE + layout.size)
-        redzones.write(self._memory, _BEFORE - redzones.BYTES)
-        self.block = (ctypes.c_char * layout.size).from_buffer(self._memory, _BEFORE)
-        for place in layout.guards.values():
-            redzones.write(self.block, place)
+        self._memory = ctypes.create_string_buffer(_PREFIX_BYTES + layout.size)
+        redzones.write(self._memory, _PREFIX_BYTES - redzones.BYTES)
+        self.block = (ctypes.c_char * layout.size).from_buffer(self._memory, _PREFIX_BYTES)
+        for offset in layout.guards.values():
+            redzones.write(self.block, offset)
         self.address = ctypes.addressof(self.block)
         if settings().verify_memory:
             CHECKED.add(self)
-        self._layout, self._strides, self._take = layout, strides, take
-        self._kept = 0  # the bytes that it holds while it waits
+        self._layout, self._strides, self._pool_take = layout, strides, pool_take
+        self._idle_bytes = 0  # bytes held when it last became idle
         self.objects: list[Any] = []
-        self.lease: Any = None  # what keeps it after the call, while results are read
-        self.run_host: Callable[[], None] | None = None  # what native code calls
-        self.pool = Pool() if take is not None else None
+        self.lease: Any = None  # set while results are read, if lists keep it alive
+        self.run_host: Callable[[], None] | None = None  # the callback of host calls
+        self.pool = Pool() if pool_take is not None else None
         if self.pool is not None:
             struct.pack_into("P", self.block, layout.pool, self.pool.address)
 
-    # What `marshal` asks for
-    def take(self, size: int) -> int:
-        assert self._take is not None and self.pool is not None
-        address = self._take(self.pool.address, size)
+    # The `Memory` protocol of `marshal`
+    def allocate(self, size: int) -> int:
+        assert self._pool_take is not None and self.pool is not None
+        address = self._pool_take(self.pool.address, size)
         if address is None:
             raise MemoryError(f"no memory for {size} bytes")
         return address
 
-    def where(self, number: int) -> tuple[int, int]:
-        data, step, _ = self._arena(number)
+    def arena_records(self, number: int) -> tuple[int, int]:
+        data, step, _ = self._arena_header(number)
         return data, self._strides[number] or step
 
     def extend(self, number: int, stride: int, count: int) -> int:
-        data, room, fill = self._arena(number)
-        if fill + count > room:
-            room = max(2 * room, fill + count, 64)
-            size = room * stride * SLOT_BYTES
+        data, capacity, length = self._arena_header(number)
+        if length + count > capacity:
+            capacity = max(2 * capacity, length + count, 64)
+            size = capacity * stride * SLOT_BYTES
             moved = _realloc(data, size + redzones.BYTES)
             if moved is None:
                 raise MemoryError("no memory for the records of a loop")
             ctypes.c_uint64.from_address(moved + size).value = redzones.WORD
             data = moved
-        _ARENA.pack_into(self.block, self._place(number), data, room, fill + count)
-        return fill
+        _ARENA_HEADER.pack_into(
+            self.block, self._arena_offset(number), data, capacity, length + count
+        )
+        return length
 
     def give_back(self, idle: list[Workspace]) -> None:
-        """Wait for the next call, unless many wait already.
+        """Join the idle workspaces, unless there are `MAX_IDLE`.
 
-        All that wait keep no more memory than the setting says.
+        It frees its memory first if the idle ones together would hold more than `tape_keep` bytes.
         """
-        if len(idle) >= MOST_IDLE:
+        if len(idle) >= MAX_IDLE:
             return
-        self._kept = self.bytes()
-        if sum([space._kept for space in idle]) + self._kept > settings().tape_keep:
+        self._idle_bytes = self.bytes()
+        if sum([space._idle_bytes for space in idle]) + self._idle_bytes > settings().tape_keep:
             self.release()
-            self._kept = 0
+            self._idle_bytes = 0
         idle.append(self)
 
     def bytes(self) -> int:
-        """How much memory arenas and pool hold."""
+        """Return the bytes that arenas and pool hold."""
         return self.arena_bytes() + (0 if self.pool is None else len(self.pool))
 
     def faults(self) -> Iterator[str]:
-        """What of its patterns has been written over, in words."""
-        if not redzones.is_there(self._memory, _BEFORE - redzones.BYTES):
+        """Describe each redzone that has been overwritten."""
+        if not redzones.is_intact(self._memory, _PREFIX_BYTES - redzones.BYTES):
             yield "the memory before arguments and results"
-        for what, place in self._layout.guards.items():
-            if not redzones.is_there(self.block, place):
-                yield f"the memory behind {what}"
+        for section, offset in self._layout.guards.items():
+            if not redzones.is_intact(self.block, offset):
+                yield f"the memory behind {section}"
         for number, stride in enumerate(self._strides):
-            data, room, _ = self._arena(number)
+            data, capacity, _ = self._arena_header(number)
             if data and stride:
-                end = ctypes.c_uint64.from_address(data + room * stride)
+                end = ctypes.c_uint64.from_address(data + capacity * stride)
                 if end.value != redzones.WORD:
-                    yield f"the memory behind {room} records of {stride} bytes of lists"
+                    yield f"the memory behind {capacity} records of {stride} bytes of lists"
 
     def arena_bytes(self) -> int:
-        """How much memory the arenas hold."""
-        arenas = enumerate(self._strides)
-        return sum(self._arena(number)[1] * stride for number, stride in arenas)
+        """Return the bytes that the arenas hold."""
+        strides = enumerate(self._strides)
+        return sum(self._arena_header(number)[1] * stride for number, stride in strides)
 
     def release(self) -> None:
-        """Give all arenas, and what the pool holds, back to the system."""
+        """Free the arenas and the memory of the pool."""
         for number, stride in enumerate(self._strides):
             if not stride:
-                continue  # an argument's
-            data = self._arena(number)[0]
-            _ARENA.pack_into(self.block, self._place(number), 0, 0, 0)
+                continue  # the records belong to an argument
+            data = self._arena_header(number)[0]
+            _ARENA_HEADER.pack_into(self.block, self._arena_offset(number), 0, 0, 0)
             _free(data)
         if self.pool is not None:
             self.pool.release()
@@ -133,9 +135,9 @@ class Workspace:
         if not _is_over():
             self.release()
 
-    def _place(self, number: int) -> int:
-        return self._layout.arenas + _ARENA.size * number
+    def _arena_offset(self, number: int) -> int:
+        return self._layout.arenas + _ARENA_HEADER.size * number
 
-    def _arena(self, number: int) -> tuple[int, int, int]:
-        data, room, fill = _ARENA.unpack_from(self.block, self._place(number))
-        return data, room, fill
+    def _arena_header(self, number: int) -> tuple[int, int, int]:
+        data, capacity, fill = _ARENA_HEADER.unpack_from(self.block, self._arena_offset(number))
+        return data, capacity, fill

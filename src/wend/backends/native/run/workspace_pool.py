@@ -1,4 +1,4 @@
-"""The workspaces of one executable: as many as there are calls at a time."""
+"""The workspaces of one executable: one for each concurrent call."""
 
 from __future__ import annotations
 
@@ -16,84 +16,86 @@ from wend.base.source import at
 
 
 class WorkspacePool:
-    """Workspaces that wait for a call, and those that calls have.
+    """The idle workspaces of an executable, and those in use.
 
-    Compiled code (`entry_code.py`) has a stack of its own, which it is given workspaces for as it
-    asks. There each is a node: the node below it, its block, its pool.
+    The trampoline (`fastcall/trampoline.py`) has a stack of its own, which `more` fills on demand.
+    A node of the stack holds the next node, a block and a pool.
 
     Attributes:
-        idle: those that wait for a call of Python's.
-        top: the address of what points to the first node of that stack.
+        idle: the workspaces available to calls from Python.
+        top: the address of the pointer to the first node of the stack.
     """
 
     def __init__(self, name: str, program: Program, host_nodes: Sequence[HostNode]) -> None:
         self.name, self.program, self._host_nodes = name, program, host_nodes
-        self._take = engine().take if program.uses_pool else None
+        self._pool_take = engine().pool_take if program.uses_pool else None
         self.idle: list[Workspace] = []
         self._nodes: dict[int, tuple[Workspace, ctypes.Array[ctypes.c_int64]]] = {}
         self._top = ctypes.c_int64(0)
         self.top = ctypes.addressof(self._top)
 
     def take(self) -> Workspace:
-        """One for a call."""
+        """Take an idle workspace for a call, or make one."""
         try:
             return self.idle.pop()
         except IndexError:
-            return self._made()
+            return self._new_workspace()
 
-    def give_back(self, space: Workspace) -> None:
-        """A call is over."""
-        space.objects.clear()
-        if space.lease is not None:
-            space.lease = None  # whoever has a list holds it, or else it gives back the space
+    def give_back(self, workspace: Workspace) -> None:
+        """Take a workspace back at the end of a call."""
+        workspace.objects.clear()
+        if workspace.lease is not None:
+            workspace.lease = None  # the lists it returned hold it, and return the workspace
         elif self.program.strides or self.program.uses_pool:
-            space.give_back(self.idle)
+            workspace.give_back(self.idle)
         else:
-            self.idle.append(space)
+            self.idle.append(workspace)
 
     def all(self) -> list[Workspace]:
-        """Those that no call of Python's has."""
-        return [*self.idle, *(space for space, _ in self._nodes.values())]
+        """Return the workspaces that no call from Python is using."""
+        return [*self.idle, *(workspace for workspace, _ in self._nodes.values())]
 
     def more(self) -> int:
-        """One for compiled code to keep: the address of its node."""
-        space = self.take()
-        pool = 0 if space.pool is None else space.pool.address
-        node = (ctypes.c_int64 * 3)(0, space.address, pool)
+        """Give the trampoline another workspace; return the address of its node."""
+        workspace = self.take()
+        pool = 0 if workspace.pool is None else workspace.pool.address
+        node = (ctypes.c_int64 * 3)(0, workspace.address, pool)
         address = ctypes.addressof(node)
-        self._nodes[address] = space, node
+        self._nodes[address] = workspace, node
         return address
 
     def trim(self, address: int) -> None:
-        """Take one back from compiled code: it holds much memory."""
-        space, _ = self._nodes.pop(address)
-        self.give_back(space)
+        """Take a workspace back from the trampoline because it holds much memory."""
+        workspace, _ = self._nodes.pop(address)
+        self.give_back(workspace)
 
     def fail(self, address: int, status: int) -> None:
-        """Take one back from compiled code, and raise what a status says."""
-        space, _ = self._nodes.pop(address)
+        """Take a workspace back from the trampoline, and raise the error of a status."""
+        workspace, _ = self._nodes.pop(address)
         try:
-            raise self.error(status, space)
+            raise self.error(status, workspace)
         finally:
-            self.give_back(space)
+            self.give_back(workspace)
 
-    def _made(self) -> Workspace:
+    def _new_workspace(self) -> Workspace:
         program = self.program
-        space = Workspace(program.layout, program.strides, self._take)
+        workspace = Workspace(program.layout, program.strides, self._pool_take)
         if self._host_nodes:
-            space.run_host = host_runner(space, self._host_nodes, program.layout)
+            workspace.run_host = host_runner(workspace, self._host_nodes, program.layout)
         if program.uses_python:
-            python_callbacks.prepare(space.block, program.layout.python, space.run_host)
-        return space
+            python_callbacks.prepare(workspace.block, program.layout.python, workspace.run_host)
+        return workspace
 
-    def error(self, status: int, space: Workspace) -> BaseException:
-        """What to raise for the status of a call."""
+    def error(self, status: int, workspace: Workspace) -> BaseException:
+        """Return the exception for the status of a call."""
         reason, node = self.program.traps[status - 1]
         if self.program.uses_python:
             try:
-                python_callbacks.raise_kept(space.block, self.program.layout.python)
+                python_callbacks.raise_pending(workspace.block, self.program.layout.python)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
-                if node is not None and node.op is not loop_nest:  # of those it is said already
+                if (
+                    node is not None and node.op is not loop_nest
+                ):  # its body has noted the op already
                     error.add_note(f"in {node.op.name}{at(node.source)}")
                 return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name

@@ -1,4 +1,4 @@
-"""Elementwise operations, products and running sums of small arrays, element by element."""
+"""Elementwise operations, products and scans of small arrays, element by element."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from wend.backends.native.emit.scalar.elements import ELEMENTS
-from wend.backends.native.emit.scalar.functions import is_one_number
+from wend.backends.native.emit.scalar.functions import is_scalar_or_splat
 from wend.backends.native.scalarize.reducing import operand_size, plus_zero
 from wend.backends.native.scalarize.rule import Rule
 from wend.backends.native.scalarize.scope import Elements, Scope
@@ -30,24 +30,24 @@ def _dot_fits(node: Node) -> bool:
     return x.dtype.kind != "b" and bool(x.dims) and bool(y.dims)
 
 
-def _write_dot(scope: Scope, node: Node) -> Sequence[Elements]:
-    """Products of pairs, added in order."""
-    b, (mine, theirs) = scope.b, (_in_rows(node, k) for k in (0, 1))
+def _expand_dot(scope: Scope, node: Node) -> Sequence[Elements]:
+    """Emit each element of a product as a sum of products, in order."""
+    b, (lhs_rows, rhs_columns) = scope.b, (_row_numbers(node, k) for k in (0, 1))
     x, y = (scope.elements(value) for value in node.operands)
-    found = []
-    for rows, columns in zip(mine, theirs, strict=True):  # of each matrix of a stack
+    elements = []
+    for rows, columns in zip(lhs_rows, rhs_columns, strict=True):  # of each matrix of a stack
         for row in rows:
             for column in columns:
-                first, *rest = (b.mul(x[i], y[j]) for i, j in zip(row, column, strict=True))
+                first, *terms = (b.mul(x[i], y[j]) for i, j in zip(row, column, strict=True))
                 total = plus_zero(b, first) if first.tensor.dtype.kind == "f" else first
-                for term in rest:
+                for term in terms:
                     total = b.add(total, term)
-                found.append(total)
-    return [tuple(found)]
+                elements.append(total)
+    return [tuple(elements)]
 
 
-def _in_rows(node: Node, k: int) -> np.ndarray:
-    """The numbers of an operand's elements, by matrix of the stack, row, and place in the row."""
+def _row_numbers(node: Node, k: int) -> np.ndarray:
+    """Return the numbers of the elements of an operand by matrix, row, and position in the row."""
     value, contract, batch = node.operands[k].tensor, node.attrs["contract"], node.attrs["batch"]
     free = [a for a in range(len(value.dims)) if a not in contract[k] and a not in batch[k]]
     numbers = np.arange(size(value)).reshape(value.dims)  # type: ignore[arg-type]
@@ -60,8 +60,8 @@ def _dot_cost(node: Node) -> int:
     return 2 * size(node.results[0].type) * _depth(node)
 
 
-# What counts as one operation, of those that are not functions
-_PLAIN = {
+# Operations that cost one instruction
+_UNIT_COST_OPS = {
     *(elementwise.add, elementwise.sub, elementwise.mul, elementwise.div, elementwise.neg),
     *(elementwise.abs, elementwise.sqrt, elementwise.select, elementwise.cast),
     *(elementwise.bit_and, elementwise.bit_or, elementwise.bit_xor, elementwise.bit_not),
@@ -69,72 +69,72 @@ _PLAIN = {
     *(elementwise.ge, elementwise.reciprocal, elementwise.maximum, elementwise.minimum),
     *(elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.sign),
 }
-_FUNCTION = 12  # so many instructions a function is worth, at least
-_MOST_FUNCTIONS = 4  # of more elements they are computed faster by vectors, in a loop
+_FUNCTION_COST = 12  # instructions of a function call, at least
+_MAX_SCALAR_FUNCTIONS = 4  # for more elements, a vectorized loop is faster
 
 
-def _each_fits(node: Node) -> bool:
-    if node.op not in _PLAIN and size(node.results[0].type) > _MOST_FUNCTIONS:
+def _elementwise_fits(node: Node) -> bool:
+    if node.op not in _UNIT_COST_OPS and size(node.results[0].type) > _MAX_SCALAR_FUNCTIONS:
         return False
     is_power = node.op is elementwise.pow and node.results[0].tensor.dtype != FLOAT32
-    if is_power and not is_one_number(node.operands[1]):
-        return False  # an exponent for each element is another power than one for all
-    return ELEMENTS[node.op].takes(node)
+    if is_power and not is_scalar_or_splat(node.operands[1]):
+        return False  # `pow` with one exponent for all elements is computed differently
+    return ELEMENTS[node.op].supports(node)
 
 
-def _write_each(scope: Scope, node: Node) -> Sequence[Elements]:
-    given = zip(*(scope.elements(value) for value in node.operands), strict=True)
-    return [tuple(scope.b.emit(node.op, *xs, **node.attrs) for xs in given)]
+def _expand_elementwise(scope: Scope, node: Node) -> Sequence[Elements]:
+    element_tuples = zip(*(scope.elements(value) for value in node.operands), strict=True)
+    return [tuple(scope.b.emit(node.op, *xs, **node.attrs) for xs in element_tuples)]
 
 
-def _each_cost(node: Node) -> int:
-    return size(node.results[0].type) * (1 if node.op in _PLAIN else _FUNCTION)
+def _elementwise_cost(node: Node) -> int:
+    return size(node.results[0].type) * (1 if node.op in _UNIT_COST_OPS else _FUNCTION_COST)
 
 
-def _write_same(scope: Scope, node: Node) -> Sequence[Elements]:
+def _forward(scope: Scope, node: Node) -> Sequence[Elements]:
     return [scope.elements(node.operands[0])]
 
 
-def _lines(node: Node) -> list[list[int]]:
-    """The numbers of the elements along the axis of a node, in its order."""
+def _scan_lines(node: Node) -> list[list[int]]:
+    """Return the numbers of the elements along the axis of a scan, in scan order."""
     dims, axis = node.operands[0].tensor.dims, node.attrs["axis"]
     numbers = np.arange(operand_size(node)).reshape(dims)  # type: ignore[arg-type]
     lines = np.moveaxis(numbers, axis, -1).reshape(-1, numbers.shape[axis])
-    found: list[list[int]] = lines.tolist()
-    return [line[::-1] for line in found] if node.attrs.get("reverse", False) else found
+    ordered: list[list[int]] = lines.tolist()
+    return [line[::-1] for line in ordered] if node.attrs.get("reverse", False) else ordered
 
 
-def _running(step: Callable[[Scope, Node, Value, int], Value]) -> Rule:
-    """Each element from the one before it; `step` is given that and the number of the element."""
+def _scan_rule(step: Callable[[Scope, Node, Value, int], Value]) -> Rule:
+    """Return the rule of a scan; `step` computes a result from the previous one and its number."""
 
-    def write(scope: Scope, node: Node) -> Sequence[Elements]:
-        found = list(scope.elements(node.operands[-1]))
-        for line in _lines(node):
+    def expand(scope: Scope, node: Node) -> Sequence[Elements]:
+        results = list(scope.elements(node.operands[-1]))
+        for line in _scan_lines(node):
             for before, k in itertools.pairwise(line):
-                found[k] = step(scope, node, found[before], k)
-        return [tuple(found)]
+                results[k] = step(scope, node, results[before], k)
+        return [tuple(results)]
 
-    return Rule(write, cost=lambda node: 2 * operand_size(node))
+    return Rule(expand, cost=lambda node: 2 * operand_size(node))
 
 
-def _add(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_sum(scope: Scope, node: Node, before: Value, k: int) -> Value:
     return scope.b.add(before, scope.elements(node.operands[0])[k])
 
 
-def _multiply(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_product(scope: Scope, node: Node, before: Value, k: int) -> Value:
     return scope.b.mul(before, scope.elements(node.operands[0])[k])
 
 
-def _recur(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_recurrence(scope: Scope, node: Node, before: Value, k: int) -> Value:
     a, x = (scope.elements(value)[k] for value in node.operands)
     return scope.b.add(x, scope.b.mul(a, before))
 
 
 RULES: Mapping[Op, Rule] = {
-    contracting.dot_general: Rule(_write_dot, _dot_fits, _dot_cost),
-    **{op: Rule(_write_each, _each_fits, _each_cost) for op in ELEMENTS},
-    elementwise.stop_gradient: Rule(_write_same),
-    reducing.cumsum: _running(_add),
-    scanning.cumprod: _running(_multiply),
-    scanning.linear_recurrence: _running(_recur),
+    contracting.dot_general: Rule(_expand_dot, _dot_fits, _dot_cost),
+    **{op: Rule(_expand_elementwise, _elementwise_fits, _elementwise_cost) for op in ELEMENTS},
+    elementwise.stop_gradient: Rule(_forward),
+    reducing.cumsum: _scan_rule(_step_sum),
+    scanning.cumprod: _scan_rule(_step_product),
+    scanning.linear_recurrence: _scan_rule(_step_recurrence),
 }

@@ -1,7 +1,7 @@
-"""Reading and writing at positions: known ones say which element it is, others choose.
+"""Indexing of small arrays: constant indices pick elements, dynamic ones become selects.
 
-Whether a position is there is left to a read at it in an array that holds the numbers of the rows:
-so it is checked, counted from the end, and refused, as in the array itself.
+Bounds are checked by a gather at the same index from a constant array of row numbers: it wraps
+negative indices and traps as indexing into the array itself would.
 """
 
 from __future__ import annotations
@@ -21,128 +21,130 @@ from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating
 
 
-def _rows(node: Node, count: int) -> int:
-    """How many rows an array has that is indexed by some operands."""
+def _num_rows(node: Node, count: int) -> int:
+    """Return the number of rows of an array that is indexed by all but `count` operands."""
     dims = node.operands[0].tensor.dims[: len(node.operands) - count]
     return math.prod(dims)  # type: ignore[arg-type]
 
 
-def _is_known(node: Node, first: int) -> bool:
+def _has_constant_indices(node: Node, first: int) -> bool:
     return all(constant_of(value) is not None for value in node.operands[first:])
 
 
-def _one_row(node: Node, first: int) -> bool:
-    """Whether the positions are numbers, and there is a choice."""
+def _selects_row(node: Node, first: int) -> bool:
+    """Return whether the indices are scalars and there is more than one row to select from."""
     indices = node.operands[first:]
     if not indices or any(value.tensor.dims for value in indices):
         return False
-    return not is_small(node.operands[0].type) or _rows(node, first) > 1
+    return not is_small(node.operands[0].type) or _num_rows(node, first) > 1
 
 
 def _flags(scope: Scope, node: Node, first: int) -> list[Value]:
-    """For each row but the last whether it is the one at the positions."""
+    """Return, for each row, whether it is the indexed one."""
     b, indices = scope.b, [scope.whole(value) for value in node.operands[first:]]
     dims = node.operands[0].tensor.dims[: len(indices)]
-    rows = _rows(node, first)
-    place = b.gather(b.constant(np.arange(rows).reshape(dims)), *indices)
-    return [b.eq(place, b.integer(row)) for row in range(rows)]
+    rows = _num_rows(node, first)
+    row_number = b.gather(b.constant(np.arange(rows).reshape(dims)), *indices)
+    return [b.eq(row_number, b.integer(row)) for row in range(rows)]
 
 
 # x[i]
 def _gather_fits(node: Node) -> bool:
     if len(node.operands) == 1:
         return False
-    if is_small(node.operands[0].type) and _is_known(node, 1):
-        return permute.sources(node) is not None
-    return _one_row(node, 1)
+    if is_small(node.operands[0].type) and _has_constant_indices(node, 1):
+        return permute.index_maps(node) is not None
+    return _selects_row(node, 1)
 
 
-def _write_gather(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_gather(scope: Scope, node: Node) -> Sequence[Elements]:
     x, b = node.operands[0], scope.b
     if not is_small(x.type):
-        return [_read(scope, node)]
-    given = scope.elements(x)
-    if _is_known(node, 1):
-        (numbers,) = permute.sources(node) or [[]]
-        return [tuple(given[number] for number in numbers)]
-    row = size(node.results[0].type)
-    if given == given[-row:] * (len(given) // row):
-        return [_read(scope, node)]  # what does not depend on a position would not look at it
+        return [_read_row(scope, node)]
+    elements = scope.elements(x)
+    if _has_constant_indices(node, 1):
+        (numbers,) = permute.index_maps(node) or [[]]
+        return [tuple(elements[number] for number in numbers)]
+    row_size = size(node.results[0].type)
+    if elements == elements[-row_size:] * (len(elements) // row_size):
+        return [_read_row(scope, node)]  # equal rows: a select would not check the index
     flags = _flags(scope, node, 1)
-    found = list(given[-row:])
+    selected = list(elements[-row_size:])
     for k in reversed(range(len(flags) - 1)):
-        mine = given[k * row : (k + 1) * row]
-        pairs = zip(mine, found, strict=True)
-        found = [b.select(flags[k], one, other) for one, other in pairs]
-    return [tuple(found)]
+        candidates = elements[k * row_size : (k + 1) * row_size]
+        pairs = zip(candidates, selected, strict=True)
+        selected = [b.select(flags[k], candidate, previous) for candidate, previous in pairs]
+    return [tuple(selected)]
 
 
-def _read(scope: Scope, node: Node) -> Elements:
-    """The elements of a row, one by one out of memory."""
+def _read_row(scope: Scope, node: Node) -> Elements:
+    """Return the elements of a row, read one by one from memory."""
     x, *indices = map(scope.whole, node.operands)
-    return _elements(scope, x, indices, node.results[0])
+    return _read_elements(scope, x, indices, node.results[0])
 
 
-def _elements(scope: Scope, whole: Value, first: Sequence[Value], part: Value) -> Elements:
-    """The elements of a part of an array, which is at some first positions."""
-    places = np.ndindex(*part.tensor.dims)  # type: ignore[arg-type]
-    return tuple(scope.b.gather(whole, *first, *map(scope.b.integer, place)) for place in places)
+def _read_elements(scope: Scope, whole: Value, first: Sequence[Value], part: Value) -> Elements:
+    """Return the elements of a part of an array at the given leading indices."""
+    positions = np.ndindex(*part.tensor.dims)  # type: ignore[arg-type]
+    return tuple(
+        scope.b.gather(whole, *first, *map(scope.b.integer, position)) for position in positions
+    )
 
 
-def _chosen(node: Node) -> int:
+def _num_selects(node: Node) -> int:
     if not is_small(node.operands[0].type):
         return size(node.results[0].type)
-    known = _is_known(node, 1 if node.op is indexing.gather else 2)
-    return 0 if known else size(node.operands[0].type)
+    is_static = _has_constant_indices(node, 1 if node.op is indexing.gather else 2)
+    return 0 if is_static else size(node.operands[0].type)
 
 
 # x[i] = y
 def _set_fits(node: Node) -> bool:
     if len(node.operands) == 2:
         return False
-    if _is_known(node, 2):
-        return permute.sources(node) is not None
-    return _one_row(node, 2)
+    if _has_constant_indices(node, 2):
+        return permute.index_maps(node) is not None
+    return _selects_row(node, 2)
 
 
-def _write_set(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_set(scope: Scope, node: Node) -> Sequence[Elements]:
     into, x = scope.elements(node.operands[0]), scope.elements(node.operands[1])
-    if _is_known(node, 2):
-        (numbers,) = permute.sources(node) or [[]]
-        both = (*into, *x)
-        return [tuple(both[number] for number in numbers)]
+    if _has_constant_indices(node, 2):
+        (numbers,) = permute.index_maps(node) or [[]]
+        candidates = (*into, *x)
+        return [tuple(candidates[number] for number in numbers)]
     if into == x * (len(into) // len(x)):
         whole = scope.b.emit(node.op, *map(scope.whole, node.operands))
-        return [_elements(scope, whole, (), whole)]
+        return [_read_elements(scope, whole, (), whole)]
     flags = _flags(scope, node, 2)
     pairs = enumerate(into)
     return [tuple(scope.b.select(flags[k // len(x)], x[k % len(x)], old) for k, old in pairs)]
 
 
 # x[i] += y
-def _part(node: Node) -> Any:
-    """What is added to, as NumPy's key; None where it is not known."""
-    known = [constant_of(value) for value in node.operands[2:]]
+def _target_key(node: Node) -> Any:
+    """Return the updated part as a NumPy index, or None if it is dynamic."""
+    constants = [constant_of(value) for value in node.operands[2:]]
     if node.op is shaping.add_slice:
         return tuple(slice(*bounds) for bounds in node.attrs["slices"])
-    if any(position is None for position in known):
+    if any(position is None for position in constants):
         return None
     if node.op is shaping.add_narrow:
-        return (slice(None),) * node.attrs["axis"] + (slice(*map(int, known)),)
-    return tuple(position[()] for position in known) or None
+        return (slice(None),) * node.attrs["axis"] + (slice(*map(int, constants)),)
+    return tuple(position[()] for position in constants) or None
 
 
 def _targets(node: Node) -> list[int] | None:
-    """The numbers of the elements that are added to, one for each of what is added, in order."""
+    """Return the numbers of the updated elements, in the order of the addends, or None."""
     into, x = node.operands[:2]
-    part = _part(node)
-    if part is None:
+    key = _target_key(node)
+    if key is None:
         return None
     try:
-        found = np.arange(size(into.type)).reshape(into.tensor.dims)[part]  # type: ignore[arg-type]
+        numbers = np.arange(size(into.type)).reshape(into.tensor.dims)[key]  # type: ignore[arg-type]
     except IndexError:
-        return None  # the run says what is wrong
-    return np.ravel(found).tolist() if np.shape(found) == x.tensor.dims else None
+        return None  # raised at run time
+    return np.ravel(numbers).tolist() if np.shape(numbers) == x.tensor.dims else None
 
 
 def _add_fits(node: Node) -> bool:
@@ -151,33 +153,33 @@ def _add_fits(node: Node) -> bool:
         return False
     if _targets(node) is not None:
         return True
-    if node.op is not indexing.scatter_add or not _one_row(node, 2):
+    if node.op is not indexing.scatter_add or not _selects_row(node, 2):
         return False
     return x.tensor.dims == into.tensor.dims[len(node.operands) - 2 :]
 
 
-def _write_add(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_add(scope: Scope, node: Node) -> Sequence[Elements]:
     total, x = list(scope.elements(node.operands[0])), scope.elements(node.operands[1])
     b, targets = scope.b, _targets(node)
     if targets is not None:
-        for target, part in zip(targets, x, strict=True):
-            total[target] = b.add(total[target], part)
+        for target, addend in zip(targets, x, strict=True):
+            total[target] = b.add(total[target], addend)
         return [tuple(total)]
     flags = _flags(scope, node, 2)
     for k, old in enumerate(total):
-        more = b.add(old, x[k % len(x)])
-        total[k] = b.select(flags[k // len(x)], more, old)
+        increased = b.add(old, x[k % len(x)])
+        total[k] = b.select(flags[k // len(x)], increased, old)
     return [tuple(total)]
 
 
-def _added(node: Node) -> int:
+def _add_cost(node: Node) -> int:
     return size(node.operands[0].type) * 2
 
 
 RULES: Mapping[Op, Rule] = {
-    indexing.gather: Rule(_write_gather, _gather_fits, _chosen, reads=1),
-    updating.scatter_set: Rule(_write_set, _set_fits, _chosen),
-    indexing.scatter_add: Rule(_write_add, _add_fits, _added),
-    shaping.add_slice: Rule(_write_add, _add_fits, _added),
-    shaping.add_narrow: Rule(_write_add, _add_fits, _added),
+    indexing.gather: Rule(_expand_gather, _gather_fits, _num_selects, reads=1),
+    updating.scatter_set: Rule(_expand_set, _set_fits, _num_selects),
+    indexing.scatter_add: Rule(_expand_add, _add_fits, _add_cost),
+    shaping.add_slice: Rule(_expand_add, _add_fits, _add_cost),
+    shaping.add_narrow: Rule(_expand_add, _add_fits, _add_cost),
 }

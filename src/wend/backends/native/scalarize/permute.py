@@ -1,6 +1,6 @@
-"""Operations that move elements: nothing is computed, and no code is left of them.
+"""Operations that only permute or copy elements: scalarized, they leave no code.
 
-Where elements go is what the operation's own kernel does to their numbers.
+The index map is found by running the operation's own kernel on the numbers of the elements.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import indexing, shaping, updating
 
-# How many operands are moved; the others are positions and sizes, which must be known.
-_MOVED: Mapping[Op, int | None] = {
+# How many leading operands hold elements; the others are indices and sizes, which must be constant.
+_NUM_DATA_OPERANDS: Mapping[Op, int | None] = {
     shaping.broadcast_to: 1,
     shaping.reshape: 1,
     shaping.refine: 1,
@@ -34,65 +34,70 @@ _MOVED: Mapping[Op, int | None] = {
     indexing.gather: 1,
     indexing.take_along: 1,
 }
-_PADDING = -1  # the number of what an array is padded with
+_PADDING_NUMBER = -1  # the number of the padding value
 
 
-def sources(node: Node) -> list[list[int]] | None:
-    """For each element of each result the number of the element that it is; None: not known."""
-    count = _MOVED[node.op]
-    moved, others = node.operands[:count], node.operands[len(node.operands[:count]) :]
-    known = [constant_of(value) for value in others]
-    if any(x is None for x in known):
+def index_maps(node: Node) -> list[list[int]] | None:
+    """Return, for each result, the source number of each of its elements; None if not static."""
+    count = _NUM_DATA_OPERANDS[node.op]
+    data_operands, index_operands = (
+        node.operands[:count],
+        node.operands[len(node.operands[:count]) :],
+    )
+    constants = [constant_of(value) for value in index_operands]
+    if any(x is None for x in constants):
         return None
     numbers: list[Any] = []
     total = 0
-    for value in moved:
-        here = size(value.type)
-        numbers.append(np.arange(total, total + here).reshape(value.tensor.dims))
-        total += here
+    for value in data_operands:
+        num_elements = size(value.type)
+        numbers.append(np.arange(total, total + num_elements).reshape(value.tensor.dims))
+        total += num_elements
     attrs = dict(node.attrs)
     if node.op is shaping.pad:
-        attrs["value"] = _PADDING
+        attrs["value"] = _PADDING_NUMBER
     assert node.op.kernel is not None
     try:
-        found = node.op.kernel(*numbers, *(x[()] for x in known), **attrs)
+        outputs = node.op.kernel(*numbers, *(x[()] for x in constants), **attrs)
     except (IndexError, ValueError):
-        return None  # the run says what is wrong
-    results = found if isinstance(found, tuple) else (found,)
+        return None  # raised at run time
+    results = outputs if isinstance(outputs, tuple) else (outputs,)
     return [np.ravel(x).tolist() for x in results]
 
 
 def _fits(node: Node) -> bool:
     if node.op is shaping.slice_ and not is_small(node.operands[0].type):
         return node.operands[0].tensor.is_static
-    found = sources(node)
+    maps = index_maps(node)
     sizes = [size(result.type) for result in node.results]
-    return found is not None and [len(x) for x in found] == sizes
+    return maps is not None and [len(x) for x in maps] == sizes
 
 
-def _write(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand(scope: Scope, node: Node) -> Sequence[Elements]:
     if node.op is shaping.slice_ and not is_small(node.operands[0].type):
         return [_read_slice(scope, node)]
-    given = [x for v in node.operands[: _MOVED[node.op]] for x in scope.elements(v)]
+    elements = [x for v in node.operands[: _NUM_DATA_OPERANDS[node.op]] for x in scope.elements(v)]
     if node.op is shaping.pad:
         dtype = node.results[0].tensor.dtype
-        given.append(scope.b.constant(np.asarray(node.attrs["value"]).astype(dtype)))
-    found = sources(node)
-    assert found is not None
-    return [tuple(given[number] for number in numbers) for numbers in found]
+        elements.append(scope.b.constant(np.asarray(node.attrs["value"]).astype(dtype)))
+    maps = index_maps(node)
+    assert maps is not None
+    return [tuple(elements[number] for number in numbers) for numbers in maps]
 
 
 def _read_slice(scope: Scope, node: Node) -> Elements:
-    """The elements of a part of a large array, one by one."""
+    """Return the elements of a slice of a large array, read one by one."""
     (x,) = node.operands
     pairs = zip(x.tensor.dims, node.attrs["slices"], strict=True)
     ranges = [range(*slice(*bounds).indices(dim)) for dim, bounds in pairs]  # type: ignore[arg-type]
     whole, b = scope.whole(x), scope.b
-    return tuple(b.gather(whole, *map(b.integer, place)) for place in itertools.product(*ranges))
+    return tuple(
+        b.gather(whole, *map(b.integer, position)) for position in itertools.product(*ranges)
+    )
 
 
 RULES: Mapping[Op, Rule] = {
-    op: Rule(_write, _fits, reads=1 if op is shaping.slice_ else 0)
-    for op in _MOVED
+    op: Rule(_expand, _fits, reads=1 if op is shaping.slice_ else 0)
+    for op in _NUM_DATA_OPERANDS
     if op not in (indexing.gather, updating.scatter_set)
 }

@@ -1,9 +1,9 @@
-"""Decides what is taken apart: which nodes, and in which form arrays cross into regions.
+"""Decides which nodes are scalarized, and in which form arrays cross region boundaries.
 
-An array costs memory where it is made of its elements, and a read for each where it is taken apart.
-So a value that goes from trip to trip stays whole where something inside the loop takes it whole;
-outside it may cost that once. Elementwise operations between arrays that are whole anyway stay
-loops. A graph that would grow too large has only its smaller arrays taken apart.
+Assembling an array from its elements costs memory, and splitting it costs a load per element. A
+value carried by a loop therefore stays whole if something inside the loop needs it whole; outside
+the loop, that may cost one conversion. Elementwise operations between arrays that are whole anyway
+stay loops. In a graph that would grow too large, only smaller arrays are split.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator
 
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.scalarize.lists import RULES as LIST_RULES
-from wend.backends.native.scalarize.lists import Lists, list_of
+from wend.backends.native.scalarize.lists import ListForms, list_of
 from wend.backends.native.scalarize.table import RULES
 from wend.backends.native.target.small_arrays import constant_of, is_small
 from wend.ir.graph import Graph, Node, Value
@@ -20,75 +20,77 @@ from wend.ir.types import ListType, TensorType
 from wend.ops import indexing, shaping
 from wend.ops.control import IfParts, WhileParts, call, if_, while_
 
-# Operations that may stay as they are between whole arrays; one loop can do several of them.
-_LOOPS = {*ELEMENTS, shaping.broadcast_to, shaping.slice_, indexing.gather}
+# Operations that may stay loops between whole arrays; several of them fuse into one loop.
+_LOOP_OPS = {*ELEMENTS, shaping.broadcast_to, shaping.slice_, indexing.gather}
 
 
-class Plan:
-    """What is taken apart of a graph, of arrays of up to `most` elements.
+class SplitPlan:
+    """The nodes and values of a graph to split, for arrays of up to `max_elements` elements.
 
     Attributes:
-        cost: how many scalar operations come of it.
+        cost: the number of scalar operations that result.
     """
 
-    def __init__(self, graph: Graph, most: int) -> None:
-        self._most = most
-        self._lists = Lists(graph, most)
-        self._whole = set(graph.params)  # what comes, or is taken, whole
-        self._stays: set[Node] = set()
-        self._ways: dict[Node, bool] = {}
+    def __init__(self, graph: Graph, max_elements: int) -> None:
+        self._max_elements = max_elements
+        self._lists = ListForms(graph, max_elements)
+        self._whole = set(graph.params)  # values that arrive, or are needed, whole
+        self._unsplit_nodes: set[Node] = set()
+        self._can_split_cache: dict[Node, bool] = {}
         while self._find_whole(graph):
             pass
         self._find_loops(graph, set())
         self.cost = sum(RULES[node.op].cost(node) for node in graph.walk() if self.splits(node))
 
-    def is_apart(self, value: Value) -> bool:
-        """Whether a param of a region, or what a node with regions gives, is its elements."""
+    def is_split(self, value: Value) -> bool:
+        """Return whether a param of a region, or a result of a node with regions, is split."""
         if isinstance(value.type, ListType):
-            return self._lists.are_apart(value)
-        return is_small(value.type, self._most) and value not in self._whole
+            return self._lists.is_split(value)
+        return is_small(value.type, self._max_elements) and value not in self._whole
 
     def splits(self, node: Node) -> bool:
-        """Whether an operation is done on elements."""
-        return node not in self._stays and self._can_split(node)
+        """Return whether an operation is done on elements."""
+        return node not in self._unsplit_nodes and self._can_split(node)
 
     def _can_split(self, node: Node) -> bool:
-        """Whether there is a way to do an operation on elements."""
-        if node not in self._ways:
-            self._ways[node] = self._has_way(node)
-        return self._ways[node]
+        """Return whether an operation can be done on elements (cached)."""
+        if node not in self._can_split_cache:
+            self._can_split_cache[node] = self._is_splittable(node)
+        return self._can_split_cache[node]
 
-    def _has_way(self, node: Node) -> bool:
+    def _is_splittable(self, node: Node) -> bool:
         rule = RULES.get(node.op)
         if rule is None:
             return False
         if node.op in LIST_RULES:
-            found = list_of(node)
-            return found is not None and self._lists.are_apart(found)
+            list_value = list_of(node)
+            return list_value is not None and self._lists.is_split(list_value)
         values = (*node.operands[rule.reads :], *node.results)
         if not all(self._fits_registers(value) for value in values):
             return False
-        if not any(is_small(v.type, self._most) for v in (*node.operands, *node.results)):
+        if not any(is_small(v.type, self._max_elements) for v in (*node.operands, *node.results)):
             return False
         return rule.fits(node)
 
     def _fits_registers(self, value: Value) -> bool:
-        """Whether it is small, or a scalar."""
+        """Return whether a value is a small array or a scalar."""
         type = value.type
-        return is_small(type, self._most) or (isinstance(type, TensorType) and type.shape == ())
+        return is_small(type, self._max_elements) or (
+            isinstance(type, TensorType) and type.shape == ()
+        )
 
-    # What is taken whole
+    # Values that are needed whole
     def _find_whole(self, graph: Graph) -> bool:
-        """Follow from takers to makers; whether something was found."""
-        known = len(self._whole)
+        """Propagate whole values from users to producers; return whether any were found."""
+        num_whole = len(self._whole)
         for node in graph.nodes:
             for region in node.regions:
                 self._find_whole(region)
-            for taken in self._takes(node):
-                self._whole.add(taken)
-        return len(self._whole) > known
+            for value in self._whole_uses(node):
+                self._whole.add(value)
+        return len(self._whole) > num_whole
 
-    def _takes(self, node: Node) -> Iterator[Value]:
+    def _whole_uses(self, node: Node) -> Iterator[Value]:
         if node.op is while_:
             w = WhileParts.of(node)
             for start, param, following in zip(w.carry, w.before_carry, w.next_carry, strict=True):
@@ -101,69 +103,75 @@ class Plan:
                 if any(map(self._is_whole, group[1:])):
                     yield from group
         elif node.op is if_ or node.op is call:
-            given = IfParts.of(node).operands if node.op is if_ else node.operands
-            for operand, *params in zip(given, *(r.params for r in node.regions), strict=True):
+            operands = IfParts.of(node).operands if node.op is if_ else node.operands
+            for operand, *params in zip(operands, *(r.params for r in node.regions), strict=True):
                 if any(map(self._is_whole, params)):
                     yield from (operand, *params)
-            found = (region.results for region in node.regions)
-            for result, *inner in zip(node.results, *found, strict=True):
+            branch_results = (region.results for region in node.regions)
+            for result, *inner in zip(node.results, *branch_results, strict=True):
                 if self._is_whole(result):
                     yield from inner
         elif not self._can_split(node):
             yield from node.operands
 
     def _is_whole(self, value: Value) -> bool:
-        return not self.is_apart(value)
+        return not self.is_split(value)
 
-    # What may stay a loop
-    def _find_loops(self, graph: Graph, leaving: Container[Value]) -> None:
-        """Find the nodes that neither read nor feed what is taken apart.
+    # Nodes that stay loops
+    def _find_loops(self, graph: Graph, split_results: Container[Value]) -> None:
+        """Find the nodes that neither read nor feed split values.
 
-        `leaving`: results of the graph that leave it as their elements.
+        Args:
+            graph: the graph or region.
+            split_results: the results of the graph that leave it as elements.
         """
         users: dict[Value, list[Node]] = {}
         for node in graph.nodes:
             for operand in dict.fromkeys(node.operands):
                 users.setdefault(operand, []).append(node)
-            for region, results in zip(node.regions, self._leaving(node), strict=True):
+            for region, results in zip(node.regions, self._split_results(node), strict=True):
                 self._find_loops(region, results)
 
         def is_loop(node: Node) -> bool:
             (result,) = node.results
-            if not all(map(self._comes_whole, node.operands)):
+            if not all(map(self._is_available_whole, node.operands)):
                 return False
-            if not is_small(result.type, self._most):
+            if not is_small(result.type, self._max_elements):
                 return True
-            takers = users.get(result, ())
-            return result not in leaving and all(self._takes_whole(n, result) for n in takers)
+            result_users = users.get(result, ())
+            return result not in split_results and all(
+                self._uses_whole(n, result) for n in result_users
+            )
 
-        found = {node for node in graph.nodes if node.op in _LOOPS and self._can_split(node)}
-        self._stays |= found
-        while lost := {node for node in found if not is_loop(node)}:
-            found -= lost
-            self._stays -= lost
+        candidates = {
+            node for node in graph.nodes if node.op in _LOOP_OPS and self._can_split(node)
+        }
+        self._unsplit_nodes |= candidates
+        while excluded := {node for node in candidates if not is_loop(node)}:
+            candidates -= excluded
+            self._unsplit_nodes -= excluded
 
-    def _leaving(self, node: Node) -> Iterator[set[Value]]:
-        """For each region of a node the results that leave it as their elements."""
+    def _split_results(self, node: Node) -> Iterator[set[Value]]:
+        """Yield, for each region of a node, the results that leave it as elements."""
         if node.op is while_:
             w = WhileParts.of(node)
             yield {
-                x for x, p in zip(w.forwarded, w.after_forwarded, strict=True) if self.is_apart(p)
+                x for x, p in zip(w.forwarded, w.after_forwarded, strict=True) if self.is_split(p)
             }
-            yield {x for x, p in zip(w.next_carry, w.before_carry, strict=True) if self.is_apart(p)}
+            yield {x for x, p in zip(w.next_carry, w.before_carry, strict=True) if self.is_split(p)}
             return
         for region in node.regions:
             pairs = zip(region.results, node.results, strict=False)
-            yield {inner for inner, outer in pairs if self.is_apart(outer)}
+            yield {inner for inner, outer in pairs if self.is_split(outer)}
 
-    def _comes_whole(self, value: Value) -> bool:
-        """Whether an operand is there as an array, or is a scalar."""
+    def _is_available_whole(self, value: Value) -> bool:
+        """Return whether an operand is available as a whole array, or is a scalar."""
         node = value.node
-        if not is_small(value.type, self._most) or constant_of(value) is not None:
+        if not is_small(value.type, self._max_elements) or constant_of(value) is not None:
             return True
-        return not (self.is_apart(value) if node is None or node.regions else self.splits(node))
+        return not (self.is_split(value) if node is None or node.regions else self.splits(node))
 
-    def _takes_whole(self, node: Node, value: Value) -> bool:
+    def _uses_whole(self, node: Node, value: Value) -> bool:
         if node.op is while_:
             w = WhileParts.of(node)
             carry = w.before_carry
@@ -175,7 +183,7 @@ class Plan:
         else:
             return not self.splits(node)
         return not any(
-            operand is value and self.is_apart(param)
-            for given in params
-            for operand, param in zip(node.operands, given, strict=True)
+            operand is value and self.is_split(param)
+            for region_params in params
+            for operand, param in zip(node.operands, region_params, strict=True)
         )

@@ -1,4 +1,4 @@
-"""Reductions over axes, in the order that native code has for arrays, to the last bit."""
+"""Reductions of small arrays, bit for bit in the order in which native code reduces arrays."""
 
 from __future__ import annotations
 
@@ -32,115 +32,120 @@ def _is_float_sum(node: Node) -> bool:
 def _axes(node: Node) -> tuple[int, ...]:
     if node.op is not shaping.sum_to:
         return tuple(node.attrs["axes"])
-    dims, wanted = node.operands[0].tensor.dims, node.results[0].tensor.dims
-    lead = len(dims) - len(wanted)
-    pairs = enumerate(zip(dims[lead:], wanted, strict=True), lead)
-    return (*range(lead), *(k for k, (mine, theirs) in pairs if theirs == 1 and mine != 1))
+    dims, result_dims = node.operands[0].tensor.dims, node.results[0].tensor.dims
+    num_leading = len(dims) - len(result_dims)
+    pairs = enumerate(zip(dims[num_leading:], result_dims, strict=True), num_leading)
+    return (
+        *range(num_leading),
+        *(k for k, (operand_dim, result_dim) in pairs if result_dim == 1 and operand_dim != 1),
+    )
 
 
-def _write_reduction(scope: Scope, node: Node) -> Sequence[Elements]:
-    """As native code reduces arrays: rows that lie side by side first, then over the others."""
+def _expand_reduction(scope: Scope, node: Node) -> Sequence[Elements]:
+    """Reduce contiguous rows first, then the other axes, as native code does for arrays."""
     (x, *_), axes = node.operands, _axes(node)
     dims, b = x.tensor.dims, scope.b
     numbers = np.arange(size(x.type)).reshape(dims)  # type: ignore[arg-type]
-    given, rank = scope.elements(x), len(dims)
-    tail = rank
-    while tail and tail - 1 in axes:
-        tail -= 1
-    kept = [k for k in range(tail) if k not in axes]
+    elements, rank = scope.elements(x), len(dims)
+    outer_rank = rank
+    while outer_rank and outer_rank - 1 in axes:
+        outer_rank -= 1
+    remaining_axes = [k for k in range(outer_rank) if k not in axes]
     totals: dict[tuple[int, ...], Value] = {}
-    for place in np.ndindex(*dims[:tail]):  # type: ignore[arg-type]
-        row = [given[number] for number in np.ravel(numbers[place])]
-        found = _row(b, node, row) if tail < rank else row[0]
-        key = tuple(place[k] for k in kept)
+    for position in np.ndindex(*dims[:outer_rank]):  # type: ignore[arg-type]
+        row = [elements[number] for number in np.ravel(numbers[position])]
+        partial = _reduce_row(b, node, row) if outer_rank < rank else row[0]
+        key = tuple(position[k] for k in remaining_axes)
         if key in totals:
-            totals[key] = b.emit(_STEPS[node.op], totals[key], found)
-        elif tail == rank and _is_float_sum(node):
-            totals[key] = plus_zero(b, found)
+            totals[key] = b.emit(_STEPS[node.op], totals[key], partial)
+        elif outer_rank == rank and _is_float_sum(node):
+            totals[key] = plus_zero(b, partial)
         else:
-            totals[key] = found
+            totals[key] = partial
     return [tuple(totals.values())]
 
 
 def plus_zero(b: Build, x: Value) -> Value:
-    """What a sum that starts with 0 has after its first term: −0.0 becomes 0.0."""
+    """Add a term to the initial 0 of a sum, which turns −0.0 into 0.0."""
     return b.add(b.constant(0, x.tensor.dtype), x)
 
 
-def _row(b: Build, node: Node, row: Sequence[Value]) -> Value:
+def _reduce_row(b: Build, node: Node, row: Sequence[Value]) -> Value:
     if _is_float_sum(node):
-        return _pairwise(b, row)
-    total, *rest = row
-    for x in rest:
+        return _pairwise_sum(b, row)
+    total, *others = row
+    for x in others:
         total = b.emit(_STEPS[node.op], total, x)
     return total
 
 
-def _pairwise(b: Build, row: Sequence[Value]) -> Value:
-    """In NumPy's order; see sums.py."""
+def _pairwise_sum(b: Build, row: Sequence[Value]) -> Value:
+    """Sum a row in NumPy's pairwise order; see sums.py."""
     if len(row) < 8:
         total = plus_zero(b, row[0])
-        rest = row[1:]
+        tail = row[1:]
     else:
         sums = list(row[:8])
-        whole = len(row) // 8 * 8
-        for start in range(8, whole, 8):
+        num_blocked = len(row) // 8 * 8
+        for start in range(8, num_blocked, 8):
             sums = [b.add(x, y) for x, y in zip(sums, row[start : start + 8], strict=True)]
         while len(sums) > 1:
             sums = [b.add(x, y) for x, y in zip(sums[::2], sums[1::2], strict=True)]
-        # Only where all terms are −0.0 does it matter where the 0 is added.
-        total, rest = plus_zero(b, sums[0]), row[whole:]
-    for x in rest:
+        # Where the 0 is added matters only if all terms are −0.0.
+        total, tail = plus_zero(b, sums[0]), row[num_blocked:]
+    for x in tail:
         total = b.add(total, x)
     return total
 
 
 def _sum_to_fits(node: Node) -> bool:
-    """Whether native code does it on arrays; else NumPy does, in an order of its own."""
+    """Return whether native code reduces it; otherwise NumPy does, in another order."""
     lead = len(node.operands[0].tensor.dims) - len(node.results[0].tensor.dims)
     return not node.results[0].tensor.dims or not lead or len(_axes(node)) == lead
 
 
 def operand_size(node: Node) -> int:
-    """The number of elements of the first operand."""
+    """Return the number of elements of the first operand."""
     return size(node.operands[0].type)
 
 
-# Where the extreme element is
-def _write_position(scope: Scope, node: Node) -> Sequence[Elements]:
-    """The first extreme element of each line; the first NaN, if there is one."""
+# argmin and argmax
+def _expand_arg_extremum(scope: Scope, node: Node) -> Sequence[Elements]:
+    """Emit the position of the first extremum of each row, or of the first NaN if there is one."""
     (x,), axis = node.operands, node.attrs["axis"]
-    given = scope.elements(x)
-    lines = np.moveaxis(np.arange(len(given)).reshape(x.tensor.dims), axis, -1)  # type: ignore[arg-type]
-    return [tuple(_best(scope.b, node, [given[k] for k in line]) for line in _rows(lines))]
+    elements = scope.elements(x)
+    rows = np.moveaxis(np.arange(len(elements)).reshape(x.tensor.dims), axis, -1)  # type: ignore[arg-type]
+    return [
+        tuple(_arg_extremum(scope.b, node, [elements[k] for k in row]) for row in _as_rows(rows))
+    ]
 
 
-def _rows(lines: np.ndarray) -> np.ndarray:
-    return lines.reshape(-1, lines.shape[-1])
+def _as_rows(numbers: np.ndarray) -> np.ndarray:
+    return numbers.reshape(-1, numbers.shape[-1])
 
 
-def _best(b: Build, node: Node, line: Sequence[Value]) -> Value:
-    more = elementwise.gt if node.op is reducing.argmax else elementwise.lt
-    best, place = line[0], b.integer(0)
-    for k, x in enumerate(line[1:], 1):
-        is_better = b.emit(more, x, best)
+def _arg_extremum(b: Build, node: Node, row: Sequence[Value]) -> Value:
+    compare = elementwise.gt if node.op is reducing.argmax else elementwise.lt
+    best, position = row[0], b.integer(0)
+    for k, x in enumerate(row[1:], 1):
+        is_better = b.emit(compare, x, best)
         if x.tensor.dtype.kind == "f":
             is_nan = b.emit(elementwise.isnan, x)
             is_number = b.emit(elementwise.bit_not, b.emit(elementwise.isnan, best))
-            either = b.emit(elementwise.bit_or, is_better, is_nan)
-            is_better = b.emit(elementwise.bit_and, either, is_number)
+            is_better_or_nan = b.emit(elementwise.bit_or, is_better, is_nan)
+            is_better = b.emit(elementwise.bit_and, is_better_or_nan, is_number)
         best = b.select(is_better, x, best)
-        place = b.select(is_better, b.integer(k), place)
-    return place
+        position = b.select(is_better, b.integer(k), position)
+    return position
 
 
-def _position_cost(node: Node) -> int:
+def _arg_extremum_cost(node: Node) -> int:
     return 6 * operand_size(node)
 
 
 RULES: Mapping[Op, Rule] = {
-    **{op: Rule(_write_reduction, cost=operand_size) for op in _STEPS},
-    shaping.sum_to: Rule(_write_reduction, _sum_to_fits, operand_size),
-    reducing.argmax: Rule(_write_position, cost=_position_cost),
-    reducing.argmin: Rule(_write_position, cost=_position_cost),
+    **{op: Rule(_expand_reduction, cost=operand_size) for op in _STEPS},
+    shaping.sum_to: Rule(_expand_reduction, _sum_to_fits, operand_size),
+    reducing.argmax: Rule(_expand_arg_extremum, cost=_arg_extremum_cost),
+    reducing.argmin: Rule(_expand_arg_extremum, cost=_arg_extremum_cost),
 }

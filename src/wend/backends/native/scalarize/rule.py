@@ -1,4 +1,4 @@
-"""What it takes to do an operation on elements."""
+"""Rules that expand an operation on small arrays into operations on their elements."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import TypeAlias
 from wend.backends.native.scalarize.scope import Elements, Scope
 from wend.ir.graph import Node
 
-# Writes what stands for a node, and gives the elements of each result.
-Write: TypeAlias = Callable[[Scope, Node], Sequence[Elements]]
+# Emits the expansion of a node and returns the elements of each result.
+Expand: TypeAlias = Callable[[Scope, Node], Sequence[Elements]]
 
 
-def _nothing(node: Node) -> int:
+def _zero_cost(node: Node) -> int:
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How an operation is done on the elements of small arrays.
+    """The expansion of an operation on small arrays into scalar operations.
 
     Attributes:
-        write: does it.
-        fits: whether it can be done, where operands and results are small arrays or scalars.
-        cost: how many scalar operations it takes.
-        reads: how many of the operands, from the first on, may be large: single elements of
-            them are read.
+        expand: emits the expansion.
+        fits: whether a node, whose operands and results are small arrays or scalars, can be
+            expanded.
+        cost: the number of scalar operations of the expansion.
+        reads: how many of the leading operands may be large arrays, of which single elements are
+            read.
     """
 
-    write: Write
+    expand: Expand
     fits: Callable[[Node], bool] = lambda node: True
-    cost: Callable[[Node], int] = _nothing
+    cost: Callable[[Node], int] = _zero_cost
     reads: int = 0

@@ -1,4 +1,4 @@
-"""A graph under construction in which some arrays are only there as their elements."""
+"""A graph under construction in which small arrays may be represented by their elements."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Elements: TypeAlias = tuple[Value, ...]
 
 
 class Scope:
-    """What stands for the values of a graph in the new one.
+    """The values of the new graph that represent those of the old one.
 
-    An array is there as a whole, as its elements in C order, or both: what is asked for and not
-    there is made once. A list of small arrays is a list for each element.
+    An array is represented as a whole, by its elements in C order, or both; a missing form is
+    created once, on request. A list of small arrays is represented by one list per element.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,59 +34,59 @@ class Scope:
         self._whole: dict[Value, Value] = {}
         self._elements: dict[Value, Elements] = {}
 
-    def put(self, value: Value, whole: Value) -> None:
-        """Say what stands for a value."""
+    def put_whole(self, value: Value, whole: Value) -> None:
+        """Set the whole that represents a value."""
         self._whole[value] = whole
 
-    def take_apart(self, value: Value, elements: Sequence[Value]) -> None:
-        """Say what the elements of a value are; a scalar, or a large array, is its own."""
+    def put_elements(self, value: Value, elements: Sequence[Value]) -> None:
+        """Set the elements that represent a value; a scalar or large array is its only element."""
         if not is_small(innermost(value.type)):
             (self._whole[value],) = elements
         else:
             self._elements[value] = tuple(elements)
 
     def whole(self, value: Value) -> Value:
-        """A value as an array."""
+        """Return a value as an array."""
         if value not in self._whole:
-            self._whole[value] = self._made_whole(value)
+            self._whole[value] = self._assemble(value)
         return self._whole[value]
 
     def elements(self, value: Value) -> Elements:
-        """The elements of an array; a scalar is its own."""
+        """Return the elements of an array; a scalar is its only element."""
         if is_scalar(value.type):
             return (self.whole(value),)
         if value not in self._elements:
-            self._elements[value] = self._read(value)
+            self._elements[value] = self._disassemble(value)
         return self._elements[value]
 
-    def either(self, value: Value, is_apart: bool) -> Elements:
-        """The elements, or the whole as the only one."""
-        return self.elements(value) if is_apart else (self.whole(value),)
+    def whole_or_elements(self, value: Value, is_split: bool) -> Elements:
+        """Return the elements of a split value, or the whole as the only one."""
+        return self.elements(value) if is_split else (self.whole(value),)
 
-    def is_made_on_demand(self, node: Node) -> bool:
-        """Whether what a node gives is made where it is asked for, in the form asked for."""
+    def is_materialized_lazily(self, node: Node) -> bool:
+        """Return whether the result of a node is created at each use, in the form requested."""
         (result, *others) = node.results
         return not others and (is_new_list(result) or constant_of(result) is not None)
 
-    def _made_whole(self, value: Value) -> Value:
+    def _assemble(self, value: Value) -> Value:
         if is_new_list(value):
             return self.b.emit(value.node.op, **value.node.attrs)  # type: ignore[union-attr]
-        known = constant_of(value)
-        if known is not None:
-            return self.b.constant(known)
+        constant = constant_of(value)
+        if constant is not None:
+            return self.b.constant(constant)
         shape = value.tensor.dims
         return self.b.from_elements(self._elements[value], shape)  # type: ignore[arg-type]
 
-    def _read(self, value: Value) -> Elements:
+    def _disassemble(self, value: Value) -> Elements:
         if is_new_list(value):
-            made = element_type(value.type)
+            list_type = element_type(value.type)
             count = size(innermost(value.type))
-            return tuple(self.b.list_new(made.element) for _ in range(count))  # type: ignore[union-attr]
-        known = constant_of(value)
-        if known is not None:
-            return tuple(self.b.constant(x, known.dtype) for x in known.ravel())
+            return tuple(self.b.list_new(list_type.element) for _ in range(count))  # type: ignore[union-attr]
+        constant = constant_of(value)
+        if constant is not None:
+            return tuple(self.b.constant(x, constant.dtype) for x in constant.ravel())
         whole = self.whole(value)
         return tuple(
-            self.b.gather(whole, *map(self.b.integer, place))
-            for place in np.ndindex(*value.tensor.dims)  # type: ignore[arg-type]
+            self.b.gather(whole, *map(self.b.integer, position))
+            for position in np.ndindex(*value.tensor.dims)  # type: ignore[arg-type]
         )

@@ -1,14 +1,14 @@
-"""The pass: a graph in which small arrays are their elements, wherever nothing needs the array."""
+"""The scalarization pass: small arrays become their elements where nothing needs the array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wend.backends.native.scalarize.plan import Plan
+from wend.backends.native.scalarize.plan import SplitPlan
 from wend.backends.native.scalarize.scope import Elements, Scope
 from wend.backends.native.scalarize.table import RULES
 from wend.backends.native.target.small_arrays import (
-    MOST,
+    MAX_SCALARIZED_ELEMENTS,
     constant_of,
     element_type,
     innermost,
@@ -25,31 +25,31 @@ from wend.passes.dce import dce
 from wend.passes.hoist import hoist
 from wend.passes.pipeline import run_passes
 
-# How many scalar operations may come of what was done on arrays (D25); where it would be more,
-# only smaller arrays are taken apart.
-MOST_OPERATIONS = 2000
-_SIZES = (MOST, 9, 4, 2)
+# The most scalar operations that array operations may expand to (D25); beyond that, only smaller
+# arrays are split.
+MAX_SCALAR_OPS = 2000
+_MAX_ELEMENTS_TRIED = (MAX_SCALARIZED_ELEMENTS, 9, 4, 2)
 
 
 def scalarize_small_arrays(graph: Graph) -> Graph:
-    """Do what is done on small arrays on their elements."""
-    apart = split_arrays(graph)
-    return graph if apart is graph else run_passes(apart, (algebra, hoist, cse, dce))
+    """Do operations on small arrays on their elements, and clean up."""
+    split = split_arrays(graph)
+    return graph if split is graph else run_passes(split, (algebra, hoist, cse, dce))
 
 
 def split_arrays(graph: Graph) -> Graph:
-    """Take small arrays apart; params and results of the graph stay what they are.
+    """Split small arrays; params and results of the graph keep their types.
 
-    A graph in which nothing is gained by that is returned as it is.
+    A graph in which this gains nothing is returned unchanged.
     """
     if not any(_has_small(value.type) for value in _values(graph)):
         return graph
-    for most in _SIZES:
-        plan = Plan(graph, most)
+    for max_elements in _MAX_ELEMENTS_TRIED:
+        plan = SplitPlan(graph, max_elements)
         if not any(map(plan.splits, graph.walk())):
             return graph
-        if plan.cost <= MOST_OPERATIONS:
-            return _Split(plan).graph(graph)
+        if plan.cost <= MAX_SCALAR_OPS:
+            return _Splitter(plan).graph(graph)
     return graph
 
 
@@ -65,16 +65,16 @@ def _has_small(type: Type) -> bool:
     return is_small(innermost(type))
 
 
-class _Split:
-    """Writes the new graph as a plan has it."""
+class _Splitter:
+    """Builds the new graph from a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SplitPlan) -> None:
         self._plan = plan
 
     def graph(self, graph: Graph) -> Graph:
         scope = Scope(graph.name)
         for param in graph.params:
-            scope.put(param, scope.b.param(param.type, param.name))
+            scope.put_whole(param, scope.b.param(param.type, param.name))
         self._nodes(scope, graph)
         results = [scope.whole(value) for value in graph.results]
         return scope.b.finish(results, len(graph.captures))
@@ -87,122 +87,143 @@ class _Split:
             elif node.op is if_ or node.op is call:
                 self._branches(scope, node)
             elif self._plan.splits(node):
-                found = RULES[node.op].write(scope, node)
-                for result, elements in zip(node.results, found, strict=True):
-                    scope.take_apart(result, elements)
-            elif not scope.is_made_on_demand(node):
+                results = RULES[node.op].expand(scope, node)
+                for result, elements in zip(node.results, results, strict=True):
+                    scope.put_elements(result, elements)
+            elif not scope.is_materialized_lazily(node):
                 copy = copy_node(node, [scope.whole(value) for value in node.operands])
                 scope.b.nodes.append(copy)
                 for result, whole in zip(node.results, copy.results, strict=True):
-                    scope.put(result, whole)
+                    scope.put_whole(result, whole)
 
     # Regions
     def _while(self, scope: Scope, node: Node) -> None:
-        w, is_apart = WhileParts.of(node), self._plan.is_apart
-        forms = [is_apart(param) for param in w.before_carry]
-        handed = [is_apart(param) for param in w.after_forwarded]
+        w, is_split = WhileParts.of(node), self._plan.is_split
+        carry_split = [is_split(param) for param in w.before_carry]
+        forwarded_split = [is_split(param) for param in w.after_forwarded]
         pairs = list(zip(w.before_invariants, w.after_invariants, strict=True))
-        steady = [is_apart(a) and is_apart(b) for a, b in pairs]
-        carry = [x for v, f in zip(w.carry, forms, strict=True) for x in scope.either(v, f)]
-        outer = [scope.either(v, f) for v, f in zip(w.invariants, steady, strict=True)]
-        before = _Region(w.before.name)
-        before.params(w.before_carry, forms)
-        before.given(w.before_invariants, steady, outer)
-        after = _Region(w.after.name)
-        after.params(w.after_forwarded, handed)
-        after.given(w.after_invariants, steady, outer)
-        regions = [
-            self._region(before, w.before, [False, *handed]),
-            self._region(after, w.after, forms),
+        invariant_split = [is_split(a) and is_split(b) for a, b in pairs]
+        carry = [
+            x
+            for v, f in zip(w.carry, carry_split, strict=True)
+            for x in scope.whole_or_elements(v, f)
         ]
-        operands = [*carry, *_passed(outer, steady)]
-        self._put(scope, node, operands, regions, handed, {"carry": len(carry)})
+        outer = [
+            scope.whole_or_elements(v, f)
+            for v, f in zip(w.invariants, invariant_split, strict=True)
+        ]
+        before = _RegionBuilder(w.before.name)
+        before.params(w.before_carry, carry_split)
+        before.known_params(w.before_invariants, invariant_split, outer)
+        after = _RegionBuilder(w.after.name)
+        after.params(w.after_forwarded, forwarded_split)
+        after.known_params(w.after_invariants, invariant_split, outer)
+        regions = [
+            self._region(before, w.before, [False, *forwarded_split]),
+            self._region(after, w.after, carry_split),
+        ]
+        operands = [*carry, *_region_operands(outer, invariant_split)]
+        self._emit(scope, node, operands, regions, forwarded_split, {"carry": len(carry)})
 
     def _branches(self, scope: Scope, node: Node) -> None:
-        is_apart = self._plan.is_apart
+        is_split = self._plan.is_split
         operands = IfParts.of(node).operands if node.op is if_ else node.operands
         groups = zip(*(region.params for region in node.regions), strict=True)
-        forms = [all(map(is_apart, group)) for group in groups]
-        outer = [scope.either(v, f) for v, f in zip(operands, forms, strict=True)]
-        wanted = [is_apart(result) for result in node.results]
+        param_split = [all(map(is_split, group)) for group in groups]
+        outer = [scope.whole_or_elements(v, f) for v, f in zip(operands, param_split, strict=True)]
+        result_split = [is_split(result) for result in node.results]
         regions = []
         for region in node.regions:
-            made = _Region(region.name)
-            made.given(region.params, forms, outer)
-            regions.append(self._region(made, region, wanted))
+            builder = _RegionBuilder(region.name)
+            builder.known_params(region.params, param_split, outer)
+            regions.append(self._region(builder, region, result_split))
         selector = [scope.whole(node.operands[0])] if node.op is if_ else []
-        self._put(
-            scope, node, [*selector, *_passed(outer, forms)], regions, wanted, dict(node.attrs)
+        self._emit(
+            scope,
+            node,
+            [*selector, *_region_operands(outer, param_split)],
+            regions,
+            result_split,
+            dict(node.attrs),
         )
 
-    def _region(self, made: _Region, region: Graph, forms: Sequence[bool]) -> Graph:
-        scope = made.scope
+    def _region(
+        self, builder: _RegionBuilder, region: Graph, result_split: Sequence[bool]
+    ) -> Graph:
+        scope = builder.scope
         self._nodes(scope, region)
-        pairs = zip(region.results, forms, strict=True)
-        return scope.b.finish([x for value, form in pairs for x in scope.either(value, form)])
+        pairs = zip(region.results, result_split, strict=True)
+        return scope.b.finish(
+            [x for value, is_split in pairs for x in scope.whole_or_elements(value, is_split)]
+        )
 
-    def _put(
+    def _emit(
         self,
         scope: Scope,
         node: Node,
         operands: Sequence[Value],
         regions: Sequence[Graph],
-        forms: Sequence[bool],
+        result_split: Sequence[bool],
         attrs: dict[str, object],
     ) -> None:
         types = [
             type
-            for result, form in zip(node.results, forms, strict=True)
-            for type in (_element_types(result) if form else [result.type])
+            for result, is_split in zip(node.results, result_split, strict=True)
+            for type in (_element_types(result) if is_split else [result.type])
         ]
-        made = Node(node.op, operands, attrs, regions, types, node.source)
-        scope.b.nodes.append(made)
-        rest = iter(made.results)
-        for result, form in zip(node.results, forms, strict=True):
-            if form:
-                scope.take_apart(result, [next(rest) for _ in _element_types(result)])
+        new_node = Node(node.op, operands, attrs, regions, types, node.source)
+        scope.b.nodes.append(new_node)
+        new_results = iter(new_node.results)
+        for result, is_split in zip(node.results, result_split, strict=True):
+            if is_split:
+                scope.put_elements(result, [next(new_results) for _ in _element_types(result)])
             else:
-                whole = next(rest)
+                whole = next(new_results)
                 whole.name = result.name
-                scope.put(result, whole)
+                scope.put_whole(result, whole)
 
 
-class _Region:
+class _RegionBuilder:
     """A region under construction."""
 
     def __init__(self, name: str) -> None:
         self.scope = Scope(name)
 
-    def params(self, params: Sequence[Value], forms: Sequence[bool]) -> None:
+    def params(self, params: Sequence[Value], splits: Sequence[bool]) -> None:
         """Add params for those of the old region."""
-        for param, form in zip(params, forms, strict=True):
-            if form:
+        for param, is_split in zip(params, splits, strict=True):
+            if is_split:
                 elements = [self.scope.b.param(type) for type in _element_types(param)]
-                self.scope.take_apart(param, elements)
+                self.scope.put_elements(param, elements)
             else:
-                self.scope.put(param, self.scope.b.param(param.type, param.name))
+                self.scope.put_whole(param, self.scope.b.param(param.type, param.name))
 
-    def given(
-        self, params: Sequence[Value], forms: Sequence[bool], outer: Sequence[Elements]
+    def known_params(
+        self, params: Sequence[Value], splits: Sequence[bool], outer: Sequence[Elements]
     ) -> None:
-        """The same where it is known what is given; elements that are constants are so here."""
+        """Add params whose operands are known; constant elements become constants here."""
         b = self.scope.b
-        for param, form, given in zip(params, forms, outer, strict=True):
-            if not form:
+        for param, is_split, operand_elements in zip(params, splits, outer, strict=True):
+            if not is_split:
                 self.params([param], [False])
                 continue
-            known = [constant_of(value) for value in given]
+            constants = [constant_of(value) for value in operand_elements]
             elements = [
                 b.param(value.type) if number is None else b.constant(number)
-                for value, number in zip(given, known, strict=True)
+                for value, number in zip(operand_elements, constants, strict=True)
             ]
-            self.scope.take_apart(param, elements)
+            self.scope.put_elements(param, elements)
 
 
-def _passed(outer: Sequence[Elements], forms: Sequence[bool]) -> list[Value]:
-    """What is given to regions; elements that are constants are made there."""
-    pairs = zip(outer, forms, strict=True)
-    return [x for given, form in pairs for x in given if not form or constant_of(x) is None]
+def _region_operands(outer: Sequence[Elements], splits: Sequence[bool]) -> list[Value]:
+    """Return the operands of regions; constant elements are left out and made inside."""
+    pairs = zip(outer, splits, strict=True)
+    return [
+        x
+        for elements, is_split in pairs
+        for x in elements
+        if not is_split or constant_of(x) is None
+    ]
 
 
 def _element_types(value: Value) -> list[Type]:

@@ -1,4 +1,4 @@
-"""Which operations are done on elements, by family."""
+"""The scalarization rules of all operations, by family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The processor that code is compiled for, asked once: LLVM takes a quarter of a millisecond."""
+"""The host processor that code is compiled for.
+
+Each query to LLVM takes a quarter of a millisecond, so its answer is cached.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from llvmlite import binding
 
 @cache
 def name() -> str:
-    """What LLVM calls it."""
-    found: str = binding.get_host_cpu_name()
-    return found
+    """Return LLVM's name for the host processor."""
+    cpu_name: str = binding.get_host_cpu_name()
+    return cpu_name
 
 
 @cache
 def features() -> Any:
-    """What it has beyond the least of its kind: llvmlite's mapping from LLVM's names to bools."""
+    """Return LLVM's feature map of the host processor: feature names to bools."""
     return binding.get_host_cpu_features()
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

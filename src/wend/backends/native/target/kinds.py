@@ -1,4 +1,4 @@
-"""How numbers are computed with: a dtype, and how many of them at once, as LLVM types."""
+"""Element kinds: a dtype and a vector width, and the LLVM types they map to."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from wend.ir.dtypes import BOOL, FLOAT64, INT64
 
 FLOAT32 = np.dtype(np.float32)
 
-# What a register holds; other dtypes (f16, complex) live in memory only.
+# LLVM register types by dtype. Other dtypes (f16, complex) live in memory only.
 REGISTERS = {
     BOOL: "i1",
     FLOAT64: "double",
     FLOAT32: "float",
     **{np.dtype(f"{sign}{size}"): f"i{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)},
 }
-# What an absent value holds
-NOTHING = {"double": "0.0", "float": "0.0", "i1": "false", "ptr": "null"}
+# Placeholder literals for the registers of an absent value
+ABSENT_LITERALS = {"double": "0.0", "float": "0.0", "i1": "false", "ptr": "null"}
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Numbers of a dtype, `lanes` of them side by side."""
+    """Numbers of one dtype, `lanes` of them in a vector."""
 
     dtype: np.dtype
     lanes: int = 1
 
     @property
     def element(self) -> str:
-        """The LLVM type of one."""
+        """The LLVM type of one lane."""
         return REGISTERS[self.dtype]
 
     @property
     def text(self) -> str:
-        """The LLVM type of all."""
+        """The LLVM type of the scalar or the whole vector."""
         return self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"
 
     @property
     def suffix(self) -> str:
-        """What names of intrinsics end in: `f64`, `v8f64`."""
-        short = {"double": "f64", "float": "f32"}.get(self.element, self.element)
-        return short if self.lanes == 1 else f"v{self.lanes}{short}"
+        """The type suffix of intrinsic names: `f64`, `v8f64`."""
+        element_suffix = {"double": "f64", "float": "f32"}.get(self.element, self.element)
+        return element_suffix if self.lanes == 1 else f"v{self.lanes}{element_suffix}"
 
     @property
     def is_real(self) -> bool:
@@ -67,17 +67,17 @@ class Kind:
         return 1 if self.is_bool else 8 * self.dtype.itemsize
 
     def literal(self, value: Any) -> str:
-        """A constant, to the last bit."""
-        one = scalar_literal(value, self.dtype)
-        return one if self.lanes == 1 else f"splat ({self.element} {one})"
+        """Return a constant that LLVM reads back exactly, splatted across the lanes."""
+        scalar = scalar_literal(value, self.dtype)
+        return scalar if self.lanes == 1 else f"splat ({self.element} {scalar})"
 
     def of(self, dtype: np.dtype) -> Kind:
-        """As many of another dtype."""
+        """Return the kind of another dtype with the same number of lanes."""
         return Kind(dtype, self.lanes)
 
     @property
     def flags(self) -> Kind:
-        """As many bools."""
+        """The kind of bools with the same number of lanes."""
         return self.of(BOOL)
 
 
@@ -85,7 +85,10 @@ WORD = Kind(INT64)
 
 
 def scalar_literal(value: Any, dtype: np.dtype) -> str:
-    """A number of a dtype the way LLVM reads it back exactly; it writes f32 as f64, too."""
+    """Return a number as a literal that LLVM reads back exactly.
+
+    LLVM writes f32 literals with the bits of the f64 of the same value.
+    """
     match dtype.kind:
         case "f":
             (bits,) = struct.unpack("<Q", struct.pack("<d", float(value)))
@@ -95,6 +98,6 @@ def scalar_literal(value: Any, dtype: np.dtype) -> str:
     return str(int(value))
 
 
-def stored(register: str) -> str:
-    """The type in memory of what is in a register."""
+def memory_type(register: str) -> str:
+    """Return the type in memory of a value with this register type."""
     return "i8" if register == "i1" else register

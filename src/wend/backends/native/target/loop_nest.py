@@ -1,9 +1,8 @@
-"""The node that is a loop nest: operations on arrays that are done in one go over their elements.
+"""The `loop_nest` op: array operations fused into one nest of loops.
 
-Its body is an ordinary graph. Every array in it has the sizes of the nest's *space*, or is read by
-way of operations that only move elements; those of *rows* have the first `outer_rank` axes of the
-space, and come of reductions over the others. Values of the body that are no results are never in
-memory.
+Its body is an ordinary graph. Every array in it has the sizes of the *iteration space*, or is read
+through layout operations. *Row values* span the first `outer_rank` axes of the space and come from
+reductions over the other axes. Values of the body that are not results are never stored in memory.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ loop_nest = Op("loop_nest", _infer, None, ByRegions(), regions=("body",))
 
 @dataclass(frozen=True, slots=True)
 class LoopNestParts:
-    """A `loop_nest` node by its parts.
+    """The parts of a `loop_nest` node.
 
     Attributes:
-        body: what is computed of the operands.
-        iteration_space: the sizes that are gone over.
-        outer_rank: how many of its axes the loops over the others are in; 0 where all are alike.
+        body: the graph that is evaluated for each element.
+        iteration_space: the sizes of the loops.
+        outer_rank: the number of outer axes that loop over rows; 0 where there are no rows.
     """
 
     body: Graph
@@ -50,18 +49,19 @@ class LoopNestParts:
 
 
 def run_body(node: Node, *operands: Any) -> tuple[Any, ...]:
-    """Run the NumPy kernels of a body one by one; what one raises says which.
+    """Run the NumPy kernels of a body one by one.
 
-    So it is found what is wrong where native code has found something to be wrong.
+    Native code that detects an error calls this, so that the kernel which fails raises its own
+    exception, annotated with the operation.
     """
     body = LoopNestParts.of(node).body
     values = dict(zip(body.params, operands, strict=True))
     for inner in body.nodes:
         assert inner.op.kernel is not None
         try:
-            found = inner.op.kernel(*(values[v] for v in inner.operands), **inner.attrs)
+            result = inner.op.kernel(*(values[v] for v in inner.operands), **inner.attrs)
         except Exception as error:
             error.add_note(f"in {inner.op.name}{at(inner.source)}")
             raise
-        values[inner.results[0]] = found
+        values[inner.results[0]] = result
     return tuple(values[v] for v in body.results)

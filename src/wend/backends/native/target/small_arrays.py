@@ -1,4 +1,4 @@
-"""Which arrays are small: those whose elements fit into registers."""
+"""Small arrays: those whose elements fit into registers."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from wend.ir.graph import Value
 from wend.ir.types import ListType, TensorType, Type
 from wend.ops import creating
 
-MOST = 16  # elements
+MAX_SCALARIZED_ELEMENTS = 16
 
 
-def is_small(type: Type, most: int = MOST) -> bool:
-    """Whether a type is that of arrays of 1 to `most` numbers; scalars are none."""
+def is_small(type: Type, max_elements: int = MAX_SCALARIZED_ELEMENTS) -> bool:
+    """Return whether a type is an array of 1 to `max_elements` numbers; scalars are not."""
     if not isinstance(type, TensorType) or not type.is_static or not type.dims:
         return False
-    return type.dtype in REGISTERS and 1 <= size(type) <= most
+    return type.dtype in REGISTERS and 1 <= size(type) <= max_elements
 
 
 def size(type: Type) -> int:
-    """The number of elements of an array of known sizes."""
+    """Return the number of elements of an array of known sizes."""
     assert isinstance(type, TensorType)
     return math.prod(type.dims)  # type: ignore[arg-type]
 
 
 def innermost(type: Type) -> Type:
-    """What a list, or a list of lists, holds in the end."""
+    """Return the type of the elements at the bottom of nested lists."""
     while isinstance(type, ListType):
         type = type.element
     return type
 
 
 def element_type(type: Type) -> Type:
-    """The type of one element of an array; of a list of arrays, the list of one element each."""
+    """Return the scalar type of an array, or the list of scalars of a list of arrays."""
     if isinstance(type, ListType):
         return ListType(element_type(type.element))
     assert isinstance(type, TensorType)
@@ -42,6 +42,6 @@ def element_type(type: Type) -> Type:
 
 
 def constant_of(value: Value) -> Any:
-    """The array that a value is known to be, or None."""
+    """Return the array that a value is known to be, or None."""
     node = value.node
     return None if node is None or node.op is not creating.constant else node.attrs["value"]

@@ -1,16 +1,16 @@
-"""How a value lies in registers and in records: as slots of eight bytes, by its type.
+"""The layout of values in registers and in records: slots of eight bytes, by type.
 
-A scalar is one slot. An array is a pointer to its elements, in C order, and a slot for each size
-that is not known before the run; one of unknown rank is a pointer to rank, sizes and elements. A
-list is where it starts in its arena and its length; a maybe is a flag and the slots of its value;
-a token is nothing.
+A scalar is one slot. An array is a pointer to its elements in C order, plus a slot for each size
+that is only known at run time; an array of unknown rank is a pointer to its rank, sizes and
+elements. A list is its start in its arena and its length; a maybe is a flag and the slots of its
+value; a token has no slots.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from wend.backends.native.target.kinds import NOTHING, REGISTERS
+from wend.backends.native.target.kinds import ABSENT_LITERALS, REGISTERS
 from wend.base.errors import UnsupportedError, explain
 from wend.base.source import at
 from wend.ir.graph import Node
@@ -25,41 +25,41 @@ from wend.ir.types import (
     without_maybe,
 )
 
-Registers: TypeAlias = tuple[str, ...]  # per slot the SSA name or the literal that holds it
+Registers: TypeAlias = tuple[str, ...]  # the SSA name or literal of each slot
 
 SLOT_BYTES = 8
-# The header of an arena: in stack slots while the function runs, else in the caller's memory
+# The header of an arena: on the stack while the function runs, otherwise in the caller's memory
 ARENA_FIELDS = (("ptr", "data"), ("i64", "room"), ("i64", "fill"))
 ARENA_BYTES = SLOT_BYTES * len(ARENA_FIELDS)
-# Rank and up to 64 sizes come before the elements of an array of unknown rank.
+# The header of an array of unknown rank: its rank and up to 64 sizes precede the elements.
 BOXED_BYTES = SLOT_BYTES * 65
 
 
 class UnknownTypeError(Exception):
-    """A type that native code does not handle."""
+    """A type that native code does not support."""
 
 
 def is_scalar(type: Type) -> bool:
-    """Whether a value of this type is one number in a register."""
+    """Return whether a value of this type is one number in a register."""
     return isinstance(type, TensorType) and type.shape == () and type.dtype in REGISTERS
 
 
 def is_array(type: Type) -> bool:
-    """Whether a value of this type is elements in memory."""
+    """Return whether a value of this type is elements in memory."""
     return isinstance(type, TensorType) and not is_scalar(type)
 
 
 def is_unranked(type: Type) -> bool:
-    """Whether not even the rank of a value is known, if it is there."""
+    """Return whether the rank of a possibly absent array is unknown."""
     inner = without_maybe(type)
     return isinstance(inner, TensorType) and inner.shape is None
 
 
 def registers(type: Type) -> tuple[str, ...]:
-    """The LLVM types of the slots of a value.
+    """Return the LLVM types of the slots of a value.
 
     Raises:
-        UnknownTypeError: native code does not handle values of this type.
+        UnknownTypeError: native code does not support this type.
     """
     match type:
         case TensorType(dtype=dtype) if is_scalar(type):
@@ -74,35 +74,35 @@ def registers(type: Type) -> tuple[str, ...]:
         case TokenType():
             return ()
         case HostType():
-            return ("i64",)  # which of the objects that Python keeps for the call
+            return ("i64",)  # an index into the objects that Python keeps for the call
     raise UnknownTypeError(str(type))
 
 
 def references(type: Type) -> tuple[int, ...]:
-    """The slots of a value that are pointers to memory from the pool."""
+    """Return the slots of a value that are pointers into the pool."""
     return tuple(k for k, register in enumerate(registers(type)) if register == "ptr")
 
 
-def width(type: Type) -> int:
-    """How many slots a value takes."""
+def num_slots(type: Type) -> int:
+    """Return the number of slots of a value."""
     return len(registers(type))
 
 
-def layout(type: Type) -> tuple[str, ...]:
-    """How the records of a list look, and those of the lists in it: equal where they can be
+def list_layout(type: Type) -> tuple[str, ...]:
+    """Return the record layout of a list, and of the lists in it.
 
-    read as each other's. Of a value that is no list: nothing.
+    Lists with equal layouts can be read as each other. The layout of other values is empty.
     """
-    found = []
+    layouts = []
     inner = without_maybe(type)
     while isinstance(inner, ListType):
-        found.append(element_layout(inner.element))
+        layouts.append(element_layout(inner.element))
         inner = without_maybe(inner.element)
-    return tuple(found)
+    return tuple(layouts)
 
 
 def element_layout(type: Type) -> str:
-    """What is in a record: sizes that it holds have no name."""
+    """Return the layout of one record as text; sizes that it stores are anonymous."""
     match type:
         case TensorType(dtype=dtype, shape=None):
             return f"{dtype.str}[...]"
@@ -116,31 +116,31 @@ def element_layout(type: Type) -> str:
     return type.__class__.__name__
 
 
-def nothing(type: Type) -> Registers:
-    """Slots to stand for a value that is absent."""
-    return tuple(NOTHING.get(register, "0") for register in registers(type))
+def absent_value(type: Type) -> Registers:
+    """Return placeholder registers for an absent value."""
+    return tuple(ABSENT_LITERALS.get(register, "0") for register in registers(type))
 
 
 def refuse(node: Node, reason: str) -> UnsupportedError:
-    """The error that says what native code cannot do, and where the user wrote it."""
+    """Return the error for a node that native code does not support, with its source line."""
     return refuse_at(f"`{node.op.name}`{at(node.source)}", reason)
 
 
-def refuse_at(what: str, reason: str) -> UnsupportedError:
-    """The error that says what native code cannot do."""
+def refuse_at(subject: str, reason: str) -> UnsupportedError:
+    """Return the error for something that native code does not support."""
     return UnsupportedError(
         explain(
-            f"the native backend cannot run {what}: {reason}",
+            f"the native backend cannot run {subject}: {reason}",
             cure='use backend="numpy".',
         )
     )
 
 
 def is_list(type: Type) -> bool:
-    """Whether a value is a list, if it is there."""
+    """Return whether a value is a list, possibly absent."""
     return isinstance(without_maybe(type), ListType)
 
 
-def where_size(type: Type) -> int:
-    """The bytes that say where the records of an argument lie, and those of the lists in it."""
-    return 2 * SLOT_BYTES * len(layout(type))
+def list_location_bytes(type: Type) -> int:
+    """Return the bytes that locate the records of an argument and of the lists in it."""
+    return 2 * SLOT_BYTES * len(list_layout(type))

@@ -1,4 +1,4 @@
-"""Writes the body of one LLVM function: fresh names, blocks, phis."""
+"""A builder for the body of one LLVM function: fresh names, blocks and phis."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-# The body of a fold: an index and the values so far, to the values after it
+# The body of a fold: maps an index and the current values to the next values
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
 
-IN_LOOP = "each"  # what labels of the insides of loops begin with
+IN_LOOP = "each"  # the label prefix of loop bodies
 
 
 _NAME = re.compile(r"%[\w.]+")
@@ -37,18 +37,18 @@ class Writer:
         return f"%v{self.count}"
 
     def open_entry(self) -> None:
-        """Let `allocate` and `at_entry` write here, in the function's first block."""
+        """Mark this position, in the function's first block, as where `at_entry` inserts."""
         self._entry = len(self.lines)
         self.lines.append("")
 
     def allocate(self, type: str) -> str:
-        """Room on the stack, for as long as the function runs; return its address."""
+        """Allocate a stack slot for the whole call and return its address."""
         self.count += 1
         self.at_entry(f"%v{self.count} = alloca {type}")
         return f"%v{self.count}"
 
     def at_entry(self, instruction: str) -> None:
-        """Add an instruction to the first block."""
+        """Append an instruction to the first block."""
         self.lines[self._entry] += f"\n  {instruction}"
 
     def do(self, instruction: str) -> None:
@@ -56,77 +56,82 @@ class Writer:
         self.lines.append(f"  {instruction}")
 
     def new_label(self, hint: str) -> str:
-        """A label to be placed later."""
+        """Return a fresh label to be placed later."""
         self.count += 1
         return f"{hint}{self.count}"
 
     def start(self, label: str) -> None:
-        """Start a block. The one before must have ended."""
+        """Start a block; the previous one must have ended."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def jump(self, label: str) -> None:
-        """End the block by going to another."""
+        """End the block with an unconditional branch."""
         self.do(f"br label %{label}")
 
-    def branch(self, flag: str, yes: str, no: str) -> None:
-        """End the block by going to one of two others."""
-        self.do(f"br i1 {flag}, label %{yes}, label %{no}")
+    def branch(self, condition: str, if_true: str, if_false: str) -> None:
+        """End the block with a conditional branch."""
+        self.do(f"br i1 {condition}, label %{if_true}, label %{if_false}")
 
-    def unless(self, flag: str, rare: str) -> None:
-        """Go on where the flag holds, which it nearly always does; else go to `rare`."""
-        here = self.new_label("go")
-        self.do(f"br i1 {flag}, label %{here}, label %{rare}, !prof !0")
-        self.start(here)
+    def branch_unless(self, condition: str, rare: str) -> None:
+        """Branch to `rare` unless the condition holds, which it nearly always does."""
+        next_block = self.new_label("go")
+        self.do(f"br i1 {condition}, label %{next_block}, label %{rare}, !prof !0")
+        self.start(next_block)
 
     def phi(self, type: str, *sources: tuple[str, str]) -> str:
-        """Append the value that depends on the block one comes from."""
+        """Append a phi of values by predecessor block."""
         pairs = ", ".join(f"[ {value}, %{label} ]" for value, label in sources)
         return self.define(f"phi {type} {pairs}")
 
     def open_phi(self, type: str, start: str, label: str) -> tuple[str, Callable[[str], None]]:
-        """A phi at the head of a loop, and what fills in the value of the next round."""
+        """Append a loop phi and return it with a callback that sets its back-edge value."""
         name = self.define("")
-        place = len(self.lines) - 1
+        position = len(self.lines) - 1
         self._phis[name] = type
 
         def close(value: str) -> None:
             text = f"phi {type} [ {start}, %{label} ], [ {value}, %{self.block} ]"
-            self.lines[place] = f"  {name} = {text}"
+            self.lines[position] = f"  {name} = {text}"
 
         return name, close
 
-    def cut(self, start: int, block: str) -> list[str]:
-        """Take back the lines from a number on; the block is what was then."""
+    def extract_lines(self, start: int, block: str) -> list[str]:
+        """Remove and return the lines from a position on; `block` was current there."""
         lines, self.lines[start:] = self.lines[start:], []
         self.block = block
         return lines
 
-    def captured(self, lines: Sequence[str], given: Collection[str]) -> dict[str, str] | None:
-        """What lines that were cut use of those before, but for what is given, with types.
+    def live_ins(self, lines: Sequence[str], defined: Collection[str]) -> dict[str, str] | None:
+        """Return the values that extracted lines use from earlier lines, with their types.
 
-        They can be a function of their own then. None where a type is not plain to see, and where
-        they leave the function, or use its own names or its room on the stack.
+        The lines can then be outlined into a function of their own. Returns None where a type is
+        not evident from the text, and where the lines leave the function or use its labels or stack
+        slots.
+
+        Args:
+            lines: the lines that were extracted.
+            defined: values that the outlined function defines itself.
         """
         text = "\n".join(lines)
-        inside = {*_DEFINED.findall(text), *given}
-        inside.update(f"%{label}" for label in _LABEL.findall(text))
-        wanted = dict.fromkeys(name for name in _NAME.findall(text) if name not in inside)
-        types = {name: self._phis[name] for name in wanted if name in self._phis}
-        left = wanted.keys() - types.keys()
+        local_names = {*_DEFINED.findall(text), *defined}
+        local_names.update(f"%{label}" for label in _LABEL.findall(text))
+        live_in = dict.fromkeys(name for name in _NAME.findall(text) if name not in local_names)
+        types = {name: self._phis[name] for name in live_in if name in self._phis}
+        untyped = live_in.keys() - types.keys()
         for line in reversed(self.lines):
-            if not left:
+            if not untyped:
                 break
-            found = _DEFINITION.match(line)
-            if found and found[1] in left:
-                left.remove(found[1])
-                type = _type_of(found[2])
+            definition = _DEFINITION.match(line)
+            if definition and definition[1] in untyped:
+                untyped.remove(definition[1])
+                type = _type_of(definition[2])
                 if type is not None:
-                    types[found[1]] = type
-        return types if types.keys() == wanted.keys() else None
+                    types[definition[1]] = type
+        return types if types.keys() == live_in.keys() else None
 
     def loop(self, count: str, body: Callable[[str], None]) -> None:
-        """Run a body for each number under `count`, an i64."""
+        """Emit a loop that runs a body for each index in `range(count)`, an i64."""
         head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
         self.jump(head)
@@ -145,11 +150,16 @@ class Writer:
         types: Sequence[str],
         start: Sequence[str],
         body: Fold,
-        note: Callable[[], str] = str,
+        metadata: Callable[[], str] = str,
     ) -> tuple[str, ...]:
-        """Run a body for each number under `count` on values that it changes; return the last.
+        """Emit a loop that folds a body over `range(count)` and return the final values.
 
-        `note`: gives what LLVM is told of the loop, once its body is written.
+        Args:
+            count: the trip count, an i64.
+            types: the LLVM types of the carried values.
+            start: their initial values.
+            body: computes the next values from an index and the current ones.
+            metadata: returns the loop's metadata, once its body is emitted.
         """
         head, inside, done = (self.new_label(hint) for hint in ("head", IN_LOOP, "done"))
         before = self.block
@@ -163,14 +173,14 @@ class Writer:
         for (_, fill_in), value in zip(phis, body(index, values), strict=True):
             fill_in(value)
         close(self.define(f"add i64 {index}, 1"))
-        self.do(f"br label %{head}{note()}")
+        self.do(f"br label %{head}{metadata()}")
         self.start(done)
         return values
 
     def merge(
         self, types: Sequence[str], sources: Sequence[tuple[Sequence[str], str]]
     ) -> tuple[str, ...]:
-        """Phis of several values, each given by every one of the blocks one may come from."""
+        """Append a phi for each of several values, given by predecessor block."""
         return tuple(
             self.phi(type, *((values[k], label) for values, label in sources))
             for k, type in enumerate(types)
@@ -178,17 +188,17 @@ class Writer:
 
 
 def _type_of(instruction: str) -> str | None:
-    """The type of what an instruction gives, if it is plain to see."""
-    word = instruction.split(" ", 1)[0]
-    if word in ("icmp", "fcmp"):
+    """Return the type of an instruction's result, or None if it is not evident from the text."""
+    opcode = instruction.split(" ", 1)[0]
+    if opcode in ("icmp", "fcmp"):
         return "i1"
-    if word == "getelementptr":
+    if opcode == "getelementptr":
         return "ptr"
-    if word in ("alloca", "extractvalue") or "{" in instruction or "<" in instruction:
+    if opcode in ("alloca", "extractvalue") or "{" in instruction or "<" in instruction:
         return None
     if " to " in instruction:
         return instruction.rsplit(" ", 1)[1]
-    if word == "select":
+    if opcode == "select":
         instruction = instruction.split(", ", 1)[1]
-    found = _TYPE.search(instruction)
-    return found and found[1]
+    type_name = _TYPE.search(instruction)
+    return type_name and type_name[1]

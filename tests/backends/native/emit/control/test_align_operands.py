@@ -12,7 +12,7 @@ import pytest
 import wend
 import wend.numpy as wnp
 from wend.backends.native.backend import NativeBackend
-from wend.backends.native.target.numpy_capi import aligned
+from wend.backends.native.target.numpy_capi import aligned_copy
 from wend.passes.pipeline import OPTIMIZE, run_passes
 
 SIZE = 24
@@ -108,7 +108,7 @@ def test_only_what_gains_is_moved() -> None:
 
 def test_constants_lie_well() -> None:
     for array in (np.arange(5.0), np.ones((3, 4), np.float32)[:, ::2], np.zeros((0, 3), bool)):
-        copy = aligned(array)
+        copy = aligned_copy(array)
         assert copy.ctypes.data % 64 == 0 or not copy.size
         assert copy.flags.c_contiguous
         np.testing.assert_array_equal(copy, array)

@@ -101,7 +101,7 @@ def test_tapes_of_a_loop_share_records() -> None:
     assert len(pushed) > 1
     regions = {id(places.of(node.results[0]).arena) for node in pushed}
     assert len(regions) == 1
-    assert sum(places.leads(node) for node in pushed) == 1
+    assert sum(places.starts_record(node) for node in pushed) == 1
 
 
 def test_an_empty_list_has_no_arena_of_its_own() -> None:

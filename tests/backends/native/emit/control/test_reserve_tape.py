@@ -17,7 +17,7 @@ def tape_bytes(fun: Any, *args: Any) -> int:
     gradient = wend.function(wend.grad(fun), backend="native")
     found = gradient(*args)
     np.testing.assert_allclose(found, wend.function(wend.grad(fun), backend="numpy")(*args))
-    (space,) = gradient.get_concrete_function(*args).executable("native")._spaces.all()
+    (space,) = gradient.get_concrete_function(*args).compiled.executable("native")._workspaces.all()
     return space.arena_bytes()
 
 

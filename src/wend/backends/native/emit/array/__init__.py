@@ -1,1 +1,1 @@
-"""Emitters of whole arrays: views, indexing, reductions, sorting, updates in place."""
+"""Emitters of whole-array operations: views, indexing, reductions, sorting, in-place updates."""

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts: pairs of reals in memory."""
+"""Complex numbers, stored as pairs of reals, and their parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array import elementwise
-from wend.backends.native.emit.scalar.casting import write_cast
+from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import Kind
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import FLOAT64
@@ -22,119 +22,125 @@ from wend.ops import elementwise as ops
 Pair = tuple[str, str]
 
 
-def _parts(dtype: np.dtype) -> Kind:
-    """The reals that numbers of a complex dtype are made of."""
+def _part_kind(dtype: np.dtype) -> Kind:
+    """Return the kind of the reals that a complex dtype consists of."""
     return Kind(np.dtype(f"f{dtype.itemsize // 2}"))
 
 
-def _load(low: Lowering, array: Array, k: str) -> Pair:
-    kind, first = _parts(array.dtype), low.arrays.address(array, k)
-    second = low.w.define(f"getelementptr {kind.element}, ptr {first}, i64 1")
-    return low.arrays.load_at(kind, first), low.arrays.load_at(kind, second)
+def _load_pair(low: Lowering, array: Array, k: str) -> Pair:
+    """Load the real and imaginary parts of element k."""
+    kind, real_address = _part_kind(array.dtype), low.arrays.address(array, k)
+    imag_address = low.w.define(f"getelementptr {kind.element}, ptr {real_address}, i64 1")
+    return low.arrays.load_at(kind, real_address), low.arrays.load_at(kind, imag_address)
 
 
-def _store(low: Lowering, array: Array, k: str, pair: Pair) -> None:
-    kind, first = _parts(array.dtype), low.arrays.address(array, k)
-    low.arrays.store_at(kind, first, pair[0])
-    second = low.w.define(f"getelementptr {kind.element}, ptr {first}, i64 1")
-    low.arrays.store_at(kind, second, pair[1])
+def _store_pair(low: Lowering, array: Array, k: str, pair: Pair) -> None:
+    """Store the real and imaginary parts of element k."""
+    kind, real_address = _part_kind(array.dtype), low.arrays.address(array, k)
+    low.arrays.store_at(kind, real_address, pair[0])
+    imag_address = low.w.define(f"getelementptr {kind.element}, ptr {real_address}, i64 1")
+    low.arrays.store_at(kind, imag_address, pair[1])
 
 
-def _to_real(write: Callable[[Lowering, Kind, Pair], str]) -> Emit:
-    """The emitter of an operation that makes a real of each complex number."""
+def _to_real(emit_element: Callable[[Lowering, Kind, Pair], str]) -> Emit:
+    """Return the emitter of an operation from complex to real numbers."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         array = low.array(node, 0)
-        kind = _parts(array.dtype)
+        kind = _part_kind(array.dtype)
 
         def element(k: str) -> str:
-            return write(low, kind, _load(low, array, k))
+            return emit_element(low, kind, _load_pair(low, array, k))
 
         if is_scalar(node.results[0].type):
             return [(element("0"),)]
-        made = low.new_result(node, array.dims)
-        low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, element(k)))
-        return [low.give(node, made)]
+        out = low.new_result(node, array.dims)
+        low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, element(k)))
+        return [low.array_result(node, out)]
 
     return emit
 
 
 def emit_conj(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The imaginary part turned."""
+    """Emit the complex conjugate: the imaginary parts change sign."""
     array = low.array(node, 0)
-    made, kind = low.new_result(node, array.dims), _parts(array.dtype)
+    out, kind = low.new_result(node, array.dims), _part_kind(array.dtype)
 
     def each(k: str) -> None:
-        real, imag = _load(low, array, k)
-        _store(low, made, k, (real, low.w.define(f"fneg {kind.text} {imag}")))
+        real, imag = _load_pair(low, array, k)
+        _store_pair(low, out, k, (real, low.w.define(f"fneg {kind.text} {imag}")))
 
-    low.w.loop(low.arrays.count(made), each)
-    return [low.give(node, made)]
+    low.w.loop(low.arrays.count(out), each)
+    return [low.array_result(node, out)]
 
 
 def emit_complex(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Numbers made of their parts."""
+    """Emit complex numbers from their real and imaginary parts."""
     if is_scalar(node.operands[0].type):
-        made = low.new_result(node, ())
-        _store(low, made, "0", (operands[0][0], operands[1][0]))
-        return [low.give(node, made)]
+        out = low.new_result(node, ())
+        _store_pair(low, out, "0", (operands[0][0], operands[1][0]))
+        return [low.array_result(node, out)]
     real, imag = low.array(node, 0), low.array(node, 1)
-    for mine, theirs in zip(real.dims, imag.dims, strict=True):
-        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
-    made = low.new_result(node, real.dims)
+    for real_dim, imag_dim in zip(real.dims, imag.dims, strict=True):
+        low.traps.check(low.sizes.equal(real_dim, imag_dim), BAD_SHAPE)
+    out = low.new_result(node, real.dims)
     low.w.loop(
-        low.arrays.count(made),
-        lambda k: _store(low, made, k, (low.arrays.load(real, k), low.arrays.load(imag, k))),
+        low.arrays.count(out),
+        lambda k: _store_pair(low, out, k, (low.arrays.load(real, k), low.arrays.load(imag, k))),
     )
-    return [low.give(node, made)]
+    return [low.array_result(node, out)]
 
 
-def _arithmetic(write: Callable[..., Pair], of_reals: Emit) -> Emit:
-    """The emitter of an operation that reals have, too."""
+def _arithmetic(emit_pair: Callable[..., Pair], emit_real: Emit) -> Emit:
+    """Return the emitter of an operation on complex numbers that also exists for reals."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         if node.operands[0].tensor.dtype.kind != "c":
-            return of_reals(low, node, operands)
+            return emit_real(low, node, operands)
         arrays = [low.array(node, k) for k in range(len(operands))]
-        for mine, theirs in zip(arrays[0].dims, arrays[-1].dims, strict=True):
-            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
-        made, type = low.new_result(node, arrays[0].dims), _parts(arrays[0].dtype).text
+        for lhs_dim, rhs_dim in zip(arrays[0].dims, arrays[-1].dims, strict=True):
+            low.traps.check(low.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
+        out, part_type = low.new_result(node, arrays[0].dims), _part_kind(arrays[0].dtype).text
 
-        def do(opcode: str, x: str, y: str) -> str:
-            return low.w.define(f"{opcode} {type} {x}, {y}")
+        def apply(opcode: str, x: str, y: str) -> str:
+            return low.w.define(f"{opcode} {part_type} {x}, {y}")
 
         low.w.loop(
-            low.arrays.count(made),
-            lambda k: _store(low, made, k, write(do, *(_load(low, x, k) for x in arrays))),
+            low.arrays.count(out),
+            lambda k: _store_pair(
+                low, out, k, emit_pair(apply, *(_load_pair(low, x, k) for x in arrays))
+            ),
         )
-        return [low.give(node, made)]
+        return [low.array_result(node, out)]
 
     return emit
 
 
-def _product(do: Callable[[str, str, str], str], x: Pair, y: Pair) -> Pair:
-    real = do("fsub", do("fmul", x[0], y[0]), do("fmul", x[1], y[1]))
-    return real, do("fadd", do("fmul", x[0], y[1]), do("fmul", x[1], y[0]))
+def _product(apply: Callable[[str, str, str], str], x: Pair, y: Pair) -> Pair:
+    """Emit the product of two complex numbers."""
+    real = apply("fsub", apply("fmul", x[0], y[0]), apply("fmul", x[1], y[1]))
+    return real, apply("fadd", apply("fmul", x[0], y[1]), apply("fmul", x[1], y[0]))
 
 
-def _size(low: Lowering, kind: Kind, pair: Pair) -> str:
+def _absolute(low: Lowering, kind: Kind, pair: Pair) -> str:
+    """Emit the absolute value of a complex number by `hypot`."""
     wide = kind.of(FLOAT64)
-    found = low.calls.from_libm("hypot", *(write_cast(low.w, kind, wide, x) for x in pair))
-    return write_cast(low.w, wide, kind, found)
+    absolute = low.calls.from_libm("hypot", *(emit_cast(low.w, kind, wide, x) for x in pair))
+    return emit_cast(low.w, wide, kind, absolute)
 
 
 EMITTERS: Mapping[Op, Emit] = {
     ops.real: _to_real(lambda low, kind, pair: pair[0]),
     ops.imag: _to_real(lambda low, kind, pair: pair[1]),
-    ops.complex_abs: _to_real(_size),
+    ops.complex_abs: _to_real(_absolute),
     ops.conj: emit_conj,
     ops.complex: emit_complex,
     **{
-        op: _arithmetic(write, elementwise.EMITTERS[op])
-        for op, write in (
-            (ops.add, lambda do, x, y: (do("fadd", x[0], y[0]), do("fadd", x[1], y[1]))),
-            (ops.sub, lambda do, x, y: (do("fsub", x[0], y[0]), do("fsub", x[1], y[1]))),
-            (ops.neg, lambda do, x: (do("fmul", x[0], "-1.0"), do("fmul", x[1], "-1.0"))),
+        op: _arithmetic(emit_pair, elementwise.EMITTERS[op])
+        for op, emit_pair in (
+            (ops.add, lambda apply, x, y: (apply("fadd", x[0], y[0]), apply("fadd", x[1], y[1]))),
+            (ops.sub, lambda apply, x, y: (apply("fsub", x[0], y[0]), apply("fsub", x[1], y[1]))),
+            (ops.neg, lambda apply, x: (apply("fmul", x[0], "-1.0"), apply("fmul", x[1], "-1.0"))),
             (ops.mul, _product),
         )
     },

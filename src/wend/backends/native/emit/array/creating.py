@@ -1,4 +1,4 @@
-"""Constants, ranges, and arrays of numbers."""
+"""Constants, ranges, and arrays made from scalars."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import FAILED
-from wend.backends.native.emit.array.shaping import emit_same
-from wend.backends.native.emit.scalar.casting import write_cast
+from wend.backends.native.emit.array.shaping import emit_identity
+from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import (
     REGISTERS,
     WORD,
     Kind,
     scalar_literal,
 )
-from wend.backends.native.target.numpy_capi import aligned
+from wend.backends.native.target.numpy_capi import aligned_copy
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -23,63 +23,63 @@ from wend.ops import creating
 
 
 def emit_constant(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """A literal, to the last bit; of an array, where it lies."""
+    """Emit a constant: an exact literal, or a reference to an array in memory."""
     value, (result,) = node.attrs["value"], node.results
     if is_scalar(result.type):
         return [(scalar_literal(value[()], value.dtype),)]
-    low.memory.mark_foreign(result)
-    return [(low.constant(aligned(value)).pointer,)]
+    low.refcounts.mark_foreign(result)
+    return [(low.constant(aligned_copy(value)).pointer,)]
 
 
 def emit_iota(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """0, 1, 2, …"""
+    """Emit the range 0, 1, 2, … of a static or dynamic length."""
     dtype, length = node.attrs["dtype"], node.attrs["length"]
     if dtype not in REGISTERS or dtype.kind == "b":
         return NotImplemented
     if length is None:
-        wide = Kind(node.operands[0].tensor.dtype)
-        size = low.sizes.most(write_cast(low.w, wide, WORD, operands[0][0]), "0")
+        length_kind = Kind(node.operands[0].tensor.dtype)
+        size = low.sizes.max(emit_cast(low.w, length_kind, WORD, operands[0][0]), "0")
     else:
         size = str(max(length, 0))
-    made = low.new_result(node, [size])
+    out = low.new_result(node, [size])
     kind = Kind(dtype)
 
     def each(index: str) -> None:
-        low.arrays.store(made, index, write_cast(low.w, WORD, kind, index))
+        low.arrays.store(out, index, emit_cast(low.w, WORD, kind, index))
 
     low.w.loop(size, each)
-    return [low.give(node, made)]
+    return [low.array_result(node, out)]
 
 
 def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The integers themselves."""
+    """Forward integers, after a check that none is negative."""
     value = node.operands[0].tensor
     if value.dtype.kind != "i":
-        return emit_same(low, node, operands)
+        return emit_identity(low, node, operands)
 
     def check(number: str) -> None:
-        wide = write_cast(low.w, Kind(value.dtype), WORD, number)
-        low.traps.check(low.w.define(f"icmp sge i64 {wide}, 0"), FAILED)
+        word = emit_cast(low.w, Kind(value.dtype), WORD, number)
+        low.traps.check(low.w.define(f"icmp sge i64 {word}, 0"), FAILED)
 
     if is_scalar(value):
         check(operands[0][0])
         return operands
     array = low.array(node, 0)
     low.w.loop(low.arrays.count(array), lambda k: check(low.arrays.load(array, k)))
-    return emit_same(low, node, operands)
+    return emit_identity(low, node, operands)
 
 
 def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Numbers put side by side."""
+    """Emit an array of the scalars that are the operands."""
     if node.results[0].tensor.dtype not in REGISTERS:
         return NotImplemented
     shape = node.attrs["shape"]
     if not shape:
         return [operands[0]]
-    made = low.new_result(node, [str(size) for size in shape])
+    out = low.new_result(node, [str(size) for size in shape])
     for k, (number,) in enumerate(operands):
-        low.arrays.store(made, str(k), number)
-    return [low.give(node, made)]
+        low.arrays.store(out, str(k), number)
+    return [low.array_result(node, out)]
 
 
 EMITTERS: Mapping[Op, Emit] = {

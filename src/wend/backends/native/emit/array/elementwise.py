@@ -1,4 +1,4 @@
-"""Elementwise operations: in registers for scalars; of arrays what is in no nest."""
+"""Elementwise operations: in registers for scalars, as loops for arrays outside of loop nests."""
 
 from __future__ import annotations
 
@@ -15,54 +15,60 @@ from wend.ir.graph import Node
 from wend.ir.op import Op
 
 
-def emitter(element: Element) -> Emit:
-    """The emitter of an operation whose elements are computed so."""
+def elementwise_emitter(element: Element) -> Emit:
+    """Return the emitter of an elementwise operation."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-        if not element.takes(node):
+        if not element.supports(node):
             return NotImplemented
         kind = kind_of(node)
         if is_scalar(node.results[0].type):
-            return [(element.write(low, node, kind, *(slots[0] for slots in operands)),)]
-        return [_emit_loop(low, node, lambda given: element.write(low, node, kind, *given))]
+            return [(element.emit(low, node, kind, *(registers[0] for registers in operands)),)]
+        return [_emit_loop(low, node, lambda args: element.emit(low, node, kind, *args))]
 
     return emit
 
 
-def _emit_loop(low: Lowering, node: Node, compute: Callable[[Sequence[str]], str]) -> Registers:
-    if any(value in low.products for value in node.operands):
+def _emit_loop(
+    low: Lowering, node: Node, compute_element: Callable[[Sequence[str]], str]
+) -> Registers:
+    """Emit a loop over the elements of arrays of one shape."""
+    if any(value in low.deferred_products for value in node.operands):
         return _add_product(low, node)
     arrays = [low.array(node, k) for k in range(len(node.operands))]
     for other in arrays[1:]:
-        for mine, theirs in zip(arrays[0].dims, other.dims, strict=True):
-            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
-    made = low.new_result(node, arrays[0].dims)
+        for lhs_dim, rhs_dim in zip(arrays[0].dims, other.dims, strict=True):
+            low.traps.check(low.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
+    out = low.new_result(node, arrays[0].dims)
 
     def each(index: str) -> None:
-        low.arrays.store(made, index, compute([low.arrays.load(x, index) for x in arrays]))
+        low.arrays.store(out, index, compute_element([low.arrays.load(x, index) for x in arrays]))
 
-    low.w.loop(low.arrays.count(made), each)
-    return low.give(node, made)
+    low.w.loop(low.arrays.count(out), each)
+    return low.array_result(node, out)
 
 
 def _add_product(low: Lowering, node: Node) -> Registers:
-    """The sum of an array, which is changed, and a product that is not in memory."""
-    (k,) = (k for k, value in enumerate(node.operands) if value in low.products)
+    """Add a product that was not materialized to an array, in place (GEMM with beta = 1)."""
+    (k,) = (k for k, value in enumerate(node.operands) if value in low.deferred_products)
     product = low.array(node, k)
     target = writable(low, node, 1 - k)
-    for mine, theirs in zip(product.dims, target.dims, strict=True):
-        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
-    low.products[node.operands[k]](target)
-    return low.give(node, target)
+    for product_dim, target_dim in zip(product.dims, target.dims, strict=True):
+        low.traps.check(low.sizes.equal(product_dim, target_dim), BAD_SHAPE)
+    low.deferred_products[node.operands[k]](target)
+    return low.array_result(node, target)
 
 
 def computes_elements(node: Node) -> bool:
-    """Whether a node computes arrays of known rank element by element, and native code can."""
+    """Return whether native code can compute a node element by element.
+
+    True only for arrays of known rank.
+    """
     if node.op not in ELEMENTS or is_scalar(node.results[0].type):
         return False
     if any(value.tensor.shape is None for value in (*node.operands, *node.results)):
         return False
-    return ELEMENTS[node.op].takes(node)
+    return ELEMENTS[node.op].supports(node)
 
 
-EMITTERS: Mapping[Op, Emit] = {op: emitter(element) for op, element in ELEMENTS.items()}
+EMITTERS: Mapping[Op, Emit] = {op: elementwise_emitter(element) for op, element in ELEMENTS.items()}

@@ -1,4 +1,4 @@
-"""Where the largest or smallest element is along an axis."""
+"""Positions of the largest or smallest elements along an axis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.emit.array.reducing import expect_some
+from wend.backends.native.emit.array.reducing import check_nonempty
 from wend.backends.native.rt import row_argminmax
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.backends.native.target.value_layout import Registers, is_scalar
@@ -16,102 +16,114 @@ from wend.ir.op import Op
 from wend.ops import reducing
 
 
-def _extreme_position(how: str) -> Emit:
-    """Where the first extreme element is; the first NaN, if there is one."""
+def _argextreme(predicate: str) -> Emit:
+    """Return the emitter of the position of the first extreme element, or of the first NaN."""
 
     def emit(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         value = node.operands[0].tensor
         if value.dtype not in REGISTERS or is_scalar(value):
             return NotImplemented
         array, axis = low.array(node, 0), node.attrs["axis"]
-        size, own = array.dims[axis], low.sizes.strides(array.dims)
-        expect_some(low, [size])
-        better = _better(low, array.kind, how)
+        axis_size, strides = array.dims[axis], low.sizes.strides(array.dims)
+        check_nonempty(low, [axis_size])
+        update = _update_best(low, array.kind, predicate)
 
-        def best(first: str) -> str:
-            if own[axis] == "1" and array.dtype in row_argminmax.DTYPES:
-                address = low.arrays.address(array, first)
-                name = row_argminmax.position_name({"gt": "max", "lt": "min"}[how], array.dtype)
-                return low.calls.of_row(name, "i64", address, size)
+        def best_position(row_start: str) -> str:
+            if strides[axis] == "1" and array.dtype in row_argminmax.DTYPES:
+                address = low.arrays.address(array, row_start)
+                name = row_argminmax.position_name(
+                    {"gt": "max", "lt": "min"}[predicate], array.dtype
+                )
+                return low.calls.row_function(name, "i64", address, axis_size)
 
-            def body(k: str, so_far: tuple[str, ...]) -> Sequence[str]:
-                at = low.sizes.add(first, low.sizes.mul(k, own[axis]))
-                return better(low.arrays.load(array, at), k, *so_far)
+            def body(k: str, best_so_far: tuple[str, ...]) -> Sequence[str]:
+                at = low.sizes.add(row_start, low.sizes.mul(k, strides[axis]))
+                return update(low.arrays.load(array, at), k, *best_so_far)
 
-            start = low.arrays.load(array, first)
-            return low.w.fold(size, [array.kind.text, "i64"], [start, "0"], body)[1]
+            first = low.arrays.load(array, row_start)
+            return low.w.fold(axis_size, [array.kind.text, "i64"], [first, "0"], body)[1]
 
         if is_scalar(node.results[0].type):
-            return [(best("0"),)]
-        dims = [size for k, size in enumerate(array.dims) if k != axis]
+            return [(best_position("0"),)]
+        dims = [axis_size for k, axis_size in enumerate(array.dims) if k != axis]
         shape = list(dims)
         if node.attrs["keepdims"]:
             shape.insert(axis, "1")
-        made = low.new_result(node, shape)
+        out = low.new_result(node, shape)
         if axis == len(array.dims) - 1:
-            rows = low.arrays.count(made)
+            rows = low.arrays.count(out)
             low.w.loop(
-                rows, lambda k: low.arrays.store(made, k, best(low.sizes.mul(k, own[axis - 1])))
+                rows,
+                lambda k: low.arrays.store(
+                    out, k, best_position(low.sizes.mul(k, strides[axis - 1]))
+                ),
             )
         else:
-            _positions_of_rows(low, array, axis, made, better)
-        return [low.give(node, made)]
+            _argextreme_rowwise(low, array, axis, out, update)
+        return [low.array_result(node, out)]
 
     return emit
 
 
-_Better: TypeAlias = Callable[[str, str, str, str], tuple[str, str]]
+_Update: TypeAlias = Callable[[str, str, str, str], tuple[str, str]]
 
 
-def _better(low: Lowering, kind: Kind, how: str) -> _Better:
-    """What takes an element, its position and the best before it, and gives the best and where."""
-    letter = "u" if kind.is_unsigned or kind.is_bool else "s"
-    compare, w = f"fcmp o{how}" if kind.is_real else f"icmp {letter}{how}", low.w
+def _update_best(low: Lowering, kind: Kind, predicate: str) -> _Update:
+    """Return a function that emits one step of the search for an extreme element.
 
-    def write(x: str, k: str, best: str, where: str) -> tuple[str, str]:
-        better = w.define(f"{compare} {kind.text} {x}, {best}")
+    It takes an element, its position, the best element so far and its position, and returns the
+    best element with its position.
+    """
+    sign_prefix = "u" if kind.is_unsigned or kind.is_bool else "s"
+    compare, w = f"fcmp o{predicate}" if kind.is_real else f"icmp {sign_prefix}{predicate}", low.w
+
+    def emit(x: str, k: str, best: str, best_k: str) -> tuple[str, str]:
+        is_better = w.define(f"{compare} {kind.text} {x}, {best}")
         if kind.is_real:
-            nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
-            number = w.define(f"fcmp ord {kind.text} {best}, {best}")
-            either = w.define(f"or i1 {better}, {nan}")
-            better = w.define(f"and i1 {either}, {number}")
+            is_nan = w.define(f"fcmp uno {kind.text} {x}, {x}")
+            is_number = w.define(f"fcmp ord {kind.text} {best}, {best}")
+            wins = w.define(f"or i1 {is_better}, {is_nan}")
+            is_better = w.define(f"and i1 {wins}, {is_number}")
         return (
-            w.define(f"select i1 {better}, {kind.text} {x}, {kind.text} {best}"),
-            w.define(f"select i1 {better}, i64 {k}, i64 {where}"),
+            w.define(f"select i1 {is_better}, {kind.text} {x}, {kind.text} {best}"),
+            w.define(f"select i1 {is_better}, i64 {k}, i64 {best_k}"),
         )
 
-    return write
+    return emit
 
 
-def _positions_of_rows(
-    low: Lowering, array: Array, axis: int, made: Array, better: _Better
+def _argextreme_rowwise(
+    low: Lowering, array: Array, axis: int, out: Array, update: _Update
 ) -> None:
-    """Row by row as they lie in memory, with the best of each column so far beside."""
+    """Emit the positions along an axis that is not the last, in the order of memory."""
     w, sizes, arrays = low.w, low.sizes, low.arrays
     row = sizes.product(array.dims[axis + 1 :])
     block = sizes.mul(array.dims[axis], row)
     best = arrays.new(array.dtype, [row])
 
     def each(outer: str) -> None:
-        first, to = sizes.mul(outer, block), sizes.mul(outer, row)
+        block_start, out_start = sizes.mul(outer, block), sizes.mul(outer, row)
 
-        def start(j: str) -> None:
-            arrays.store(best, j, arrays.load(array, sizes.add(first, j)))
-            arrays.store(made, sizes.add(to, j), "0")
+        def initialize(j: str) -> None:
+            arrays.store(best, j, arrays.load(array, sizes.add(block_start, j)))
+            arrays.store(out, sizes.add(out_start, j), "0")
 
         def step(k: str) -> None:
-            line = sizes.add(first, sizes.mul(k, row))
+            row_start = sizes.add(block_start, sizes.mul(k, row))
 
             def column(j: str) -> None:
-                x, place = arrays.load(array, sizes.add(line, j)), sizes.add(to, j)
-                before = arrays.load(best, j), arrays.load(made, place)
-                found, where = better(x, k, *before)
-                arrays.store(best, j, found)
-                arrays.store(made, place, where)
+                x, target = (
+                    arrays.load(array, sizes.add(row_start, j)),
+                    sizes.add(out_start, j),
+                )
+                best_so_far = arrays.load(best, j), arrays.load(out, target)
+                best_value, best_position = update(x, k, *best_so_far)
+                arrays.store(best, j, best_value)
+                arrays.store(out, target, best_position)
 
             w.loop(row, column)
 
-        w.loop(row, start)
+        w.loop(row, initialize)
         w.loop(array.dims[axis], step)
 
     w.loop(sizes.product(array.dims[:axis]), each)
@@ -119,6 +131,6 @@ def _positions_of_rows(
 
 
 EMITTERS: Mapping[Op, Emit] = {
-    reducing.argmax: _extreme_position("gt"),
-    reducing.argmin: _extreme_position("lt"),
+    reducing.argmax: _argextreme("gt"),
+    reducing.argmin: _argextreme("lt"),
 }

@@ -1,4 +1,4 @@
-"""Writing into arrays: in place where nobody else refers to them."""
+"""Updates of arrays: in place if there is one reference, else in a copy."""
 
 from __future__ import annotations
 
@@ -9,57 +9,58 @@ from wend.ir.graph import Node
 
 
 def writable(low: Lowering, node: Node, index: int) -> Array:
-    """An operand to be changed: itself at its last use if nobody else has it, else a copy."""
+    """Return an operand that may be written: itself if this is its only reference, else a copy."""
     value, array, w = node.operands[index], low.array(node, index), low.w
     if not low.may_move(value):
-        return low.arrays.copied(array)
-    low.memory.move(value)
-    shared, done, here = w.new_label("shared"), w.new_label("own"), w.block
+        return low.arrays.copy(array)
+    low.refcounts.move(value)
+    shared, done, before = w.new_label("shared"), w.new_label("own"), w.block
     w.branch(low.arrays.is_unique(array.pointer), done, shared)
     w.start(shared)
-    copy = low.arrays.copied(array)
+    copy = low.arrays.copy(array)
     low.arrays.release(array.pointer)
-    there = w.block
+    copy_block = w.block
     w.jump(done)
     w.start(done)
-    pointer = w.phi("ptr", (array.pointer, here), (copy.pointer, there))
+    pointer = w.phi("ptr", (array.pointer, before), (copy.pointer, copy_block))
     return Array(pointer, array.dtype, array.dims)
 
 
 def overwritable(low: Lowering, node: Node, index: int, array: Array) -> tuple[Array, str]:
-    """Room for an array of as many bytes as an operand that is taken over: its own if nobody else
+    """Return memory for an array of as many bytes as an operand at its last use.
 
-    has it. Also what is to be released when the operand has been read.
+    It is the operand's own memory if this is the only reference. The second result is what must be
+    released once the operand has been read, or null.
     """
-    value, mine, w = node.operands[index], low.array(node, index), low.w
-    low.memory.move(value)
-    shared, done, here = w.new_label("shared"), w.new_label("own"), w.block
-    w.branch(low.arrays.is_unique(mine.pointer), done, shared)
+    value, operand, w = node.operands[index], low.array(node, index), low.w
+    low.refcounts.move(value)
+    shared, done, before = w.new_label("shared"), w.new_label("own"), w.block
+    w.branch(low.arrays.is_unique(operand.pointer), done, shared)
     w.start(shared)
-    made = low.arrays.new(array.dtype, array.dims)
-    there = w.block
+    fresh = low.arrays.new(array.dtype, array.dims)
+    allocation = w.block
     w.jump(done)
     w.start(done)
-    pointer = w.phi("ptr", (mine.pointer, here), (made.pointer, there))
-    left = w.phi("ptr", ("null", here), (mine.pointer, there))
-    return Array(pointer, array.dtype, array.dims), left
+    pointer = w.phi("ptr", (operand.pointer, before), (fresh.pointer, allocation))
+    deferred_release = w.phi("ptr", ("null", before), (operand.pointer, allocation))
+    return Array(pointer, array.dtype, array.dims), deferred_release
 
 
 def add_into(low: Lowering, target: Array, index: str, value: str) -> None:
-    """Add a number to an element."""
+    """Emit the addition of a number to an element."""
     kind, address = target.kind, low.arrays.address(target, index)
     opcode = "fadd" if kind.is_real else "or" if kind.is_bool else "add"
     old = low.arrays.load_at(kind, address)
     low.arrays.store_at(kind, address, low.w.define(f"{opcode} {kind.text} {old}, {value}"))
 
 
-def repeated(low: Lowering, size: str, stride: str, wanted: str) -> str:
-    """The stride of an axis; 0 where it has one element, to be repeated."""
-    if size == wanted:
+def broadcast_stride(low: Lowering, size: str, stride: str, target_size: str) -> str:
+    """Return the stride of an axis, or 0 if its one element is broadcast to `target_size`."""
+    if size == target_size:
         return stride
     if size == "1":
         return "0"
     is_one = low.sizes.equal(size, "1")
-    fits = low.w.define(f"or i1 {is_one}, {low.sizes.equal(size, wanted)}")
+    fits = low.w.define(f"or i1 {is_one}, {low.sizes.equal(size, target_size)}")
     low.traps.check(fits, BAD_SHAPE)
     return low.w.define(f"select i1 {is_one}, i64 0, i64 {stride}")

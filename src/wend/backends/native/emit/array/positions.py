@@ -1,4 +1,4 @@
-"""Along one axis, by a position for each element: reading, adding, putting. Where masks hold."""
+"""Gather and scatter along one axis, with a position for each element; positions of nonzeros."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.in_place import add_into, writable
-from wend.backends.native.emit.array.indexing import checked
-from wend.backends.native.emit.scalar.casting import write_cast
+from wend.backends.native.emit.array.indexing import checked_position
+from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.dtypes import INT64
@@ -18,26 +18,28 @@ from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import indexing, searching
 
-# Writes what is done with an element: (index among the positions, index in the array)
+# Emits the work on an element: (offset among the positions, offset in the array)
 Body = Callable[[str, str], None]
 
 
 def emit_take_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Copies of elements."""
-    if not _fits(node, 1):
+    """Emit copies of the elements at positions along an axis."""
+    if not _has_matching_dims(node, 1):
         return NotImplemented
     array, positions = low.array(node, 0), low.array(node, 1)
-    _check_others(low, node, array, positions)
-    made = low.new_result(node, positions.dims)
-    _each(low, node, array, positions, lambda k, at: low.arrays.copy_element(made, k, array, at))
-    return [low.give(node, made)]
+    _check_other_axes(low, node, array, positions)
+    out = low.new_result(node, positions.dims)
+    _for_each_position(
+        low, node, array, positions, lambda k, at: low.arrays.copy_element(out, k, array, at)
+    )
+    return [low.array_result(node, out)]
 
 
 def emit_add_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Elements added where they belong, in order; in place at the last use."""
+    """Emit additions at positions along an axis, in order; in place at the last use."""
     if node.operands[0].tensor.dtype not in REGISTERS:
         return NotImplemented
-    return _change(
+    return _scatter_along(
         low,
         node,
         lambda target, at, source, k: add_into(low, target, at, low.arrays.load(source, k)),
@@ -45,58 +47,70 @@ def emit_add_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> 
 
 
 def emit_set_along(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Elements put where they belong, in order; in place at the last use."""
-    return _change(low, node, low.arrays.copy_element)
+    """Emit stores at positions along an axis, in order; in place at the last use."""
+    return _scatter_along(low, node, low.arrays.copy_element)
 
 
-def _change(low: Lowering, node: Node, put: Callable[[Array, str, Array, str], None]) -> Any:
-    if not _fits(node, 2):
+def _scatter_along(
+    low: Lowering, node: Node, update: Callable[[Array, str, Array, str], None]
+) -> Any:
+    """Emit an update of each element at a position along an axis."""
+    if not _has_matching_dims(node, 2):
         return NotImplemented
     source, positions = low.array(node, 1), low.array(node, 2)
-    _check_others(low, node, low.array(node, 0), positions)
-    for mine, theirs in zip(source.dims, positions.dims, strict=True):
-        low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
+    _check_other_axes(low, node, low.array(node, 0), positions)
+    for source_dim, position_dim in zip(source.dims, positions.dims, strict=True):
+        low.traps.check(low.sizes.equal(source_dim, position_dim), BAD_SHAPE)
     target = writable(low, node, 0)
-    _each(low, node, target, positions, lambda k, at: put(target, at, source, k))
-    return [low.give(node, target)]
+    _for_each_position(low, node, target, positions, lambda k, at: update(target, at, source, k))
+    return [low.array_result(node, target)]
 
 
-def _fits(node: Node, index: int) -> bool:
-    """Whether the positions have the sizes of the array, but for those of the axis.
+def _has_matching_dims(node: Node, index: int) -> bool:
+    """Return whether the positions have the dims of the array, except along the axis.
 
-    NumPy's kernels take others, too, which nobody gives them.
+    The NumPy kernels accept other positions too, but no caller passes them.
     """
     axis = node.attrs["axis"]
     if any(is_scalar(value.type) for value in node.operands):
         return False
     pairs = zip(node.operands[0].tensor.dims, node.operands[index].tensor.dims, strict=True)
-    known = [p for k, p in enumerate(pairs) if k != axis and all(isinstance(d, int) for d in p)]
-    return all(mine == theirs for mine, theirs in known)
+    static_pairs = [
+        p for k, p in enumerate(pairs) if k != axis and all(isinstance(d, int) for d in p)
+    ]
+    return all(dim == position_dim for dim, position_dim in static_pairs)
 
 
-def _check_others(low: Lowering, node: Node, array: Array, positions: Array) -> None:
-    for k, (mine, theirs) in enumerate(zip(array.dims, positions.dims, strict=True)):
+def _check_other_axes(low: Lowering, node: Node, array: Array, positions: Array) -> None:
+    """Emit a check that the positions have the dims of the array, except along the axis."""
+    for k, (dim, position_dim) in enumerate(zip(array.dims, positions.dims, strict=True)):
         if k != node.attrs["axis"]:
-            low.traps.check(low.sizes.equal(mine, theirs), BAD_SHAPE)
+            low.traps.check(low.sizes.equal(dim, position_dim), BAD_SHAPE)
 
 
-def _each(low: Lowering, node: Node, array: Array, positions: Array, body: Body) -> None:
-    """Run a body for each position."""
+def _for_each_position(
+    low: Lowering, node: Node, array: Array, positions: Array, body: Body
+) -> None:
+    """Emit a body for each position."""
     axis, sizes = node.attrs["axis"], low.sizes
-    strides, own = sizes.strides(array.dims), sizes.strides(positions.dims)
+    strides, position_strides = sizes.strides(array.dims), sizes.strides(positions.dims)
 
-    def each(where: tuple[str, ...]) -> None:
-        k = low.arrays.offset(where, own)
-        given = write_cast(low.w, positions.kind, WORD, low.arrays.load(positions, k))
-        number = checked(low, given, array.dims[axis])
-        at = low.arrays.offset((*where[:axis], number, *where[axis + 1 :]), strides)
+    def each(index: tuple[str, ...]) -> None:
+        k = low.arrays.offset(index, position_strides)
+        position = emit_cast(low.w, positions.kind, WORD, low.arrays.load(positions, k))
+        wrapped = checked_position(low, position, array.dims[axis])
+        at = low.arrays.offset((*index[:axis], wrapped, *index[axis + 1 :]), strides)
         body(k, at)
 
-    low.arrays.nest(positions.dims, each)
+    low.arrays.for_each_position(positions.dims, each)
 
 
 def emit_nonzero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Where a mask holds, a vector for each axis: counted first, then written without branches."""
+    """Emit the coordinates of nonzeros, one vector per axis.
+
+    A first loop counts them. A second one stores the coordinates of each element without branches,
+    and moves on only after a nonzero.
+    """
     if is_scalar(node.operands[0].type):
         return NotImplemented
     mask, w = low.array(node, 0), low.w
@@ -110,23 +124,24 @@ def emit_nonzero(low: Lowering, node: Node, operands: Sequence[Registers]) -> An
         ["0"],
         lambda k, total: [w.define(f"add i64 {total[0]}, {flag(k)}")],
     )
-    # What comes after the last is written, too.
-    room = low.sizes.add(count, "1")
-    made = [low.arrays.new(INT64, (room,)) for _ in node.results]
-    place = w.allocate("i64")
-    w.do(f"store i64 0, ptr {place}")
+    # The elements behind the last nonzero are stored, too.
+    capacity = low.sizes.add(count, "1")
+    out = [low.arrays.new(INT64, (capacity,)) for _ in node.results]
+    cursor = w.allocate("i64")
+    w.do(f"store i64 0, ptr {cursor}")
     strides = low.sizes.strides(mask.dims)
 
-    def each(where: tuple[str, ...]) -> None:
-        at = w.define(f"load i64, ptr {place}")
-        for array, number in zip(made, where, strict=True):
-            low.arrays.store(array, at, number)
-        following = w.define(f"add i64 {at}, {flag(low.arrays.offset(where, strides))}")
-        w.do(f"store i64 {following}, ptr {place}")
+    def each(index: tuple[str, ...]) -> None:
+        at = w.define(f"load i64, ptr {cursor}")
+        for array, coordinate in zip(out, index, strict=True):
+            low.arrays.store(array, at, coordinate)
+        following = w.define(f"add i64 {at}, {flag(low.arrays.offset(index, strides))}")
+        w.do(f"store i64 {following}, ptr {cursor}")
 
-    low.arrays.nest(mask.dims, each)
+    low.arrays.for_each_position(mask.dims, each)
     return [
-        low.give(node, Array(array.pointer, INT64, (count,)), k) for k, array in enumerate(made)
+        low.array_result(node, Array(array.pointer, INT64, (count,)), k)
+        for k, array in enumerate(out)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Changes of shape: the same elements under other sizes, or moved to other places."""
+"""Changes of shape: views of the same elements under other sizes, broadcasts and transposes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from wend.backends.native.codegen.arrays import Array, Steps
+from wend.backends.native.codegen.arrays import Array, StridedView
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE, FAILED
-from wend.backends.native.emit.array.in_place import repeated
-from wend.backends.native.target.sizes import known
+from wend.backends.native.emit.array.in_place import broadcast_stride
+from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar, references
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -18,34 +18,34 @@ from wend.ir.types import MaybeType, Symbol, TensorType
 from wend.ops import elementwise, shaping
 
 
-def emit_same(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The operand itself, its sizes under other names."""
+def emit_identity(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Forward the operand under the type of the result."""
     value, (result,) = node.operands[0], node.results
     slots = low.coerce(node, operands[0], value.type, result.type)
     if isinstance(value.type, (TensorType, MaybeType)):
-        share(low, node, slots)
+        share_operand(low, node, slots)
     return [slots]
 
 
 def emit_keep_shape(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The operand itself, if its sizes are those of a vector."""
-    given = low.array(node, 1)
+    """Forward the operand, after a check of its sizes against a vector; negative ones match any."""
+    expected_shape = low.array(node, 1)
     for k, size in enumerate(low.array(node, 0).dims):
-        wanted = low.arrays.load(given, str(k))
-        is_any = low.w.define(f"icmp slt i64 {wanted}, 0")
-        same = low.w.define(f"icmp eq i64 {wanted}, {size}")
-        low.traps.check(low.w.define(f"or i1 {is_any}, {same}"), FAILED)
-    return emit_same(low, node, operands)
+        expected = low.arrays.load(expected_shape, str(k))
+        is_any = low.w.define(f"icmp slt i64 {expected}, 0")
+        is_same = low.w.define(f"icmp eq i64 {expected}, {size}")
+        low.traps.check(low.w.define(f"or i1 {is_any}, {is_same}"), FAILED)
+    return emit_identity(low, node, operands)
 
 
-def share(low: Lowering, node: Node, slots: Registers) -> None:
-    """The result is the memory of the first operand."""
+def share_operand(low: Lowering, node: Node, slots: Registers) -> None:
+    """Make the result refer to the memory of the first operand."""
     for k in references(node.results[0].type):
-        low.memory.share(node.results[0], node.operands[0], slots[k])
+        low.refcounts.share(node.results[0], node.operands[0], slots[k])
 
 
 def emit_reshape(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The same elements under other sizes, if these make as many."""
+    """Emit the same elements under other sizes, after a check of their number."""
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
@@ -54,44 +54,46 @@ def emit_reshape(low: Lowering, node: Node, operands: Sequence[Registers]) -> An
     if dims is None:
         return NotImplemented
     count = "1" if is_scalar(value) else low.arrays.count(low.array(node, 0))
-    dims = _filled(low, dims, count)
-    expect_sizes(low, dims)
+    dims = _infer_size(low, dims, count)
+    check_nonnegative(low, dims)
     low.traps.check(sizes.equal(sizes.product(dims), count), BAD_SHAPE)
     if is_scalar(value):
-        made = low.new_result(node, dims)
-        low.arrays.store(made, "0", operands[0][0])
-        return [low.give(node, made)]
+        out = low.new_result(node, dims)
+        low.arrays.store(out, "0", operands[0][0])
+        return [low.array_result(node, out)]
     array = low.array(node, 0)
     if is_scalar(result):
         return [(low.arrays.load(array, "0"),)]
-    slots = low.give(node, Array(array.pointer, array.dtype, dims))
-    share(low, node, slots)
+    slots = low.array_result(node, Array(array.pointer, array.dtype, dims))
+    share_operand(low, node, slots)
     return [slots]
 
 
-def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
-    """Sizes with what is left of a number of elements in place of a negative one, or of a `?`."""
-    sizes, flags, rest = low.sizes, {}, "1"
+def _infer_size(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
+    """Return dims with the size that follows from `count` in place of a negative one or of `?`."""
+    sizes, is_missing, known_product = low.sizes, {}, "1"
     for k, size in enumerate(dims):
         if size == "?":
-            flags[k] = "true"
-        elif known(size):
-            rest = sizes.mul(rest, size)
+            is_missing[k] = "true"
+        elif is_literal(size):
+            known_product = sizes.mul(known_product, size)
         else:
-            flags[k] = low.w.define(f"icmp slt i64 {size}, 0")
-            rest = sizes.mul(rest, low.w.define(f"select i1 {flags[k]}, i64 1, i64 {size}"))
-    if not flags:
+            is_missing[k] = low.w.define(f"icmp slt i64 {size}, 0")
+            known_product = sizes.mul(
+                known_product, low.w.define(f"select i1 {is_missing[k]}, i64 1, i64 {size}")
+            )
+    if not is_missing:
         return tuple(dims)
-    for flag, other in combinations(flags.values(), 2):
-        both = sizes.both(flag, other)
-        low.traps.check(low.w.define(f"xor i1 {both}, true"), BAD_SHAPE)
-    # At least 1, for no number is divided by 0: the product shows then that it does not fit.
-    left = sizes.div(count, sizes.most(rest, "1"))
+    for flag, other_flag in combinations(is_missing.values(), 2):
+        are_both_inferred = sizes.logical_and(flag, other_flag)
+        low.traps.check(low.w.define(f"xor i1 {are_both_inferred}, true"), BAD_SHAPE)
+    # The divisor is at least 1; if that replaced a 0, the check of the product fails.
+    inferred = sizes.div(count, sizes.max(known_product, "1"))
     return tuple(
-        left
-        if flags.get(k) == "true"
-        else low.w.define(f"select i1 {flags[k]}, i64 {left}, i64 {size}")
-        if k in flags
+        inferred
+        if is_missing.get(k) == "true"
+        else low.w.define(f"select i1 {is_missing[k]}, i64 {inferred}, i64 {size}")
+        if k in is_missing
         else size
         for k, size in enumerate(dims)
     )
@@ -100,18 +102,18 @@ def _filled(low: Lowering, dims: Sequence[str], count: str) -> tuple[str, ...]:
 def target_dims(
     low: Lowering, node: Node, operands: Sequence[Registers], result: TensorType
 ) -> tuple[str, ...] | None:
-    """The sizes of a result: known, or given by an operand; `?` for what is left.
+    """Return the dims of a result, static or from an operand; `?` marks the one to be inferred.
 
-    None where nothing says them.
+    None if neither determines them.
     """
     if len(operands) > 1:
-        given = low.array(node, 1)
-        low.traps.check(low.sizes.equal(given.dims[0], str(len(result.dims))), BAD_SHAPE)
-        found = (
-            low.arrays.load(given, str(k)) if isinstance(dim, Symbol) else str(dim)
+        target_shape = low.array(node, 1)
+        low.traps.check(low.sizes.equal(target_shape.dims[0], str(len(result.dims))), BAD_SHAPE)
+        dims = (
+            low.arrays.load(target_shape, str(k)) if isinstance(dim, Symbol) else str(dim)
             for k, dim in enumerate(result.dims)
         )
-        return tuple(found)
+        return tuple(dims)
     shape = node.attrs["shape"]
     if shape is None or sum(dim == -1 for dim in shape) > 1:
         return None
@@ -120,102 +122,102 @@ def target_dims(
     return tuple("?" if dim == -1 else str(dim) for dim in shape)
 
 
-def expect_sizes(low: Lowering, dims: Sequence[str]) -> None:
-    """Leave the function where a size that only the run knows is negative."""
+def check_nonnegative(low: Lowering, dims: Sequence[str]) -> None:
+    """Emit a check that no dynamic size is negative."""
     for size in dims:
-        if not known(size):
+        if not is_literal(size):
             low.traps.check(low.w.define(f"icmp sge i64 {size}, 0"), BAD_SHAPE)
 
 
 def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The elements again and again."""
+    """Emit a broadcast as a copy."""
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
     dims = target_dims(low, node, operands, result)
     if dims is None or "?" in dims:
         return NotImplemented
-    expect_sizes(low, dims)
-    made = low.new_result(node, dims)
+    check_nonnegative(low, dims)
+    out = low.new_result(node, dims)
     if is_scalar(value):
-        low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, operands[0][0]))
-        return [low.give(node, made)]
+        low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, operands[0][0]))
+        return [low.array_result(node, out)]
     array = low.array(node, 0)
-    lead = len(dims) - len(array.dims)
-    own = low.sizes.strides(array.dims)
-    strides = ["0"] * lead
-    for size, stride, wanted in zip(array.dims, own, dims[lead:], strict=True):
-        strides.append(repeated(low, size, stride, wanted))
-    source = Steps("0", tuple(strides))
-    low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, source)
-    return [low.give(node, made)]
+    new_axes = len(dims) - len(array.dims)
+    operand_strides = low.sizes.strides(array.dims)
+    strides = ["0"] * new_axes
+    for size, stride, target_size in zip(array.dims, operand_strides, dims[new_axes:], strict=True):
+        strides.append(broadcast_stride(low, size, stride, target_size))
+    source = StridedView("0", tuple(strides))
+    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, source)
+    return [low.array_result(node, out)]
 
 
 def emit_transpose(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The axes in another order."""
+    """Emit a permutation of the axes as a copy, unless it is the identity."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
     array, perm = low.array(node, 0), node.attrs["perm"]
     if list(perm) == sorted(perm):
-        share(low, node, operands[0])
+        share_operand(low, node, operands[0])
         return [operands[0]]
     dims = [array.dims[axis] for axis in perm]
-    own = low.sizes.strides(array.dims)
-    made = low.new_result(node, dims)
-    source = Steps("0", tuple(own[axis] for axis in perm))
-    low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, source)
-    return [low.give(node, made)]
+    operand_strides = low.sizes.strides(array.dims)
+    out = low.new_result(node, dims)
+    source = StridedView("0", tuple(operand_strides[axis] for axis in perm))
+    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, source)
+    return [low.array_result(node, out)]
 
 
 def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """A size, as a number."""
+    """Return one size as a scalar."""
     return [(low.array(node, 0).dims[node.attrs["axis"]],)]
 
 
 def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The sizes, as an array."""
+    """Emit the shape as a vector."""
     value = node.operands[0].tensor
-    return [write_shape(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
+    return [new_shape_vector(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
 
 
-def write_shape(low: Lowering, node: Node, dims: Sequence[str]) -> Registers:
-    """Sizes, as the array that a node gives."""
-    made = low.new_result(node, [str(len(dims))])
+def new_shape_vector(low: Lowering, node: Node, dims: Sequence[str]) -> Registers:
+    """Emit a vector of sizes as the result of a node."""
+    out = low.new_result(node, [str(len(dims))])
     for k, size in enumerate(dims):
-        low.arrays.store(made, str(k), size)
-    return low.give(node, made)
+        low.arrays.store(out, str(k), size)
+    return low.array_result(node, out)
 
 
 def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The sizes that two arrays have in common: an axis of size 1 takes the other's."""
-    mine, theirs = low.array(node, 0), low.array(node, 1)
-    if not (known(mine.dims[0]) and known(theirs.dims[0])):
+    """Emit the broadcast of two shapes: a size of 1 gives way to the other's."""
+    lhs_shape, rhs_shape = low.array(node, 0), low.array(node, 1)
+    if not (is_literal(lhs_shape.dims[0]) and is_literal(rhs_shape.dims[0])):
         return NotImplemented
-    sizes, ranks = low.sizes, (int(mine.dims[0]), int(theirs.dims[0]))
-    found = []
+    sizes, ranks = low.sizes, (int(lhs_shape.dims[0]), int(rhs_shape.dims[0]))
+    dims = []
     for k in range(-max(ranks), 0):
         a, b = (
             low.arrays.load(array, str(rank + k)) if rank + k >= 0 else "1"
-            for array, rank in zip((mine, theirs), ranks, strict=True)
+            for array, rank in zip((lhs_shape, rhs_shape), ranks, strict=True)
         )
         is_one = sizes.equal(a, "1")
         fits = low.w.define(f"or i1 {is_one}, {sizes.equal(b, '1')}")
         low.traps.check(low.w.define(f"or i1 {fits}, {sizes.equal(a, b)}"), BAD_SHAPE)
-        found.append(low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}"))
-    made = low.new_result(node, [str(len(found))])
-    for k, size in enumerate(found):
-        low.arrays.store(made, str(k), size)
-    return [low.give(node, made)]
+        dims.append(low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}"))
+    out = low.new_result(node, [str(len(dims))])
+    for k, size in enumerate(dims):
+        low.arrays.store(out, str(k), size)
+    return [low.array_result(node, out)]
 
 
 EMITTERS: Mapping[Op, Emit] = {
     shaping.broadcast_to: emit_broadcast_to,
     shaping.reshape: emit_reshape,
-    shaping.refine: emit_same,
+    shaping.refine: emit_identity,
     shaping.keep_shape: emit_keep_shape,
     shaping.broadcast_shapes: emit_broadcast_shapes,
     shaping.transpose: emit_transpose,
     shaping.dim_of: emit_dim_of,
     shaping.shape_of: emit_shape_of,
-    elementwise.stop_gradient: emit_same,
+    elementwise.stop_gradient: emit_identity,
 }

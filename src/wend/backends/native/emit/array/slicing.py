@@ -1,4 +1,4 @@
-"""Parts of arrays: cut out, put in, added; joined, split and padded."""
+"""Subviews of arrays: load, store and add; concatenation, split and padding."""
 
 from __future__ import annotations
 
@@ -7,101 +7,103 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native.codegen.arrays import Array, Steps
+from wend.backends.native.codegen.arrays import Array, StridedView
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
-from wend.backends.native.emit.array.in_place import add_into, repeated, writable
-from wend.backends.native.emit.array.subviews import Cut, cuts_of, sliced
+from wend.backends.native.emit.array.in_place import add_into, broadcast_stride, writable
+from wend.backends.native.emit.array.subviews import AxisSlice, axis_slices, resolve_slice
 from wend.backends.native.target.kinds import REGISTERS, scalar_literal
-from wend.backends.native.target.sizes import known
+from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import parts, shaping, updating
 
-Part = tuple[Steps, tuple[str, ...]]  # where it lies in its array, and its sizes
+Subview = tuple[StridedView, tuple[str, ...]]  # its offset and strides in the array, and its dims
 
 
-def part(low: Lowering, array: Array, slices: Sequence[Sequence[int | None]]) -> Part:
-    """What slices cut from an array."""
+def slices_of(low: Lowering, array: Array, slices: Sequence[Sequence[int | None]]) -> Subview:
+    """Return the subview that slices select."""
     pairs = zip(array.dims, slices, strict=True)
-    return _lies(low, array, [sliced(low, size, bounds) for size, bounds in pairs])
+    return _subview(low, array, [resolve_slice(low, size, bounds) for size, bounds in pairs])
 
 
-def _named(low: Lowering, node: Node, positions: Sequence[Registers]) -> Part:
-    """The part of its first operand that a node names."""
+def _subview_operand(low: Lowering, node: Node, positions: Sequence[Registers]) -> Subview:
+    """Return the subview of its first operand that a node names."""
     array = low.array(node, 0)
-    cuts, _ = cuts_of(low, node, array.dims, positions)
-    return _lies(low, array, cuts)
+    slices, _ = axis_slices(low, node, array.dims, positions)
+    return _subview(low, array, slices)
 
 
-def _lies(low: Lowering, array: Array, cuts: Sequence[Cut]) -> Part:
+def _subview(low: Lowering, array: Array, slices: Sequence[AxisSlice]) -> Subview:
+    """Return the subview that consists of a slice per axis."""
     start, strides, dims = "0", [], []
-    for cut, stride in zip(cuts, low.sizes.strides(array.dims), strict=True):
-        start = low.sizes.add(start, low.sizes.mul(cut.first, stride))
-        if cut.step is not None:
-            strides.append(low.sizes.mul(stride, str(cut.step)))
-            dims.append(cut.count)
-    return Steps(start, tuple(strides)), tuple(dims)
+    for axis_slice, stride in zip(slices, low.sizes.strides(array.dims), strict=True):
+        start = low.sizes.add(start, low.sizes.mul(axis_slice.first, stride))
+        if axis_slice.step is not None:
+            strides.append(low.sizes.mul(stride, str(axis_slice.step)))
+            dims.append(axis_slice.count)
+    return StridedView(start, tuple(strides)), tuple(dims)
 
 
-def _cut_out(low: Lowering, node: Node, array: Array, found: Part) -> Sequence[Registers]:
-    steps, dims = found
-    made = low.new_result(node, dims)
-    low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, steps)
-    return [low.give(node, made)]
+def _emit_copy(low: Lowering, node: Node, array: Array, subview: Subview) -> Sequence[Registers]:
+    """Emit a contiguous copy of a subview."""
+    steps, dims = subview
+    out = low.new_result(node, dims)
+    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, steps)
+    return [low.array_result(node, out)]
 
 
-def emit_part(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """A copy of a part."""
+def emit_load_subview(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit a copy of a subview."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
-    array, found = low.array(node, 0), _named(low, node, operands[1:])
+    array, subview = low.array(node, 0), _subview_operand(low, node, operands[1:])
     if is_scalar(node.results[0].type):
-        return [(low.arrays.load(array, found[0].start),)]
-    return _cut_out(low, node, array, found)
+        return [(low.arrays.load(array, subview[0].start),)]
+    return _emit_copy(low, node, array, subview)
 
 
-def _put(low: Lowering, node: Node, found: Part, *, adds: bool) -> Any:
-    """The first operand with the second put into a part of it, or added."""
-    (steps, dims), x = found, node.operands[1]
+def _emit_update(low: Lowering, node: Node, subview: Subview, *, adds: bool) -> Any:
+    """Emit the first operand with the second stored in a subview of it, or added."""
+    (steps, dims), x = subview, node.operands[1]
     if is_scalar(x.type):
         source = Array(low.w.allocate(REGISTERS[x.tensor.dtype]), x.tensor.dtype, ())
         low.arrays.store(source, "0", low.values[x][0])
     else:
         source = low.array(node, 1)
     strides = zip(source.dims, low.sizes.strides(source.dims), dims, strict=True)
-    at = Steps("0", tuple(repeated(low, *three) for three in strides))
+    source_view = StridedView("0", tuple(broadcast_stride(low, *axis) for axis in strides))
     target = writable(low, node, 0)
     if not adds:
-        low.arrays.copy_strided(dims, target, steps, source, at)
+        low.arrays.copy_strided(dims, target, steps, source, source_view)
     else:
 
         def each(position: tuple[str, ...]) -> None:
-            put = low.arrays.offset(position, steps.strides, steps.start)
-            get = low.arrays.offset(position, at.strides, at.start)
-            add_into(low, target, put, low.arrays.load(source, get))
+            target_offset = low.arrays.offset(position, steps.strides, steps.start)
+            source_offset = low.arrays.offset(position, source_view.strides, source_view.start)
+            add_into(low, target, target_offset, low.arrays.load(source, source_offset))
 
-        low.arrays.nest(dims, each)
-    return [low.give(node, target)]
+        low.arrays.for_each_position(dims, each)
+    return [low.array_result(node, target)]
 
 
-def emit_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """In place at the last use."""
+def emit_store_subview(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit a store to a subview; in place at the last use."""
     if is_scalar(node.operands[0].type):
         return [operands[1]]
-    return _put(low, node, _named(low, node, operands[2:]), adds=False)
+    return _emit_update(low, node, _subview_operand(low, node, operands[2:]), adds=False)
 
 
-def emit_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """In place at the last use."""
+def emit_add_subview(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
+    """Emit an addition to a subview; in place at the last use."""
     if node.operands[0].tensor.dtype not in REGISTERS or is_scalar(node.operands[0].type):
         return NotImplemented
-    return _put(low, node, _named(low, node, operands[2:]), adds=True)
+    return _emit_update(low, node, _subview_operand(low, node, operands[2:]), adds=True)
 
 
 def emit_concat(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """One after the other along an axis."""
+    """Emit the concatenation of arrays along an axis."""
     arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
     dims = list(arrays[0].dims)
     for array in arrays[1:]:
@@ -109,33 +111,33 @@ def emit_concat(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
             if k != axis:
                 low.traps.check(low.sizes.equal(dims[k], size), BAD_SHAPE)
         dims[axis] = low.sizes.add(dims[axis], array.dims[axis])
-    made = low.new_result(node, dims)
+    out = low.new_result(node, dims)
     strides, start = tuple(low.sizes.strides(dims)), "0"
     for array in arrays:
-        steps = Steps(low.sizes.mul(start, strides[axis]), strides)
-        low.arrays.copy_strided(array.dims, made, steps, array, low.arrays.whole(array))
+        steps = StridedView(low.sizes.mul(start, strides[axis]), strides)
+        low.arrays.copy_strided(array.dims, out, steps, array, low.arrays.full_view(array))
         start = low.sizes.add(start, array.dims[axis])
-    return [low.give(node, made)]
+    return [low.array_result(node, out)]
 
 
 def emit_split(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """Copies of parts along an axis."""
+    """Emit copies of consecutive subviews along an axis."""
     array, axis, start, results = low.array(node, 0), node.attrs["axis"], 0, []
-    if not known(array.dims[axis]):
+    if not is_literal(array.dims[axis]):
         return NotImplemented
     for index, size in enumerate(node.attrs["sizes"]):
         slices: list[Sequence[int | None]] = [(None, None, None)] * len(array.dims)
         slices[axis] = (start, start + size, None)
-        steps, dims = part(low, array, slices)
-        made = low.new_result(node, dims, index)
-        low.arrays.copy_strided(dims, made, low.arrays.whole(made), array, steps)
-        results.append(low.give(node, made, index))
+        steps, dims = slices_of(low, array, slices)
+        out = low.new_result(node, dims, index)
+        low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, steps)
+        results.append(low.array_result(node, out, index))
         start += size
     return results
 
 
 def emit_pad(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The array in the middle of one number."""
+    """Emit an array surrounded by a constant."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
     array, widths = low.array(node, 0), node.attrs["widths"]
@@ -143,27 +145,27 @@ def emit_pad(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         return NotImplemented
     pairs = zip(array.dims, widths, strict=True)
     dims = [low.sizes.add(size, str(before + after)) for size, (before, after) in pairs]
-    made = low.new_result(node, dims)
+    out = low.new_result(node, dims)
     value = np.asarray(node.attrs["value"]).astype(array.dtype)
-    number = scalar_literal(value[()], array.dtype)
-    low.w.loop(low.arrays.count(made), lambda k: low.arrays.store(made, k, number))
+    fill = scalar_literal(value[()], array.dtype)
+    low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, fill))
     strides = low.sizes.strides(dims)
     start = low.arrays.offset([str(before) for before, _ in widths], strides)
-    target = Steps(start, tuple(strides))
-    low.arrays.copy_strided(array.dims, made, target, array, low.arrays.whole(array))
-    return [low.give(node, made)]
+    target = StridedView(start, tuple(strides))
+    low.arrays.copy_strided(array.dims, out, target, array, low.arrays.full_view(array))
+    return [low.array_result(node, out)]
 
 
 EMITTERS: Mapping[Op, Emit] = {
-    shaping.slice_: emit_part,
-    shaping.narrow: emit_part,
-    parts.take_part: emit_part,
-    shaping.add_slice: emit_add,
-    shaping.add_narrow: emit_add,
-    parts.add_part: emit_add,
-    parts.set_part: emit_set,
+    shaping.slice_: emit_load_subview,
+    shaping.narrow: emit_load_subview,
+    parts.take_part: emit_load_subview,
+    shaping.add_slice: emit_add_subview,
+    shaping.add_narrow: emit_add_subview,
+    parts.add_part: emit_add_subview,
+    parts.set_part: emit_store_subview,
     shaping.concat: emit_concat,
     shaping.split: emit_split,
     shaping.pad: emit_pad,
-    updating.set_slice: emit_set,
+    updating.set_slice: emit_store_subview,
 }

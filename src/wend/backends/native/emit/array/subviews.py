@@ -1,4 +1,4 @@
-"""Where parts of arrays lie, axis by axis: for slices, and for positions that are values."""
+"""Subviews of arrays, axis by axis, from slices and from positions that are values."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.array.indexing import checked
-from wend.backends.native.emit.scalar.casting import write_cast
-from wend.backends.native.fusion.subview_alias import entries_of, positions_of
+from wend.backends.native.emit.array.indexing import checked_position
+from wend.backends.native.emit.scalar.casting import emit_cast
+from wend.backends.native.fusion.subview_alias import subview_entries, subview_positions
 from wend.backends.native.target.kinds import WORD, Kind
-from wend.backends.native.target.sizes import known
+from wend.backends.native.target.sizes import is_literal
 from wend.backends.native.target.value_layout import Registers
 from wend.ir.graph import Node
 from wend.ops import parts
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What is taken of an axis.
+class AxisSlice:
+    """A slice of one axis.
 
     Attributes:
-        first: the position where it starts.
-        count: how much there is.
-        step: from one to the next; None where it is one position, and the axis goes.
+        first: The first position.
+        count: The number of positions.
+        step: The distance between positions; None if the slice is a single position and the axis is
+            dropped.
     """
 
     first: str
@@ -31,67 +32,69 @@ class Cut:
     step: int | None
 
 
-def cuts_of(
+def axis_slices(
     low: Lowering, node: Node, dims: Sequence[str], positions: Sequence[Registers]
-) -> tuple[list[Cut], list[str]]:
-    """What a node takes of each axis of its first operand, and the sizes of that part.
+) -> tuple[list[AxisSlice], list[str]]:
+    """Return the slices that a node takes of its first operand, and the dims of the subview.
 
     Args:
-        low: what writes; it leaves where a position is out of range.
-        node: one that takes, sets or adds to a part.
-        dims: the sizes of the operand.
-        positions: the slots of the node's last operands, which say where.
+        low: The lowering of the function; a position out of range traps.
+        node: A node that loads, stores or adds to a subview.
+        dims: The dims of the first operand.
+        positions: The slots of the node's last operands, which are positions.
     """
     words = [
-        write_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
-        for value, slots in zip(positions_of(node), positions, strict=True)
+        emit_cast(low.w, Kind(value.tensor.dtype), WORD, slots[0])
+        for value, slots in zip(subview_positions(node), positions, strict=True)
     ]
-    entries = parts.by_axis(entries_of(node, len(dims)), words)
-    cuts = []
-    for (entry, given), size in zip(entries, dims, strict=True):
+    entries = parts.by_axis(subview_entries(node, len(dims)), words)
+    slices = []
+    for (entry, positions_of_axis), size in zip(entries, dims, strict=True):
         if entry == parts.AT:
-            cuts.append(Cut(checked(low, given[0], size), "1", None))
+            slices.append(AxisSlice(checked_position(low, positions_of_axis[0], size), "1", None))
         elif entry == parts.CUT:
-            cuts.append(_between(low, size, given))
+            slices.append(_clipped_range(low, size, positions_of_axis))
         else:
             assert not isinstance(entry, str)
-            cuts.append(sliced(low, size, entry))
-    return cuts, [cut.count for cut in cuts if cut.step is not None]
+            slices.append(resolve_slice(low, size, entry))
+    return slices, [axis_slice.count for axis_slice in slices if axis_slice.step is not None]
 
 
-def sliced(low: Lowering, size: str, bounds: Sequence[int | None]) -> Cut:
-    """What a slice takes of an axis."""
-    first, last, given_step = bounds
-    step = 1 if given_step is None else given_step
+def resolve_slice(low: Lowering, size: str, bounds: Sequence[int | None]) -> AxisSlice:
+    """Return the slice of an axis that a Python slice selects."""
+    first, last, step_or_none = bounds
+    step = 1 if step_or_none is None else step_or_none
     sizes = low.sizes
-    if known(size):
-        known_bounds = slice(first, last, step).indices(int(size))
-        return Cut(str(known_bounds[0]), str(len(range(*known_bounds))), step)
+    if is_literal(size):
+        static_range = slice(first, last, step).indices(int(size))
+        return AxisSlice(str(static_range[0]), str(len(range(*static_range))), step)
     end = size if step > 0 else sizes.sub(size, "1")
-    least = "0" if step > 0 else "-1"
+    lower_limit = "0" if step > 0 else "-1"
 
     def clipped(bound: int | None, default: str) -> str:
         if bound is None:
             return default
         if bound >= 0:
-            return sizes.least(str(bound), end)
-        return sizes.most(sizes.add(size, str(bound)), least)
+            return sizes.min(str(bound), end)
+        return sizes.max(sizes.add(size, str(bound)), lower_limit)
 
     start = clipped(first, "0" if step > 0 else end)
     stop = clipped(last, end if step > 0 else "-1")
-    far = sizes.most(sizes.sub(stop, start) if step > 0 else sizes.sub(start, stop), "0")
-    return Cut(start, sizes.div(sizes.add(far, str(abs(step) - 1)), str(abs(step))), step)
+    distance = sizes.max(sizes.sub(stop, start) if step > 0 else sizes.sub(start, stop), "0")
+    return AxisSlice(
+        start, sizes.div(sizes.add(distance, str(abs(step) - 1)), str(abs(step))), step
+    )
 
 
-def _between(low: Lowering, size: str, words: Sequence[str]) -> Cut:
-    """What lies between two positions, which are clipped."""
+def _clipped_range(low: Lowering, size: str, positions: Sequence[str]) -> AxisSlice:
+    """Return the range between two positions, which are clipped to the axis."""
     sizes, bounds = low.sizes, []
-    for bound in words:
-        if not known(bound):
+    for bound in positions:
+        if not is_literal(bound):
             negative = low.w.define(f"icmp slt i64 {bound}, 0")
-            moved = low.w.define(f"add i64 {bound}, {size}")
-            bound = low.w.define(f"select i1 {negative}, i64 {moved}, i64 {bound}")
+            from_end = low.w.define(f"add i64 {bound}, {size}")
+            bound = low.w.define(f"select i1 {negative}, i64 {from_end}, i64 {bound}")
         elif int(bound) < 0:
             bound = sizes.add(size, bound)
-        bounds.append(sizes.most(sizes.least(bound, size), "0"))
-    return Cut(bounds[0], sizes.most(sizes.sub(bounds[1], bounds[0]), "0"), 1)
+        bounds.append(sizes.max(sizes.min(bound, size), "0"))
+    return AxisSlice(bounds[0], sizes.max(sizes.sub(bounds[1], bounds[0]), "0"), 1)

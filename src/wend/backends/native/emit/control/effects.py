@@ -1,4 +1,4 @@
-"""Effects: an assertion that holds costs a comparison; stores to variables are host calls."""
+"""Effects: assertions are a comparison and a trap; stores to variables are host calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import FAILED, HOST
-from wend.backends.native.emit.control.host import give_kernel, run_kernel
+from wend.backends.native.emit.control.host import call_host, prepare_host_call
 from wend.backends.native.target.value_layout import Registers, references
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -14,21 +14,24 @@ from wend.ops import effects, state
 
 
 def emit_assert(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """Leave unless the condition holds; its kernel says what is wrong."""
+    """Emit a trap unless the condition holds; the kernel of the node then raises."""
     low.traps.check(operands[1][0], FAILED)
     return [()]
 
 
 def emit_store(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """What is stored, which Python need not give back, with sizes as the variable has them."""
-    give_kernel(low, node, operands)
-    status = run_kernel(low, with_lists=False)
+    """Emit the host call that stores a value, and forward the value under the variable's type.
+
+    Python does not return it.
+    """
+    prepare_host_call(low, node, operands)
+    status = call_host(low, with_lists=False)
     low.traps.check(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     _, value = node.operands
     (result,) = node.results
     slots = low.coerce(node, operands[1], value.type, result.type)
     for k in references(result.type):
-        low.memory.share(result, value, slots[k])
+        low.refcounts.share(result, value, slots[k])
     return [slots]
 
 

@@ -1,4 +1,4 @@
-"""Operations without code of their own: their NumPy kernel runs, called from native code."""
+"""Host calls: an operation without an emitter runs its NumPy kernel, called from native code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wend.ir.types import ListType, Type, without_maybe
 
 
 def emit_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """The call of the kernel of a node that has no code."""
+    """Emit a call of the NumPy kernel of a node that has no emitter."""
     if node.op.kernel is None:
         raise refuse(node, "it has no code and no kernel for this operation")
     low.slow_nodes.append(node)
@@ -25,76 +25,77 @@ def emit_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Seque
 
 
 def run_on_host(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """Operands into the frame, the call, results out of it."""
-    give_kernel(low, node, operands, gives=True)
+    """Emit a host call: operands are stored in the frame, results loaded from it."""
+    prepare_host_call(low, node, operands, returns_results=True)
     with_lists = any(map(_has_list, (*node.operands, *node.results)))
-    status = run_kernel(low, with_lists=with_lists)
+    status = call_host(low, with_lists=with_lists)
     low.traps.check(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
     if any(map(_has_list, node.results)):
         low.arenas.reload("%arenas")
     results = []
     offset = sum(SLOT_BYTES * len(registers(value.type)) for value in node.operands)
     for value in node.results:
-        slots, offset = load(low, "%frame", offset, value.type)
+        slots, offset = load_slots(low, "%frame", offset, value.type)
         results.append(slots)
     return results
 
 
-def give_kernel(
-    low: Lowering, node: Node, operands: Sequence[Registers], *, gives: bool = False
+def prepare_host_call(
+    low: Lowering, node: Node, operands: Sequence[Registers], *, returns_results: bool = False
 ) -> None:
-    """Say which kernel Python is to run, and on what.
+    """Store the number of the kernel that Python must run, and its operands.
 
-    Where it `gives`, its results will lie in the frame after the operands.
+    If it `returns_results`, they follow the operands in the frame.
     """
     number = len(low.host_nodes)
-    low.host_nodes.append((node, gives))
+    low.host_nodes.append((node, returns_results))
     offset = 0
     for value, slots in zip(node.operands, operands, strict=True):
-        offset = store(low, "%frame", offset, value.type, slots)
+        offset = store_slots(low, "%frame", offset, value.type, slots)
     low.w.do(f"store i64 {number}, ptr %host.number")
 
 
-def run_kernel(low: Lowering, *, with_lists: bool = True) -> str:
-    """Call Python; return 0 or that there is an exception: an i32.
+def call_host(low: Lowering, *, with_lists: bool = True) -> str:
+    """Call Python; return 0, or a nonzero i32 if it raised.
 
-    `with_lists` says whether there are lists among the operands or results.
+    `with_lists` says whether the operands or results include lists.
     """
     if with_lists:
-        low.arenas.leave("%arenas", for_good=False)
+        low.arenas.leave("%arenas", reset=False)
     return low.w.define("call i32 @wend.python(ptr %python)")
 
 
 def frame_size(node: Node) -> int:
-    """The bytes that its operands and results take."""
+    """Return the size in bytes of the operands and results of a node in the frame."""
     values = (*node.operands, *node.results)
     return SLOT_BYTES * sum(len(registers(value.type)) for value in values)
 
 
 def _has_list(value: object) -> bool:
+    """Return whether the type of a value is a list."""
     type: Type = value.type  # type: ignore[attr-defined]
     return isinstance(without_maybe(type), ListType)
 
 
-def store(low: Lowering, block: str, offset: int, type: Type, slots: Registers) -> int:
-    """Put slots into a block of memory; return where the next go."""
+def store_slots(low: Lowering, block: str, offset: int, type: Type, slots: Registers) -> int:
+    """Store slots in a block of memory; return the offset behind them."""
     for register, slot in zip(registers(type), slots, strict=True):
-        place = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
-        kept, value = register, slot
+        address = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
+        memory_type, value = register, slot
         if register == "i1":
-            kept, value = "i8", low.w.define(f"zext i1 {slot} to i8")
-        low.w.do(f"store {kept} {value}, ptr {place}, align 8")
+            memory_type, value = "i8", low.w.define(f"zext i1 {slot} to i8")
+        low.w.do(f"store {memory_type} {value}, ptr {address}, align 8")
         offset += SLOT_BYTES
     return offset
 
 
-def load(low: Lowering, block: str, offset: int, type: Type) -> tuple[Registers, int]:
-    """Get slots from a block of memory; also where the next are."""
+def load_slots(low: Lowering, block: str, offset: int, type: Type) -> tuple[Registers, int]:
+    """Load slots from a block of memory; return them and the offset behind them."""
     slots = []
     for register in registers(type):
-        place = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
-        kept = "i8" if register == "i1" else register
-        value = low.w.define(f"load {kept}, ptr {place}, align 8")
+        address = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
+        memory_type = "i8" if register == "i1" else register
+        value = low.w.define(f"load {memory_type}, ptr {address}, align 8")
         slots.append(low.w.define(f"icmp ne i8 {value}, 0") if register == "i1" else value)
         offset += SLOT_BYTES
     return tuple(slots), offset

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering, is_maybe
-from wend.backends.native.emit.control.lists import add_values, has_sums
+from wend.backends.native.emit.control.lists import add_values, is_addable
 from wend.backends.native.target.value_layout import (
     Registers,
-    nothing,
+    absent_value,
     references,
     registers,
 )
@@ -20,12 +20,12 @@ from wend.ops import maybe
 
 
 def emit_zero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """Nothing."""
-    return [nothing(node.results[0].type)]
+    """Return an absent value."""
+    return [absent_value(node.results[0].type)]
 
 
 def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """The flag."""
+    """Emit the negated flag."""
     if not is_maybe(node.operands[0]):
         return [("false",)]
     return [(low.w.define(f"xor i1 {operands[0][0]}, true"),)]
@@ -34,57 +34,60 @@ def emit_is_zero(low: Lowering, node: Node, operands: Sequence[Registers]) -> Se
 def emit_any_nonzero(
     low: Lowering, node: Node, operands: Sequence[Registers]
 ) -> Sequence[Registers]:
-    """The flags, or-ed."""
+    """Emit the disjunction of the flags."""
     pairs = zip(node.operands, operands, strict=True)
-    first, *rest = (slots[0] if is_maybe(value) else "true" for value, slots in pairs)
-    for flag in rest:
-        first = low.w.define(f"or i1 {first}, {flag}")
-    return [(first,)]
+    any_present, *flags = (slots[0] if is_maybe(value) else "true" for value, slots in pairs)
+    for flag in flags:
+        any_present = low.w.define(f"or i1 {any_present}, {flag}")
+    return [(any_present,)]
 
 
 def emit_autograd_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
-    """The sum of what is there."""
+    """Emit the sum of those operands that are present."""
     result = node.results[0].type
-    if not has_sums(result):
+    if not is_addable(result):
         return NotImplemented
-    both = MaybeType(without_maybe(result))
+    maybe_type = MaybeType(without_maybe(result))
     x, y = (
-        low.coerce(node, low.pooled(node, k), value.type, both)
+        low.coerce(node, low.refcounted(node, k), value.type, maybe_type)
         for k, value in enumerate(node.operands)
     )
-    places = (
-        low.places.maybe_used(node, 0),
-        low.places.maybe_used(node, 1),
-        low.places.maybe_of(node.results[0]),
+    list_classes = (
+        low.list_classes.of_use_or_none(node, 0),
+        low.list_classes.of_use_or_none(node, 1),
+        low.list_classes.of_or_none(node.results[0]),
     )
-    total = add_values(low, both, x, y, places)
+    total = add_values(low, maybe_type, x, y, list_classes)
     return [total if isinstance(result, MaybeType) else total[1:]]
 
 
 def emit_instantiate(
     low: Lowering, node: Node, operands: Sequence[Registers]
 ) -> Sequence[Registers]:
-    """The value, or the zeros given; those of an absent value may be absent, and are not read."""
+    """Emit the value, or the given zeros if it is absent.
+
+    The zeros of an absent value may be absent too; they are not read.
+    """
     result = node.results[0].type
-    (flag, *value), zeros = low.pooled(node, 0), low.pooled(node, 1)
+    (flag, *value), zeros = low.refcounted(node, 0), low.refcounted(node, 1)
     type = node.operands[1].type
     if is_maybe(node.operands[1]):
         zeros, type = zeros[1:], without_maybe(type)
     zeros = low.coerce(node, zeros, type, result)
-    chosen = tuple(
+    selected = tuple(
         low.w.define(f"select i1 {flag}, {register} {a}, {register} {b}")
         for register, a, b in zip(registers(result), value, zeros, strict=True)
     )
     for k in references(result):
-        low.arrays.retain(chosen[k])
-    return [chosen]
+        low.arrays.retain(selected[k])
+    return [selected]
 
 
 def emit_present(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
-    """The value, which is known to be there."""
+    """Return the value of an operand that is known to be present."""
     slots = operands[0][1:]
     for k in references(node.results[0].type):
-        low.memory.share(node.results[0], node.operands[0], slots[k])
+        low.refcounts.share(node.results[0], node.operands[0], slots[k])
     return [slots]
 
 

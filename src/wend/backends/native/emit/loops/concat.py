@@ -1,7 +1,6 @@
-"""Arrays that are put together or padded: each part is written where it belongs.
+"""Concatenation and padding in a loop nest: each operand is computed where it belongs.
 
-Parts that are computed over the same sizes are computed in one loop, of which each trip writes into
-several parts.
+Operands over equal sizes are computed by one loop, each trip of which stores to several subviews.
 """
 
 from __future__ import annotations
@@ -20,103 +19,117 @@ from wend.backends.native.target.loop_nest import LoopNestParts
 from wend.ir.graph import Graph, Node, Value
 from wend.ops import shaping
 
-Into: TypeAlias = dict[Value, tuple[Array, AffineIndices]]  # where results are written
+Destinations: TypeAlias = dict[Value, tuple[Array, AffineIndices]]  # where results are written
 
 
-def join(
-    low: Lowering, parts: LoopNestParts, at: IndexMaps, write: Callable[[LoopNestParts, Into], None]
+def emit_concat(
+    low: Lowering,
+    parts: LoopNestParts,
+    index_maps: IndexMaps,
+    emit_nest: Callable[[LoopNestParts, Destinations], None],
 ) -> Array:
-    """Write the loops of a nest that puts arrays together.
+    """Emit the loops of a nest that ends in a concatenation or a pad.
 
     Args:
-        low: what writes.
-        parts: the nest.
-        at: where its arrays lie.
-        write: writes a nest whose results are parts of arrays.
+        low: The lowering of the function.
+        parts: The nest.
+        index_maps: The index maps of its arrays.
+        emit_nest: Emits a nest whose results are subviews of existing arrays.
     """
     (result,) = parts.body.results
     node = result.node
     assert node is not None
-    made = low.arrays.new(result.tensor.dtype, at.dims[result])
+    out = low.arrays.new(result.tensor.dtype, index_maps.dims[result])
     if node.op is shaping.pad:
-        _fill_borders(low, node, made, at.dims[node.operands[0]])
-    for values in _passes(low, node, made, at):
-        iteration_space = next(iter(values)).tensor.dims
-        write(LoopNestParts(_body(parts.body, list(values)), iteration_space, 0), values)
-    return made
+        _fill_borders(low, node, out, index_maps.dims[node.operands[0]])
+    for destinations in _loop_groups(low, node, out, index_maps):
+        iteration_space = next(iter(destinations)).tensor.dims
+        emit_nest(
+            LoopNestParts(_body_slice(parts.body, list(destinations)), iteration_space, 0),
+            destinations,
+        )
+    return out
 
 
-def _body(body: Graph, results: Sequence[Value]) -> Graph:
-    """What some values of a body need of it."""
-    needed, nodes = set(results), []
+def _body_slice(body: Graph, results: Sequence[Value]) -> Graph:
+    """Return the part of a body that some of its values depend on."""
+    live, nodes = set(results), []
     for node in reversed(body.nodes):
-        if not needed.isdisjoint(node.results):
+        if not live.isdisjoint(node.results):
             nodes.append(node)
-            needed.update(node.operands)
+            live.update(node.operands)
     return Graph(body.name, body.params, tuple(nodes[::-1]), tuple(results))
 
 
-def _passes(low: Lowering, node: Node, made: Array, at: IndexMaps) -> list[Into]:
-    """The values that are parts, and where they are written; together what is computed alike."""
-    found: list[Into] = []
-    for operand, starts in _parts(low, node, at):
-        value = _computed(operand)
+def _loop_groups(
+    low: Lowering, node: Node, out: Array, index_maps: IndexMaps
+) -> list[Destinations]:
+    """Return the operands with their destinations, grouped by those that share a loop."""
+    groups: list[Destinations] = []
+    for operand, starts in _operand_starts(low, node, index_maps):
+        value = _look_through_reshapes(operand)
         axes = iter(k for k, dim in enumerate(value.tensor.dims) if dim != 1)
-        lines = [
+        indices = [
             AffineIndex(start) if dim == 1 else AffineIndex(start, next(axes), 1)
             for start, dim in zip(starts, operand.tensor.dims, strict=True)
         ]
-        alike = (into for into in found if all(_are_alike(value, other) for other in into))
-        into = next(alike, {})
-        if not into:
-            found.append(into)
-        into[value] = made, lines
-    return found
+        matching_groups = (
+            destinations
+            for destinations in groups
+            if all(_can_share_loop(value, other) for other in destinations)
+        )
+        destinations = next(matching_groups, {})
+        if not destinations:
+            groups.append(destinations)
+        destinations[value] = out, indices
+    return groups
 
 
-def _are_alike(value: Value, other: Value) -> bool:
-    """Whether both are computed, over the same sizes."""
+def _can_share_loop(value: Value, other: Value) -> bool:
+    """Return whether two values are both computed, over the same sizes."""
     if is_copy(value) or is_copy(other):
         return False
     return value.tensor.dims == other.tensor.dims
 
 
-def _parts(low: Lowering, node: Node, at: IndexMaps) -> Iterator[tuple[Value, Sequence[str]]]:
-    """Operands, and where each starts in the result."""
+def _operand_starts(
+    low: Lowering, node: Node, index_maps: IndexMaps
+) -> Iterator[tuple[Value, Sequence[str]]]:
+    """Yield the operands, and the position where each starts in the result."""
     if node.op is shaping.pad:
         yield node.operands[0], [str(before) for before, _ in node.attrs["widths"]]
         return
     axis, start = node.attrs["axis"], "0"
     for operand in node.operands:
-        dims = at.dims[operand]
+        dims = index_maps.dims[operand]
         yield operand, [start if k == axis else "0" for k in range(len(dims))]
         start = low.sizes.add(start, dims[axis])
 
 
-def _computed(value: Value) -> Value:
-    """What is computed where a value is that with more or fewer axes of one element; or itself."""
-    found = value
-    while found.node is not None and found.node.op is shaping.reshape:
-        found = found.node.operands[0]
-    return value if is_copy(found) else found
+def _look_through_reshapes(value: Value) -> Value:
+    """Return the computed value behind reshapes that add or drop unit axes, or the value itself."""
+    source = value
+    while source.node is not None and source.node.op is shaping.reshape:
+        source = source.node.operands[0]
+    return value if is_copy(source) else source
 
 
-def _fill_borders(low: Lowering, node: Node, made: Array, inner: Sequence[str]) -> None:
-    """Put the number beside an array: along each axis between what the axes before have filled."""
+def _fill_borders(low: Lowering, node: Node, out: Array, inner: Sequence[str]) -> None:
+    """Fill the border of a padded array, an axis at a time."""
     sizes, widths = low.sizes, node.attrs["widths"]
-    strides = sizes.strides(made.dims)
-    number = np.asarray(node.attrs["value"]).astype(made.dtype)
-    literal = scalar_literal(number[()], made.dtype)
+    strides = sizes.strides(out.dims)
+    fill = np.asarray(node.attrs["value"]).astype(out.dtype)
+    literal = scalar_literal(fill[()], out.dtype)
     for axis, (before, after) in enumerate(widths):
-        inside = [str(first) for first, _ in widths[:axis]]
-        rest = ["0"] * (len(widths) - axis - 1)
+        before_axis = [str(first) for first, _ in widths[:axis]]
+        after_axis = ["0"] * (len(widths) - axis - 1)
         for size, first in ((before, "0"), (after, sizes.add(str(before), inner[axis]))):
             if not size:
                 continue
-            start = low.arrays.offset([*inside, first, *rest], strides)
+            start = low.arrays.offset([*before_axis, first, *after_axis], strides)
 
-            def put(position: tuple[str, ...], start: str = start) -> None:
-                place = low.arrays.offset(position, strides, start)
-                low.arrays.store(made, place, literal)
+            def store(position: tuple[str, ...], start: str = start) -> None:
+                offset = low.arrays.offset(position, strides, start)
+                low.arrays.store(out, offset, literal)
 
-            low.arrays.nest([*inner[:axis], str(size), *made.dims[axis + 1 :]], put)
+            low.arrays.for_each_position([*inner[:axis], str(size), *out.dims[axis + 1 :]], store)

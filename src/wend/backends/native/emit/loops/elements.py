@@ -1,4 +1,4 @@
-"""Elements in the loops of a nest: read, looked up, computed, written."""
+"""The elements in the loops of a nest: loads, gathers, computation, stores."""
 
 from __future__ import annotations
 
@@ -7,105 +7,113 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.array.indexing import from_front
+from wend.backends.native.emit.array.indexing import wrapped_position
 from wend.backends.native.emit.loops.index_maps import Gather, IndexMap
-from wend.backends.native.emit.loops.loops import Axis, Offsets, Settle
-from wend.backends.native.emit.scalar.casting import write_cast
+from wend.backends.native.emit.loops.loops import Axis, HoistGathers, Offsets
+from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.emit.scalar.element import kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.fusion.op_classes import is_lookup
-from wend.backends.native.fusion.symbolic_strides import written
+from wend.backends.native.fusion.symbolic_strides import materialize
 from wend.backends.native.target.kinds import (
     REGISTERS,
     WORD,
     Kind,
-    stored,
+    memory_type,
 )
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
 
-Read: TypeAlias = tuple[Value, IndexMap | None]  # without a place: a number, made here or a row's
+ElementSource: TypeAlias = tuple[Value, IndexMap | None]  # no map: a scalar, or computed before
 Values: TypeAlias = MutableMapping[Value, str]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Elements:
-    """Writes elements.
+    """Emits elements of the values of a nest.
 
     Attributes:
-        low: what writes.
-        reads: what the operands of each node are read from.
-        row: what has been computed for the present row.
+        low: The lowering of the function.
+        sources: What each operand of each node is read from.
+        row_values: The values computed for the current row.
     """
 
     low: Lowering
-    reads: dict[tuple[Node, int], Read] = field(default_factory=dict)
-    row: dict[Value, str] = field(default_factory=dict)
+    sources: dict[tuple[Node, int], ElementSource] = field(default_factory=dict)
+    row_values: dict[Value, str] = field(default_factory=dict)
 
-    def accesses(self, nodes: Iterable[Node]) -> dict[IndexMap, None]:
-        """The places that nodes read at."""
-        reads = (self.reads[node, k][1] for node in nodes for k in range(len(node.operands)))
-        return dict.fromkeys(access for access in reads if access is not None)
+    def index_maps(self, nodes: Iterable[Node]) -> dict[IndexMap, None]:
+        """Return the index maps that nodes read."""
+        index_maps = (self.sources[node, k][1] for node in nodes for k in range(len(node.operands)))
+        return dict.fromkeys(index_map for index_map in index_maps if index_map is not None)
 
     def compute(self, nodes: Iterable[Node], offsets: Offsets, values: Values) -> None:
-        """Compute an element of each of some nodes; `values` has those so far."""
+        """Emit an element of the result of each node; `values` has the elements so far."""
         for node in nodes:
-            values[node.results[0]] = self.of(node, offsets, values)
+            values[node.results[0]] = self.result_element(node, offsets, values)
 
-    def of(self, node: Node, offsets: Offsets, values: Values) -> str:
-        """One element of what a node gives."""
+    def result_element(self, node: Node, offsets: Offsets, values: Values) -> str:
+        """Emit one element of the result of a node."""
         if is_lookup(node):
-            return self.number(node, 0, offsets, values)
-        given = [self.number(node, k, offsets, values) for k in range(len(node.operands))]
-        return ELEMENTS[node.op].write(self.low, node, kind_of(node), *given)
+            return self.operand_element(node, 0, offsets, values)
+        operands = [
+            self.operand_element(node, k, offsets, values) for k in range(len(node.operands))
+        ]
+        return ELEMENTS[node.op].emit(self.low, node, kind_of(node), *operands)
 
-    def number(self, node: Node, k: int, offsets: Offsets, values: Values) -> str:
-        """One element of an operand."""
-        value, access = self.reads[node, k]
-        if access is not None:
-            return self.load(access, offsets, values)
-        if is_scalar(value.type) and value not in self.row:
+    def operand_element(self, node: Node, k: int, offsets: Offsets, values: Values) -> str:
+        """Emit one element of an operand of a node."""
+        value, index_map = self.sources[node, k]
+        if index_map is not None:
+            return self.load(index_map, offsets, values)
+        if is_scalar(value.type) and value not in self.row_values:
             return self.low.values[value][0]
-        return values[value] if value in values else self.row[value]
+        return values[value] if value in values else self.row_values[value]
 
-    def load(self, access: IndexMap, offsets: Offsets, values: Values) -> str:
-        kind, sizes, offset = access.kind, self.low.sizes, offsets[access]
-        for lookup, step in access.lookups:
-            place = self.position(lookup, offsets, values)
-            offset = sizes.add(offset, sizes.mul(place, written(sizes, step)))
-        if access.array is None:
-            return write_cast(self.low.w, WORD, kind, offset)
-        address = self.low.arrays.address(access.array, offset)
-        type = stored(REGISTERS[kind.dtype])
-        found = self.low.w.define(f"load {type}, ptr {address}{self.low.metadata.access()}")
-        return self.low.w.define(f"icmp ne i8 {found}, 0") if kind.is_bool else found
+    def load(self, index_map: IndexMap, offsets: Offsets, values: Values) -> str:
+        """Emit a load of the current element of an index map."""
+        kind, sizes, offset = index_map.kind, self.low.sizes, offsets[index_map]
+        for gather, step in index_map.gathers:
+            position = self.position(gather, offsets, values)
+            offset = sizes.add(offset, sizes.mul(position, materialize(sizes, step)))
+        if index_map.array is None:
+            return emit_cast(self.low.w, WORD, kind, offset)
+        address = self.low.arrays.address(index_map.array, offset)
+        type = memory_type(REGISTERS[kind.dtype])
+        element = self.low.w.define(f"load {type}, ptr {address}{self.low.metadata.access()}")
+        return self.low.w.define(f"icmp ne i8 {element}, 0") if kind.is_bool else element
 
-    def position(self, lookup: Gather, offsets: Offsets, values: Values) -> str:
-        """What a lookup says, counted from the front."""
-        if lookup in offsets:
-            return offsets[lookup]
-        return from_front(self.low, self.said(lookup, offsets, values), lookup.size)
+    def position(self, gather: Gather, offsets: Offsets, values: Values) -> str:
+        """Return a gathered position, counted from the front."""
+        if gather in offsets:
+            return offsets[gather]
+        return wrapped_position(self.low, self.raw_position(gather, offsets, values), gather.size)
 
-    def said(self, lookup: Gather, offsets: Offsets, values: Values) -> str:
-        """What a lookup says."""
-        kind = Kind(lookup.node.operands[lookup.number].tensor.dtype)
-        found = self.number(lookup.node, lookup.number, offsets, values)
-        return write_cast(self.low.w, kind, WORD, found)
+    def raw_position(self, gather: Gather, offsets: Offsets, values: Values) -> str:
+        """Return a gathered position as it is in its array."""
+        kind = Kind(gather.node.operands[gather.operand_index].tensor.dtype)
+        element = self.operand_element(gather.node, gather.operand_index, offsets, values)
+        return emit_cast(self.low.w, kind, WORD, element)
 
-    def settled(self, accesses: Sequence[IndexMap]) -> Settle:
-        """What looks up before a loop what accesses in it have in common."""
-        lookups = dict.fromkeys(lookup for access in accesses for lookup, _ in access.lookups)
+    def gather_hoister(self, index_maps: Sequence[IndexMap]) -> HoistGathers:
+        """Return a function that emits the loop-invariant gathers in front of a loop."""
+        gathers = dict.fromkeys(
+            gather for index_map in index_maps for gather, _ in index_map.gathers
+        )
 
-        def settle(axis: Axis, offsets: Offsets) -> Offsets:
-            same = [x for x in lookups if x.at is not None and x.at not in axis.steps]
-            return {**offsets, **{x: self.position(x, offsets, {}) for x in same}}
+        def hoist(axis: Axis, offsets: Offsets) -> Offsets:
+            invariant = [
+                x for x in gathers if x.index_map is not None and x.index_map not in axis.steps
+            ]
+            return {**offsets, **{x: self.position(x, offsets, {}) for x in invariant}}
 
-        return settle
+        return hoist
 
-    def store(self, access: IndexMap, offset: str, value: str) -> None:
-        assert access.array is not None
-        address = self.low.arrays.address(access.array, offset)
-        if access.kind.is_bool:
+    def store(self, index_map: IndexMap, offset: str, value: str) -> None:
+        """Emit a store to an element of an index map."""
+        assert index_map.array is not None
+        address = self.low.arrays.address(index_map.array, offset)
+        if index_map.kind.is_bool:
             value = self.low.w.define(f"zext i1 {value} to i8")
-        type = stored(REGISTERS[access.kind.dtype])
+        type = memory_type(REGISTERS[index_map.kind.dtype])
         self.low.w.do(f"store {type} {value}, ptr {address}{self.low.metadata.access()}")

@@ -1,7 +1,7 @@
-"""Positions that arrays say: where a nest reads by them, and that they are there.
+"""Gathers of a loop nest: their index maps, and the bounds checks of their positions.
 
-All positions are looked at in a loop of their own before anything is read or written, so the loops
-that read have no way out: they can be vectors, go over operands, and be split among threads.
+All positions are checked by loops of their own before anything is read or written. The loops that
+read have no exits, so they can be vectorized, overwrite operands, and be split among threads.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from wend.backends.native.emit.loops.index_maps import (
     IndexMaps,
 )
 from wend.backends.native.emit.loops.loops import (
+    Accumulator,
     Axis,
     Offsets,
-    Total,
-    axes_of,
     fold,
+    loop_axes,
 )
 from wend.backends.native.fusion.body import NestBody
-from wend.backends.native.fusion.symbolic_strides import NONE, Extent, written
+from wend.backends.native.fusion.symbolic_strides import ZERO_EXTENT, Extent, materialize
 from wend.backends.native.target.kinds import Kind
 from wend.ir.dtypes import BOOL
 from wend.ir.graph import Node, Value
@@ -37,93 +37,105 @@ _FLAG = Kind(BOOL)
 
 @dataclass(eq=False, repr=False, slots=True)
 class Gathers:
-    """Writes what nodes of a nest look up.
+    """Emits the gathers of a nest.
 
     Attributes:
-        low: what writes.
-        body: the nest's.
-        at: where arrays are read.
-        elements: writes elements.
+        low: The lowering of the function.
+        body: The body of the nest.
+        index_maps: Its index maps.
+        elements: Emits elements.
     """
 
     low: Lowering
     body: NestBody
-    at: IndexMaps
+    index_maps: IndexMaps
     elements: Elements
-    _seen: set[tuple[IndexMap | Value, str]] = field(default_factory=set)
+    _checked: set[tuple[IndexMap | Value, str]] = field(default_factory=set)
 
-    def read(self, node: Node) -> None:
-        """Note where a node reads its operands."""
+    def bind_operands(self, node: Node) -> None:
+        """Record what a gathering node reads its operands from."""
         x, *indices = node.operands
-        sizes, rank = self.at.dims[x], len(node.results[0].tensor.dims)
-        lines: list[AffineIndex] = [*self.at.whole(node.results[0].tensor.dims, rank)]
+        sizes, rank = self.index_maps.dims[x], len(node.results[0].tensor.dims)
+        affine_indices: list[AffineIndex] = [
+            *self.index_maps.identity_indices(node.results[0].tensor.dims, rank)
+        ]
         if node.op is indexing.gather:
-            own = [self._line(node, k, sizes[k - 1]) for k in range(1, len(indices) + 1)]
-            lines = [*own, *lines[len(indices[0].tensor.dims) :]]
+            gathered = [
+                self._gathered_index(node, k, sizes[k - 1]) for k in range(1, len(indices) + 1)
+            ]
+            affine_indices = [*gathered, *affine_indices[len(indices[0].tensor.dims) :]]
         else:
             axis = node.attrs["axis"]
-            for k, (mine, theirs) in enumerate(zip(sizes, self.at.dims[indices[0]], strict=True)):
+            for k, (dim, position_dim) in enumerate(
+                zip(sizes, self.index_maps.dims[indices[0]], strict=True)
+            ):
                 if k != axis:
-                    self.low.traps.check(self.low.sizes.equal(mine, theirs), BAD_SHAPE)
-            lines[axis] = self._line(node, 1, sizes[axis])
-        self.elements.reads[node, 0] = self.at.read_through(x, lines)
+                    self.low.traps.check(self.low.sizes.equal(dim, position_dim), BAD_SHAPE)
+            affine_indices[axis] = self._gathered_index(node, 1, sizes[axis])
+        self.elements.sources[node, 0] = self.index_maps.read_through(x, affine_indices)
 
-    def _line(self, node: Node, k: int, size: str) -> AffineIndex:
-        """The positions along an axis that an operand says."""
+    def _gathered_index(self, node: Node, k: int, size: str) -> AffineIndex:
+        """Return the index along an axis that an operand holds the positions of."""
         index = node.operands[k]
-        lines = self.at.whole(index.tensor.dims, len(index.tensor.dims))
-        found = self.at.read_through(index, lines)
-        self.elements.reads[node, k] = found
-        source, own = self.at.source(index, lines)
+        affine_indices = self.index_maps.identity_indices(index.tensor.dims, len(index.tensor.dims))
+        element_source = self.index_maps.read_through(index, affine_indices)
+        self.elements.sources[node, k] = element_source
+        source, source_indices = self.index_maps.look_through(index, affine_indices)
         if source.node is not None and source.node.op is creating.iota:
-            return own[0]
-        return AffineIndex("0", Gather(node, k, size, found[1]), 1)
+            return source_indices[0]
+        return AffineIndex("0", Gather(node, k, size, element_source[1]), 1)
 
-    def expect(self, node: Node, iteration_space: Sequence[Extent]) -> None:
-        """Leave the function where a position of a node is not there."""
-        sizes = self.at.dims[node.operands[0]]
+    def check_bounds(self, node: Node, iteration_space: Sequence[Extent]) -> None:
+        """Emit bounds checks of the positions of a node."""
+        sizes = self.index_maps.dims[node.operands[0]]
         first = node.attrs.get("axis", 0)
         for k, size in enumerate(sizes[first : first + len(node.operands) - 1], 1):
-            value, access = self.elements.reads[node, k]
-            if (access or value, size) not in self._seen:
-                self._seen.add((access or value, size))
-                self._expect(Gather(node, k, size, access), iteration_space)
+            value, index_map = self.elements.sources[node, k]
+            if (index_map or value, size) not in self._checked:
+                self._checked.add((index_map or value, size))
+                self._emit_bounds_check(Gather(node, k, size, index_map), iteration_space)
 
-    def _expect(self, lookup: Gather, iteration_space: Sequence[Extent]) -> None:
-        low, index = self.low, lookup.node.operands[lookup.number]
-        value, access = self.elements.reads[lookup.node, lookup.number]
-        nodes = [] if access else self.body.made_for(value)
-        used = [access] if access else [*self.elements.accesses(nodes)]
+    def _emit_bounds_check(self, gather: Gather, iteration_space: Sequence[Extent]) -> None:
+        """Emit a loop that checks the bounds of the positions of one operand."""
+        low, index = self.low, gather.node.operands[gather.operand_index]
+        value, index_map = self.elements.sources[gather.node, gather.operand_index]
+        nodes = [] if index_map else self.body.producers_of(value)
+        used = [index_map] if index_map else [*self.elements.index_maps(nodes)]
         rank = len(iteration_space) if nodes else len(index.tensor.dims)
-        axes = self._axes(iteration_space[:rank], used)
+        axes = self._check_axes(iteration_space[:rank], used)
 
         def body(offsets: Offsets, so_far: Sequence[str]) -> Sequence[str]:
             values: dict[Value, str] = {}
             self.elements.compute(nodes, offsets, values)
-            said = self.elements.said(lookup, offsets, values)
-            # From −size to size − 1
-            moved = low.sizes.add(said, lookup.size)
-            limit = low.sizes.mul("2", lookup.size)
-            is_out = low.w.define(f"icmp uge i64 {moved}, {limit}")
+            position = self.elements.raw_position(gather, offsets, values)
+            # Valid positions are −size to size − 1.
+            shifted = low.sizes.add(position, gather.size)
+            limit = low.sizes.mul("2", gather.size)
+            is_out = low.w.define(f"icmp uge i64 {shifted}, {limit}")
             return [low.w.define(f"or i1 {so_far[0]}, {is_out}")]
 
-        start: Offsets = {access: access.start for access in used}
-        (is_out,) = fold(low, axes, start, [Total(_FLAG, "false", is_sum=False)], body)
+        start: Offsets = {index_map: index_map.start for index_map in used}
+        (is_out,) = fold(low, axes, start, [Accumulator(_FLAG, "false", is_sum=False)], body)
         low.traps.check(low.w.define(f"xor i1 {is_out}, true"), BAD_INDEX)
 
-    def _axes(self, iteration_space: Sequence[Extent], used: Sequence[IndexMap]) -> list[Axis]:
-        """Loops over all that there is to read; of what is but repeated over one, if there is."""
-        moves = [
+    def _check_axes(
+        self, iteration_space: Sequence[Extent], used: Sequence[IndexMap]
+    ) -> list[Axis]:
+        """Return loops over all distinct positions.
+
+        Axes along which positions only repeat become one loop of at most one trip.
+        """
+        advancing = [
             k
             for k in range(len(iteration_space))
-            if any(access.steps[k] != NONE for access in used)
+            if any(index_map.steps[k] != ZERO_EXTENT for index_map in used)
         ]
         sizes = self.low.sizes
-        once = [
-            sizes.least(written(sizes, size), "1")
+        nonempty_flags = [
+            sizes.min(materialize(sizes, size), "1")
             for k, size in enumerate(iteration_space)
-            if k not in moves
+            if k not in advancing
         ]
-        guard = Axis(sizes.product(once), {})
-        found = axes_of(self.low, iteration_space, moves, used)
-        return found if guard.count == "1" else [guard, *found]
+        guard = Axis(sizes.product(nonempty_flags), {})
+        loops = loop_axes(self.low, iteration_space, advancing, used)
+        return loops if guard.count == "1" else [guard, *loops]

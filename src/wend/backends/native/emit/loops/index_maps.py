@@ -1,4 +1,4 @@
-"""Where a nest reads and writes: for each array how its elements go with the axes of the space."""
+"""Index maps of a loop nest: how the elements of each array follow from the axes of its loops."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeAlias
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import BAD_SHAPE
-from wend.backends.native.emit.array.shaping import expect_sizes, target_dims
-from wend.backends.native.emit.array.subviews import Cut, cuts_of
-from wend.backends.native.emit.scalar.casting import write_cast
+from wend.backends.native.emit.array.shaping import check_nonnegative, target_dims
+from wend.backends.native.emit.array.subviews import AxisSlice, axis_slices
+from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.fusion.subview_alias import SUBVIEW_LOADS, SUBVIEW_STORES
 from wend.backends.native.fusion.symbolic_strides import (
-    NONE,
-    ONE,
+    ONE_EXTENT,
+    ZERO_EXTENT,
     Extent,
-    plus,
+    add_extents,
+    materialize,
+    multiply,
     strides,
-    times,
-    written,
 )
 from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_scalar
@@ -31,9 +31,10 @@ from wend.ops import creating, indexing, shaping
 
 @dataclass(frozen=True, slots=True)
 class AffineIndex:
-    """Which of an axis's positions is meant: `start`, and `step` more for each along an axis.
+    """An affine index along one axis of an array: start + step · i.
 
-    That is one of the space, or none: what is looked up says how many steps it is.
+    Here i is the index along `axis` of the iteration space or the position that a gather yields;
+    without an axis the index is `start`.
     """
 
     start: str = "0"
@@ -42,109 +43,112 @@ class AffineIndex:
 
 
 AffineIndices: TypeAlias = Sequence[AffineIndex]
-# What is measured even if the sizes of its result are known: so it is found where it reads
-_MEASURED = {*SUBVIEW_LOADS, shaping.concat, shaping.pad}
+# Their dims are computed even if all symbols of the result are known, to find their subviews.
+_DIMS_FROM_OPERANDS = {*SUBVIEW_LOADS, shaping.concat, shaping.pad}
 
 
 @dataclass(frozen=True, slots=True)
 class IndexMap:
-    """Elements of an array, by how far apart they lie along each axis of the space.
-
-    Without an array the places themselves are meant.
+    """The linearized index map of an array over the iteration space.
 
     Attributes:
-        array: where they are.
-        kind: what they are.
-        start: the first.
-        steps: how far it is to the next along each axis.
-        lookups: positions that arrays say, and how far apart what lies at these is.
+        array: The array; None if the indices themselves are the elements.
+        kind: The kind of its elements.
+        start: The offset of the first element.
+        steps: The stride along each axis of the iteration space.
+        gathers: The gathered positions, with the stride of the axis that each one indexes.
     """
 
     array: Array | None
     kind: Kind
     start: str
     steps: tuple[Extent, ...]
-    lookups: tuple[tuple[Gather, Extent], ...] = ()
+    gathers: tuple[tuple[Gather, Extent], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """A position that an array of integers says, under a size; negative ones count from the end.
+    """A position from an integer array, along an axis of `size`; negative ones count from the end.
 
     Attributes:
-        node: what looks up, and `number` which of its operands are the positions.
-        size: that of the axis.
-        at: where the positions are, or None where the nest computes them.
+        node: The node that gathers.
+        operand_index: Which of its operands holds the positions.
+        size: The size of the indexed axis.
+        index_map: Where the positions are; None if the nest computes them.
     """
 
     node: Node
-    number: int
+    operand_index: int
     size: str
-    at: IndexMap | None
+    index_map: IndexMap | None
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class IndexMaps:
-    """Writes, before the loops, what says where elements lie.
+    """Emits, in front of the loops, the index maps of a nest.
 
     Attributes:
-        low: the function being written; the params of the body have their slots.
-        rank: how many axes the space has.
-        dims: the sizes of each array of the body.
+        low: The lowering of the function; the params of the body have their slots.
+        rank: The rank of the iteration space.
+        dims: The dims of each array of the body.
     """
 
     low: Lowering
     rank: int
     dims: dict[Value, tuple[str, ...]] = field(default_factory=dict)
-    _names: dict[Symbol, str] = field(default_factory=dict)
-    _cuts: dict[Node, Sequence[Cut]] = field(default_factory=dict)
+    _symbol_sizes: dict[Symbol, str] = field(default_factory=dict)
+    _subviews: dict[Node, Sequence[AxisSlice]] = field(default_factory=dict)
 
-    def measure(self, body: Graph) -> None:
-        """Find the sizes of all values; where equal symbols are not equal sizes the run ends."""
+    def infer_dims(self, body: Graph) -> None:
+        """Emit the dims of all values, and checks that equal symbols are equal sizes."""
         for param in body.params:
             if is_scalar(param.type):
                 continue
             array = self.low.arrays.of(param.tensor, self.low.values[param])
-            self._name(param, array.dims)
+            self._bind_dims(param, array.dims)
         for node in body.nodes:
             (result,) = node.results
             if not is_scalar(result.type):
-                self._name(result, self._dims(node))
+                self._bind_dims(result, self._result_dims(node))
             if node.op in SUBVIEW_STORES:
-                self._measure_part(node)
+                self._infer_stored_subview(node)
 
-    def _measure_part(self, put: Node) -> None:
-        """Find where a part is put, which has to be as large as what is put there."""
-        whole, value, *positions = put.operands
-        given = [self.low.values[v] for v in positions]
-        self._cuts[put], counts = cuts_of(self.low, put, self.dims[whole], given)
+    def _infer_stored_subview(self, store: Node) -> None:
+        """Find the subview of a store, and check that it has the dims of the stored value."""
+        target, value, *positions = store.operands
+        position_slots = [self.low.values[v] for v in positions]
+        self._subviews[store], counts = axis_slices(
+            self.low, store, self.dims[target], position_slots
+        )
         for count, size in zip(counts, self.dims[value], strict=True):
             self.low.traps.check(self.low.sizes.equal(count, size), BAD_SHAPE)
 
-    def _name(self, value: Value, dims: Sequence[str]) -> None:
-        """Note sizes, each symbol's by one name."""
-        found = []
+    def _bind_dims(self, value: Value, dims: Sequence[str]) -> None:
+        """Record the dims of a value, with one register per symbol."""
+        bound = []
         for dim, size in zip(value.tensor.dims, dims, strict=True):
-            wanted = self._names.setdefault(dim, size) if isinstance(dim, Symbol) else str(dim)
-            self.low.traps.check(self.low.sizes.equal(size, wanted), BAD_SHAPE)
-            found.append(wanted)
-        self.dims[value] = tuple(found)
+            expected = (
+                self._symbol_sizes.setdefault(dim, size) if isinstance(dim, Symbol) else str(dim)
+            )
+            self.low.traps.check(self.low.sizes.equal(size, expected), BAD_SHAPE)
+            bound.append(expected)
+        self.dims[value] = tuple(bound)
 
-    def _dims(self, node: Node) -> Sequence[str]:
-        """The sizes of what a node gives."""
+    def _result_dims(self, node: Node) -> Sequence[str]:
+        """Return the dims of the result of a node."""
         result = node.results[0].tensor
-        if all(not isinstance(dim, Symbol) or dim in self._names for dim in result.dims):
-            found = [self._size(dim) for dim in result.dims]
-            if node.op not in _MEASURED:
-                return found
+        if all(not isinstance(dim, Symbol) or dim in self._symbol_sizes for dim in result.dims):
+            dims_of_symbols = [self._dim_size(dim) for dim in result.dims]
+            if node.op not in _DIMS_FROM_OPERANDS:
+                return dims_of_symbols
         low = self.low
         if node.op is indexing.gather and not is_scalar(node.operands[1].type):
             x, *indices = node.operands
             return (*self.dims[indices[0]], *self.dims[x][len(indices) :])
         if node.op in SUBVIEW_LOADS:
-            given = [low.values[v] for v in node.operands[1:]]
-            cuts, dims = cuts_of(low, node, self.dims[node.operands[0]], given)
-            self._cuts[node] = cuts
+            position_slots = [low.values[v] for v in node.operands[1:]]
+            slices, dims = axis_slices(low, node, self.dims[node.operands[0]], position_slots)
+            self._subviews[node] = slices
             return dims
         match node.op:
             case shaping.concat:
@@ -160,114 +164,152 @@ class IndexMaps:
                 return [low.sizes.add(size, str(sum(widths))) for size, widths in pairs]
             case creating.iota:
                 kind = Kind(node.operands[0].tensor.dtype)
-                size = write_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
-                return [low.sizes.most(size, "0")]
+                size = emit_cast(low.w, kind, WORD, low.values[node.operands[0]][0])
+                return [low.sizes.max(size, "0")]
             case shaping.broadcast_to:
-                found_dims = target_dims(
+                broadcast_dims = target_dims(
                     low, node, [low.values.get(v, ()) for v in node.operands], result
                 )
-                assert found_dims is not None
-                expect_sizes(low, found_dims)
-                return found_dims
+                assert broadcast_dims is not None
+                check_nonnegative(low, broadcast_dims)
+                return broadcast_dims
         raise AssertionError(f"the sizes of {node.op.name} follow from its operands")
 
-    def _size(self, dim: Dim) -> str:
-        return self._names[dim] if isinstance(dim, Symbol) else str(dim)
+    def _dim_size(self, dim: Dim) -> str:
+        """Return the size of a static dim or of a symbol that has one."""
+        return self._symbol_sizes[dim] if isinstance(dim, Symbol) else str(dim)
 
-    def whole(self, dims: Sequence[Dim], rank: int) -> AffineIndices:
-        """The lines of what has the first `rank` axes of the space, and one element of others."""
+    def identity_indices(self, dims: Sequence[Dim], rank: int) -> AffineIndices:
+        """Return the indices of an array over the first `rank` axes of the iteration space.
+
+        Its other axes have one element.
+        """
         ones = [AffineIndex() for _ in range(len(dims) - rank)]
         return [*(AffineIndex("0", axis, 1) for axis in range(rank)), *ones]
 
-    def source(self, value: Value, lines: AffineIndices) -> tuple[Value, AffineIndices]:
-        """What a value is read from by way of what only moves elements, and where."""
-        while value.node is not None and (moved := self._moved(value.node, lines)) is not None:
-            value, lines = value.node.operands[0], moved
-        return value, lines
+    def look_through(self, value: Value, indices: AffineIndices) -> tuple[Value, AffineIndices]:
+        """Return the value that layout operations read a value from, and its indices."""
+        while (
+            value.node is not None
+            and (operand_indices := self._operand_indices(value.node, indices)) is not None
+        ):
+            value, indices = value.node.operands[0], operand_indices
+        return value, indices
 
-    def _moved(self, node: Node, lines: AffineIndices) -> AffineIndices | None:
-        """Where the operand is read, if a node only moves elements."""
+    def _operand_indices(self, node: Node, indices: AffineIndices) -> AffineIndices | None:
+        """Return the indices of the operand if a node is a layout operation, else None."""
         if node.op is shaping.transpose:
-            return [lines[node.attrs["perm"].index(k)] for k in range(len(lines))]
+            return [indices[node.attrs["perm"].index(k)] for k in range(len(indices))]
         if node.op is shaping.broadcast_to:
             value, result = node.operands[0].tensor.dims, node.results[0].tensor.dims
-            lead = len(result) - len(value)
-            rest = zip(lines[lead:], value, result[lead:], strict=True)
-            return [line if mine == wanted else AffineIndex() for line, mine, wanted in rest]
+            new_axes = len(result) - len(value)
+            aligned = zip(indices[new_axes:], value, result[new_axes:], strict=True)
+            return [
+                index if operand_dim == result_dim else AffineIndex()
+                for index, operand_dim, result_dim in aligned
+            ]
         if node.op is shaping.reshape:
             value, result = node.operands[0].tensor.dims, node.results[0].tensor.dims
-            left = iter([line for line, dim in zip(lines, result, strict=True) if dim != 1])
-            return [AffineIndex() if dim == 1 else next(left) for dim in value]
-        if node in self._cuts:
-            left = iter(lines)
-            return [self._cut(cut, left) for cut in self._cuts[node]]
+            remaining = iter(
+                [index for index, dim in zip(indices, result, strict=True) if dim != 1]
+            )
+            return [AffineIndex() if dim == 1 else next(remaining) for dim in value]
+        if node in self._subviews:
+            remaining = iter(indices)
+            return [
+                self._subview_index(axis_slice, remaining) for axis_slice in self._subviews[node]
+            ]
         return None
 
-    def part(self, put: Node, array: Array) -> IndexMap:
-        """The elements of an array that a node puts."""
-        lines = iter(self.whole(put.operands[1].tensor.dims, self.rank))
-        return self.of(array, [self._cut(cut, lines) for cut in self._cuts[put]])
+    def stored_subview(self, store: Node, array: Array) -> IndexMap:
+        """Return the index map of the subview that a node stores to."""
+        indices = iter(self.identity_indices(store.operands[1].tensor.dims, self.rank))
+        return self.linearize(
+            array,
+            [self._subview_index(axis_slice, indices) for axis_slice in self._subviews[store]],
+        )
 
-    def _cut(self, cut: Cut, lines: Iterator[AffineIndex]) -> AffineIndex:
-        """Where an axis is read of which a part is taken; the next line is that part's, if any."""
-        if cut.step is None:
-            return AffineIndex(cut.first)
-        line = next(lines)
-        start = self.low.sizes.add(cut.first, self.low.sizes.mul(str(cut.step), line.start))
-        return AffineIndex(start, line.axis, cut.step * line.step)
+    def _subview_index(self, axis_slice: AxisSlice, indices: Iterator[AffineIndex]) -> AffineIndex:
+        """Return the index of an axis in its array, from the slice taken of it.
 
-    def read_through(self, value: Value, lines: AffineIndices) -> tuple[Value, IndexMap | None]:
-        """What a value is read from, and where; without that a number or what is made here."""
-        value, lines = self.source(value, lines)
-        is_made = value.node is not None and value.node.op is not creating.iota
-        return value, None if is_scalar(value.type) or is_made else self._read(value, lines)
+        The next of `indices` is that of the axis in the subview, unless the slice drops the axis.
+        """
+        if axis_slice.step is None:
+            return AffineIndex(axis_slice.first)
+        index = next(indices)
+        start = self.low.sizes.add(
+            axis_slice.first, self.low.sizes.mul(str(axis_slice.step), index.start)
+        )
+        return AffineIndex(start, index.axis, axis_slice.step * index.step)
 
-    def _read(self, value: Value, lines: AffineIndices) -> IndexMap:
-        """The elements of a param, or of a range."""
+    def read_through(self, value: Value, indices: AffineIndices) -> tuple[Value, IndexMap | None]:
+        """Return the value that a value is read from, and its index map.
+
+        Without a map it is a scalar or an element that the loops compute.
+        """
+        value, indices = self.look_through(value, indices)
+        is_computed = value.node is not None and value.node.op is not creating.iota
+        return value, None if is_scalar(value.type) or is_computed else self._index_map(
+            value, indices
+        )
+
+    def _index_map(self, value: Value, indices: AffineIndices) -> IndexMap:
+        """Return the index map of a param or of a range."""
         low = self.low
         if value.node is not None:
-            (line,) = lines
-            return IndexMap(None, Kind(value.tensor.dtype), line.start, *self._along(lines, [ONE]))
+            (index,) = indices
+            return IndexMap(
+                None,
+                Kind(value.tensor.dtype),
+                index.start,
+                *self._linear_steps(indices, [ONE_EXTENT]),
+            )
         array = low.arrays.of(value.tensor, low.values[value])
-        return self.of(Array(array.pointer, array.dtype, self.dims[value]), lines)
+        return self.linearize(Array(array.pointer, array.dtype, self.dims[value]), indices)
 
-    def of(self, array: Array, lines: AffineIndices) -> IndexMap:
-        """The elements of an array."""
-        own = strides(array.dims)
+    def linearize(self, array: Array, indices: AffineIndices) -> IndexMap:
+        """Return the index map of an array from one index per axis."""
+        array_strides = strides(array.dims)
         start = "0"
-        for line, stride in zip(lines, own, strict=True):
-            if line.start != "0":
-                far = self.low.sizes.mul(line.start, written(self.low.sizes, stride))
-                start = self.low.sizes.add(start, far)
-        return IndexMap(array, array.kind, start, *self._along(lines, own))
+        for index, stride in zip(indices, array_strides, strict=True):
+            if index.start != "0":
+                offset = self.low.sizes.mul(index.start, materialize(self.low.sizes, stride))
+                start = self.low.sizes.add(start, offset)
+        return IndexMap(array, array.kind, start, *self._linear_steps(indices, array_strides))
 
-    def _along(
-        self, lines: AffineIndices, own: Sequence[Extent]
+    def _linear_steps(
+        self, indices: AffineIndices, array_strides: Sequence[Extent]
     ) -> tuple[tuple[Extent, ...], tuple[tuple[Gather, Extent], ...]]:
-        """How far it is along each axis of the space, and for each step that is looked up."""
-        steps, lookups = [NONE] * self.rank, []
-        for line, stride in zip(lines, own, strict=True):
-            far = times((line.step, ()), stride)
-            if isinstance(line.axis, Gather):
-                lookups.append((line.axis, far))
-            elif line.axis is not None:
-                # A diagonal goes along one axis of the space by two of the array.
-                steps[line.axis] = plus(self.low.sizes, steps[line.axis], far)
-        return tuple(steps), tuple(lookups)
+        """Return the strides along the axes of the iteration space and those of the gathers."""
+        steps, gathers = [ZERO_EXTENT] * self.rank, []
+        for index, stride in zip(indices, array_strides, strict=True):
+            step = multiply((index.step, ()), stride)
+            if isinstance(index.axis, Gather):
+                gathers.append((index.axis, step))
+            elif index.axis is not None:
+                # In a diagonal, two axes of the array follow the same axis of the space.
+                steps[index.axis] = add_extents(self.low.sizes, steps[index.axis], step)
+        return tuple(steps), tuple(gathers)
 
 
-def merged(
+def coalesced_axes(
     axes: Sequence[tuple[Extent, Sequence[Extent]]],
 ) -> list[tuple[Extent, Sequence[Extent]]]:
-    """Axes with as one what lies as one in all arrays: sizes, and the steps of each array."""
-    found: list[tuple[Extent, Sequence[Extent]]] = []
+    """Merge adjacent axes that are contiguous in all arrays.
+
+    An axis is its size and the step of each array along it.
+    """
+    coalesced: list[tuple[Extent, Sequence[Extent]]] = []
     for size, steps in axes:
         if size == (1, ()):
             continue
-        if found:
-            before, wide = found[-1]
-            if all(times(step, size) == far for step, far in zip(steps, wide, strict=True)):
-                found[-1] = times(before, size), steps
+        if coalesced:
+            outer_size, outer_steps = coalesced[-1]
+            if all(
+                multiply(step, size) == outer_step
+                for step, outer_step in zip(steps, outer_steps, strict=True)
+            ):
+                coalesced[-1] = multiply(outer_size, size), steps
                 continue
-        found.append((size, steps))
-    return found
+        coalesced.append((size, steps))
+    return coalesced

@@ -1,1 +1,1 @@
-"""Emitters of one element: arithmetic, functions and casts in registers."""
+"""Emitters of a single element: arithmetic, math functions and casts in registers."""

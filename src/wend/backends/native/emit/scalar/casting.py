@@ -1,4 +1,7 @@
-"""Conversions between dtypes, also where C leaves open what they give (D21)."""
+"""Conversions between dtypes.
+
+Where the C standard leaves the result undefined, they give what NumPy gives on this machine (D21).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from wend.ir.dtypes import FLOAT64, INT64
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
-def write_cast(w: Writer, source: Kind, target: Kind, x: str) -> str:
-    """A number of one dtype as one of another."""
+def emit_cast(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    """Emit the conversion of `x` from one dtype to another."""
     if source.dtype == target.dtype:
         return x
     old, new = source.text, target.text
@@ -37,28 +40,30 @@ def write_cast(w: Writer, source: Kind, target: Kind, x: str) -> str:
 
 
 def _to_integer(w: Writer, source: Kind, target: Kind, x: str) -> str:
-    """What the processor gives, as NumPy does: x86 gives the lowest integer where none fits.
+    """Emit a float-to-integer conversion that gives what the processor, and so NumPy, gives.
 
-    Small integers are what is left of 32 bits, u32 of 64; u64 goes by its upper half.
+    On x86 a value that does not fit becomes the lowest integer. Integers narrower than 32 bits are
+    truncated from i32, u32 from i64, and u64 is converted in two halves.
     """
     if not _IS_X86:
-        how = "u" if target.is_unsigned else "s"
-        name = f"@llvm.fpto{how}i.sat.{target.suffix}.{source.suffix}"
+        signedness = "u" if target.is_unsigned else "s"
+        name = f"@llvm.fpto{signedness}i.sat.{target.suffix}.{source.suffix}"
         return w.define(f"call {target.text} {name}({source.text} {x})")
     if target.is_unsigned and target.bits == 64:
         return _to_u64(w, source, target, x)
     bits = 64 if target.bits == 64 or (target.is_unsigned and target.bits == 32) else 32
     wide = target.of(np.dtype(f"i{bits // 8}"))
-    found = _to_signed(w, source, wide, x)
+    signed = _to_signed(w, source, wide, x)
     if wide.bits > target.bits:
-        return w.define(f"trunc {wide.text} {found} to {target.text}")
-    return found
+        return w.define(f"trunc {wide.text} {signed} to {target.text}")
+    return signed
 
 
 def _to_signed(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    """Emit `fptosi`, with the lowest integer for every value that does not fit."""
     real, flags, lowest = source.text, source.flags.text, -(2.0 ** (target.bits - 1))
     below = w.define(f"fcmp olt {real} {x}, {source.literal(-lowest)}")
-    # Between the lowest integer and one less a real is cut to the lowest.
+    # f64 has values between the lowest i32 and that minus one; they truncate to the lowest.
     above = w.define(
         f"fcmp ogt {real} {x}, {source.literal(lowest - 1.0)}"
         if source.dtype == FLOAT64 and target.bits == 32
@@ -70,10 +75,11 @@ def _to_signed(w: Writer, source: Kind, target: Kind, x: str) -> str:
 
 
 def _to_u64(w: Writer, source: Kind, target: Kind, x: str) -> str:
+    """Emit a conversion to u64 by way of i64: values of 2**63 and more are shifted down first."""
     real, flags, half = source.text, source.flags.text, source.literal(2.0**63)
     signed = target.of(INT64)
-    is_low = w.define(f"fcmp ult {real} {x}, {half}")  # NaN too, as NumPy has it
-    low = _to_signed(w, source, signed, x)
-    moved = _to_signed(w, source, signed, w.define(f"fsub {real} {x}, {half}"))
-    high = w.define(f"xor {target.text} {moved}, {target.literal(-(2**63))}")
-    return w.define(f"select {flags} {is_low}, {target.text} {low}, {target.text} {high}")
+    is_low = w.define(f"fcmp ult {real} {x}, {half}")  # also for NaN, as in NumPy
+    low_half = _to_signed(w, source, signed, x)
+    shifted = _to_signed(w, source, signed, w.define(f"fsub {real} {x}, {half}"))
+    high_half = w.define(f"xor {target.text} {shifted}, {target.literal(-(2**63))}")
+    return w.define(f"select {flags} {is_low}, {target.text} {low_half}, {target.text} {high_half}")

@@ -1,4 +1,4 @@
-"""What an elementwise operation is to native code: how one element of its result is computed."""
+"""The record that says how native code computes one element of an elementwise operation."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import TypeAlias
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.ir.graph import Node
 
-# (low, node, kind of the operands, operands) -> result; of `select` the kind of the choices
-Write: TypeAlias = Callable[..., str]
+# (low, node, kind of the operands, operands) -> result; for `select`, the kind of its choices
+EmitElement: TypeAlias = Callable[..., str]
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Element:
-    """How one element is computed.
+    """How one element of an elementwise operation is computed.
 
     Attributes:
-        write: writes it.
-        kinds: of which kinds of dtype (`"fiub"`).
-        suits: whether it computes what a node does, which is of such a kind.
+        emit: Emits the instructions and returns the register of the result.
+        kinds: The kinds of dtype it supports, such as `"fiub"`.
+        is_supported: Whether it can compute a given node of one of these kinds.
     """
 
-    write: Write
+    emit: EmitElement
     kinds: str
-    suits: Callable[[Node], bool] = lambda node: True
+    is_supported: Callable[[Node], bool] = lambda node: True
 
-    def takes(self, node: Node) -> bool:
-        """Whether it can compute what a node does."""
+    def supports(self, node: Node) -> bool:
+        """Return whether it can compute what a node computes."""
         dtypes = [value.tensor.dtype for value in (*node.operands, *node.results)]
-        fits = kind_of(node).dtype.kind in self.kinds and all(d in REGISTERS for d in dtypes)
-        return fits and self.suits(node)
+        has_supported_dtypes = kind_of(node).dtype.kind in self.kinds and all(
+            dtype in REGISTERS for dtype in dtypes
+        )
+        return has_supported_dtypes and self.is_supported(node)
 
 
 def kind_of(node: Node) -> Kind:
-    """The kind of the operands; of the choices, for `select`."""
+    """Return the kind of a node's operands; for `select`, that of its choices."""
     return Kind(node.operands[-1].tensor.dtype)

@@ -1,4 +1,4 @@
-"""Mathematical functions of numbers in registers: ours (`math/`) or the C library's."""
+"""Math functions of numbers in registers: from `math/`, the C library or SciPy."""
 
 from __future__ import annotations
 
@@ -17,106 +17,112 @@ from wend.ir.op import Op
 from wend.ops import elementwise as ops
 from wend.ops import shaping, special
 
-# Arrays of a few numbers are computed as numbers are: `scalars/` may take those apart, and they are
-# to give the same bits then.
-FEW = 4
-FEW_SINCOS = 8  # LLVM makes no vectors of loops that it unrolls: each element would cost a call
+# Arrays of at most this many elements use the scalar functions, because `scalarize/` may replace
+# them by scalars and the results must not change by a bit.
+MAX_SCALAR_MATH_ELEMENTS = 4
+# LLVM unrolls loops this short without vectorizing them, so each element would cost a call.
+MAX_SCALAR_SINCOS_ELEMENTS = 8
 
 
 def _in_double(compute: Callable[[Lowering, Kind, Sequence[str]], str]) -> Element:
-    """A function that is computed in f64, also of f32."""
+    """Return a function that computes in f64, also for f32 operands."""
 
-    def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
+    def emit(low: Lowering, node: Node, kind: Kind, *args: str) -> str:
         wide = kind.of(FLOAT64)
         if kind.dtype == FLOAT32:
-            given = tuple(low.w.define(f"fpext {kind.text} {x} to {wide.text}") for x in given)
-        found = compute(low, wide, given)
+            args = tuple(low.w.define(f"fpext {kind.text} {x} to {wide.text}") for x in args)
+        result = compute(low, wide, args)
         if kind.dtype == FLOAT32:
-            found = low.w.define(f"fptrunc {wide.text} {found} to {kind.text}")
-        return found
+            result = low.w.define(f"fptrunc {wide.text} {result} to {kind.text}")
+        return result
 
-    return Element(write, "f")
+    return Element(emit, "f")
 
 
 def inlined(name: str) -> Element:
-    """A function of reals that is written in IR, in `math/`, for scalars and for loops."""
-    return _function(name, _alone(name))
+    """Return a function defined in IR in `math/`, for scalars and for loops."""
+    return _looped_or_scalar(name, _scalar(name))
 
 
-def _alone(name: str) -> Element:
-    """A function of one real, made for who waits for it."""
-    return _in_double(lambda low, kind, given: low.calls.inlined(name, kind, *given))
+def _scalar(name: str) -> Element:
+    """Return the scalar variant of a function of `math/`, which is tuned for latency."""
+    return _in_double(lambda low, kind, args: low.calls.math_function(name, kind, *args))
 
 
-def looped(name: str) -> Element:
-    """A function of reals that is written in IR for loops; one number does as well there."""
-    return Element(lambda low, node, kind, *given: low.calls.in_loop(name, kind, *given), "f")
+def vectorizable(name: str) -> Element:
+    """Return a function of `math/` that has one variant for loops and scalars."""
+    return Element(lambda low, node, kind, *args: low.calls.vectorizable(name, kind, *args), "f")
 
 
 def from_libm(name: str) -> Element:
-    """A function of reals that is written in IR for loops; of scalars, the C library's."""
-    return _function(name, _in_double(lambda low, kind, given: low.calls.from_libm(name, *given)))
+    """Return a function of `math/` in loops, and of the C library for scalars."""
+    return _looped_or_scalar(
+        name, _in_double(lambda low, kind, args: low.calls.from_libm(name, *args))
+    )
 
 
-def _function(name: str, alone: Element, most: int = FEW) -> Element:
-    """A function of `math/` in loops over arrays, and `alone` of up to `most` numbers."""
+def _looped_or_scalar(
+    name: str, scalar: Element, max_scalar_elements: int = MAX_SCALAR_MATH_ELEMENTS
+) -> Element:
+    """Return a function of `math/` in loops; up to `max_scalar_elements` elements, `scalar`."""
 
-    def write(low: Lowering, node: Node, kind: Kind, *given: str) -> str:
-        if _are_few(node, most):
-            return alone.write(low, node, kind, *given)
-        return low.calls.in_loop(name, kind, *given)
+    def emit(low: Lowering, node: Node, kind: Kind, *args: str) -> str:
+        if _has_at_most(node, max_scalar_elements):
+            return scalar.emit(low, node, kind, *args)
+        return low.calls.vectorizable(name, kind, *args)
 
-    return Element(write, "f")
+    return Element(emit, "f")
 
 
 def sin_or_cos(name: str) -> Element:
-    """Sine or cosine; where a region wants both of one number they are computed together."""
+    """Return sine or cosine; if a region needs both of one operand, one call computes them."""
     index = ("sin", "cos").index(name)
-    each = _function(name, _alone(name), FEW_SINCOS)
+    single = _looped_or_scalar(name, _scalar(name), MAX_SCALAR_SINCOS_ELEMENTS)
 
-    def write(low: Lowering, node: Node, kind: Kind, x: str) -> str:
+    def emit(low: Lowering, node: Node, kind: Kind, x: str) -> str:
         (operand,) = node.operands
         if operand not in low.sincos_pairs or not is_scalar(operand.type) or kind.dtype != FLOAT64:
-            return each.write(low, node, kind, x)
+            return single.emit(low, node, kind, x)
         pair = low.sincos_pairs[operand]
         if pair is None:
             pair = low.sincos_pairs[operand] = sincos_pair(low, kind, x)
         return pair[index]
 
-    return Element(write, "f")
+    return Element(emit, "f")
 
 
-def _are_few(node: Node, most: int) -> bool:
-    """Whether the result is known to have so many elements at most."""
+def _has_at_most(node: Node, count: int) -> bool:
+    """Return whether the result is known to have at most `count` elements."""
     shape = node.results[0].tensor.shape
-    known = [dim for dim in shape or () if isinstance(dim, int)]
-    return shape is not None and len(known) == len(shape) and math.prod(known) <= most
+    static_dims = [dim for dim in shape or () if isinstance(dim, int)]
+    return shape is not None and len(static_dims) == len(shape) and math.prod(static_dims) <= count
 
 
 def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
-    """Sine and cosine of f64, of any lanes."""
+    """Emit the sine and the cosine of an f64, of any number of lanes."""
     name = "sincos" if kind.lanes == 1 else f"sincos.v{kind.lanes}"
     low.calls.math.add(name)
-    pair = f"{{ {kind.text}, {kind.text} }}"
-    both = low.w.define(f"call {pair} @wend.{name}({kind.text} {x})")
+    pair_type = f"{{ {kind.text}, {kind.text} }}"
+    result = low.w.define(f"call {pair_type} @wend.{name}({kind.text} {x})")
     return (
-        low.w.define(f"extractvalue {pair} {both}, 0"),
-        low.w.define(f"extractvalue {pair} {both}, 1"),
+        low.w.define(f"extractvalue {pair_type} {result}, 0"),
+        low.w.define(f"extractvalue {pair_type} {result}, 1"),
     )
 
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    alone = _are_few(node, FEW)
-    if not alone:
-        power = low.calls.in_loop("pow", kind, x, y)
+    """Emit x ** y."""
+    is_scalar_math = _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS)
+    if not is_scalar_math:
+        power = low.calls.vectorizable("pow", kind, x, y)
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)
     else:
-        return _POWER.write(low, node, kind, x, y)
-    if kind.dtype == FLOAT32 or not is_one_number(node.operands[1]):
+        return _POWER.emit(low, node, kind, x, y)
+    if kind.dtype == FLOAT32 or not is_scalar_or_splat(node.operands[1]):
         return power
-    # As NumPy has it where there is one exponent, x ** 0.5 is the root also where `pow`
-    # disagrees: at −0.0 and −inf.
+    # With a scalar exponent NumPy computes x ** 0.5 as sqrt(x), which differs from `pow` at
+    # −0.0 and −inf.
     w = low.w
     is_half = w.define(f"fcmp oeq double {y}, 0.5")
     is_two = w.define(f"fcmp oeq double {y}, 2.0")
@@ -127,46 +133,48 @@ def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
 
 
 def _from_scipy(stem: str) -> Element:
-    """A function of SciPy's, of one real, called for each element."""
+    """Return a SciPy function of one real, called once per element."""
 
-    def compute(low: Lowering, kind: Kind, given: Sequence[str]) -> str:
-        low.calls.declared[stem] = special_functions.declaration(stem)
-        return low.w.define(
-            f"call double @{special_functions.name(stem)}(double {given[0]}, i32 0)"
-        )
+    def compute(low: Lowering, kind: Kind, args: Sequence[str]) -> str:
+        low.calls.external[stem] = special_functions.declaration(stem)
+        return low.w.define(f"call double @{special_functions.name(stem)}(double {args[0]}, i32 0)")
 
-    return replace(_in_double(compute), suits=lambda node: special_functions.is_there(stem))
+    return replace(
+        _in_double(compute), is_supported=lambda node: special_functions.is_available(stem)
+    )
 
 
 def _digamma() -> Element:
-    """The first of the polygamma functions; SciPy has no others of this kind."""
-    psi = _from_scipy("psi")
-    return replace(psi, suits=lambda node: node.attrs["order"] == 0 and psi.suits(node))
+    """Return polygamma of order 0; SciPy has no other orders of this kind."""
+    digamma = _from_scipy("psi")
+    return replace(
+        digamma, is_supported=lambda node: node.attrs["order"] == 0 and digamma.is_supported(node)
+    )
 
 
-def _times_logarithm(logarithm: Op) -> Element:
-    """The product x · log y, and 0 where x = 0 but for NaN in y."""
+def _x_times_log(logarithm: Op) -> Element:
+    """Return x · log y, which is 0 for x = 0 unless y is NaN."""
 
-    def write(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    def emit(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
         w, type = low.w, kind.text
-        found = FUNCTIONS[logarithm].write(low, node, kind, y)
-        product = w.define(f"fmul {type} {x}, {found}")
+        log_y = FUNCTIONS[logarithm].emit(low, node, kind, y)
+        product = w.define(f"fmul {type} {x}, {log_y}")
         is_zero = w.define(f"fcmp oeq {type} {x}, {kind.literal(0)}")
         is_number = w.define(f"fcmp ord {type} {y}, {y}")
-        none = w.define(f"and i1 {is_zero}, {is_number}")
-        return w.define(f"select i1 {none}, {type} {kind.literal(0)}, {type} {product}")
+        is_zero_product = w.define(f"and i1 {is_zero}, {is_number}")
+        return w.define(f"select i1 {is_zero_product}, {type} {kind.literal(0)}, {type} {product}")
 
-    return Element(write, "f")
+    return Element(emit, "f")
 
 
-def is_one_number(value: Value) -> bool:
-    """Whether it is a scalar, or one broadcast."""
+def is_scalar_or_splat(value: Value) -> bool:
+    """Return whether a value is a scalar or the broadcast of one."""
     if value.node is not None and value.node.op is shaping.broadcast_to:
         value = value.node.operands[0]
     return is_scalar(value.type)
 
 
-_POWER = _in_double(lambda low, kind, given: low.calls.from_libm("pow", *given))
+_POWER = _in_double(lambda low, kind, args: low.calls.from_libm("pow", *args))
 _FROM_LIBM = (
     *(ops.cbrt, ops.exp2, ops.log2, ops.log10, ops.tan, ops.sinh, ops.cosh, ops.atan2),
     *(ops.asin, ops.acos, ops.atan, ops.asinh, ops.acosh, ops.atanh),
@@ -182,9 +190,9 @@ FUNCTIONS: Mapping[Op, Element] = {
     ops.pow: Element(_power, "f"),
     **{op: inlined(op.name) for op in (ops.exp, ops.expm1, ops.log, ops.log1p, ops.tanh)},
     **{op: from_libm(op.name) for op in _FROM_LIBM},
-    **{op: looped(op.name) for op in (special.erf, special.erfc, special.expit)},
+    **{op: vectorizable(op.name) for op in (special.erf, special.erfc, special.expit)},
     **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
     special.polygamma: _digamma(),
-    special.xlogy: _times_logarithm(ops.log),
-    special.xlog1py: _times_logarithm(ops.log1p),
+    special.xlogy: _x_times_log(ops.log),
+    special.xlog1py: _x_times_log(ops.log1p),
 }

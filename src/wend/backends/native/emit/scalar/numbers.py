@@ -1,4 +1,4 @@
-"""Signs, neighbours, remainders and divisors of numbers in registers."""
+"""Sign bits, adjacent floats, remainders, common divisors and bit counts in registers."""
 
 from __future__ import annotations
 
@@ -12,77 +12,88 @@ from wend.ir.op import Op
 from wend.ops import elementwise as ops
 
 
-def _bits(kind: Kind) -> str:
-    """The integers of the size of a real."""
+def _bits_type(kind: Kind) -> str:
+    """Return the integer type that is as wide as a float."""
     return f"i{8 * kind.dtype.itemsize}"
 
 
 def _signbit(low: Lowering, node: Node, kind: Kind, x: str) -> str:
-    bits = low.w.define(f"bitcast {kind.text} {x} to {_bits(kind)}")
-    return low.w.define(f"icmp slt {_bits(kind)} {bits}, 0")
+    """Emit the sign bit of a float."""
+    bits = low.w.define(f"bitcast {kind.text} {x} to {_bits_type(kind)}")
+    return low.w.define(f"icmp slt {_bits_type(kind)} {bits}, 0")
 
 
 def _nextafter(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    """The bits one up or down; from 0 the least number with the other's sign."""
-    w, type, bits = low.w, kind.text, _bits(kind)
+    """Emit the next float after x towards y: its bits plus or minus one.
+
+    From 0 it is the smallest subnormal with the sign of y.
+    """
+    w, type, bits = low.w, kind.text, _bits_type(kind)
     word = w.define(f"bitcast {type} {x} to {bits}")
     is_up = w.define(f"fcmp olt {type} {x}, {y}")
     is_positive = w.define(f"fcmp ogt {type} {x}, {kind.literal(0)}")
     grows = w.define(f"icmp eq i1 {is_up}, {is_positive}")
-    by = w.define(f"select i1 {grows}, {bits} 1, {bits} -1")
-    moved = w.define(f"bitcast {bits} {w.define(f'add {bits} {word}, {by}')} to {type}")
-    least = w.define(f"bitcast {bits} 1 to {type}")
-    signed = w.define(f"call {type} @llvm.copysign.{kind.suffix}({type} {least}, {type} {y})")
+    step = w.define(f"select i1 {grows}, {bits} 1, {bits} -1")
+    neighbor = w.define(f"bitcast {bits} {w.define(f'add {bits} {word}, {step}')} to {type}")
+    smallest = w.define(f"bitcast {bits} 1 to {type}")
+    from_zero = w.define(f"call {type} @llvm.copysign.{kind.suffix}({type} {smallest}, {type} {y})")
     is_zero = w.define(f"fcmp oeq {type} {x}, {kind.literal(0)}")
-    near = w.define(f"select i1 {is_zero}, {type} {signed}, {type} {moved}")
+    candidate = w.define(f"select i1 {is_zero}, {type} {from_zero}, {type} {neighbor}")
     is_same = w.define(f"fcmp oeq {type} {x}, {y}")
-    found = w.define(f"select i1 {is_same}, {type} {y}, {type} {near}")
+    result = w.define(f"select i1 {is_same}, {type} {y}, {type} {candidate}")
     is_nan = w.define(f"fcmp uno {type} {x}, {y}")
     return w.define(
-        f"select i1 {is_nan}, {type} {w.define(f'fadd {type} {x}, {y}')}, {type} {found}"
+        f"select i1 {is_nan}, {type} {w.define(f'fadd {type} {x}, {y}')}, {type} {result}"
     )
 
 
 def _fmod(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit the remainder of floats with the sign of x."""
     return low.w.define(f"frem {kind.text} {x}, {y}")
 
 
 def _fmod_int(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    """The remainder with the sign of x; by 0 and −1, of which LLVM knows nothing, it is 0."""
+    """Emit the remainder with the sign of x; for divisors 0 and −1 it is 0.
+
+    LLVM leaves both undefined.
+    """
     w, type = low.w, kind.text
-    odd = w.define(f"icmp eq {type} {y}, 0")
+    is_undefined = w.define(f"icmp eq {type} {y}, 0")
     if not kind.is_unsigned:
-        odd = w.define(f"or i1 {odd}, {w.define(f'icmp eq {type} {y}, -1')}")
-    divisor = w.define(f"select i1 {odd}, {type} 1, {type} {y}")
+        is_undefined = w.define(f"or i1 {is_undefined}, {w.define(f'icmp eq {type} {y}, -1')}")
+    divisor = w.define(f"select i1 {is_undefined}, {type} 1, {type} {y}")
     return w.define(f"{'urem' if kind.is_unsigned else 'srem'} {type} {x}, {divisor}")
 
 
 def _magnitude(low: Lowering, kind: Kind, x: str) -> str:
-    """The absolute value, as an unsigned integer."""
+    """Emit the absolute value as an unsigned integer."""
     if kind.is_unsigned:
         return x
     return low.w.define(f"call {kind.text} @llvm.abs.{kind.suffix}({kind.text} {x}, i1 false)")
 
 
 def _gcd(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit the greatest common divisor."""
     x, y = (_magnitude(low, kind, v) for v in (x, y))
     type = kind.text
     return low.calls.helper(f"gcd.u{kind.suffix}", type, f"{type} {x}, {type} {y}")
 
 
 def _lcm(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit the least common multiple."""
     x, y = (_magnitude(low, kind, v) for v in (x, y))
     type, w = kind.text, low.w
-    found = low.calls.helper(f"gcd.u{kind.suffix}", type, f"{type} {x}, {type} {y}")
-    none = w.define(f"icmp eq {type} {found}, 0")
-    divisor = w.define(f"select i1 {none}, {type} 1, {type} {found}")
+    gcd = low.calls.helper(f"gcd.u{kind.suffix}", type, f"{type} {x}, {type} {y}")
+    is_zero = w.define(f"icmp eq {type} {gcd}, 0")
+    divisor = w.define(f"select i1 {is_zero}, {type} 1, {type} {gcd}")
     return w.define(f"mul {type} {w.define(f'udiv {type} {x}, {divisor}')}, {y}")
 
 
 def _bit_count(low: Lowering, node: Node, kind: Kind, x: str) -> str:
+    """Emit the number of ones in the absolute value."""
     type = kind.text
-    size = _magnitude(low, kind, x)
-    count = low.w.define(f"call {type} @llvm.ctpop.{kind.suffix}({type} {size})")
+    magnitude = _magnitude(low, kind, x)
+    count = low.w.define(f"call {type} @llvm.ctpop.{kind.suffix}({type} {magnitude})")
     return count if type == "i8" else low.w.define(f"trunc {type} {count} to i8")
 
 

@@ -1,0 +1,163 @@
+"""A graph with what is made of it: executables, derivatives, forward and backward forms (D12)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from wend.autodiff.forward_backward import ForwardBackward
+from wend.autodiff.jvp import JVP, jvp
+from wend.autodiff.linearize import Linearized, linearize
+from wend.autodiff.vjp import VJP, vjp
+from wend.backends.build import executable, kind
+from wend.backends.protocol import Executable, choose
+from wend.base.gc_pause import gc_paused
+from wend.ir.graph import Graph
+from wend.ir.types import is_differentiable
+from wend.passes.pipeline import CANONICALIZE, LazyOptimized, run_passes
+from wend.passes.strip_stores import strip_stores
+from wend.runtime.array_boundary import HOST, is_array, to_host
+from wend.runtime.graph_cache import TransformResult, cached_transform
+
+T = TypeVar("T")
+
+
+class CompiledGraph:
+    """The one owner of what is compiled and derived from a graph; each is made at first use.
+
+    Attributes:
+        graph: the graph, canonical but not optimised.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._executables: dict[tuple[Hashable, Graph], tuple[LazyOptimized, Executable]] = {}
+        self._derivatives: dict[Any, Any] = {}
+        self._forms: dict[tuple[tuple[int, ...], tuple[int, ...]], ForwardBackward] = {}
+
+    @staticmethod
+    def of(graph: Graph) -> CompiledGraph:
+        """Return the one `CompiledGraph` of a graph that is run while it is recorded."""
+        if graph not in _compiled:
+            # A copy, also where no pass changes it: the table must not keep its own keys alive.
+            _compiled[graph] = CompiledGraph(replace(run_passes(graph, CANONICALIZE)))
+        return _compiled[graph]
+
+    # Executables
+    def executable(
+        self,
+        backend: str,
+        graph: Graph | None = None,
+        *,
+        shown: int | None = None,
+        forwards_inputs: bool | None = None,
+    ) -> Executable:
+        """Return the executable of the graph, or of one derived from it.
+
+        Args:
+            backend: the backend's name.
+            graph: the derived graph, if it is one.
+            shown: how many of its results users see, if not all.
+            forwards_inputs: whether results that are arguments are passed through, not copied;
+                by default those of derived graphs.
+        """
+        if forwards_inputs is None:
+            forwards_inputs = graph is not None
+        key = kind(backend), graph or self.graph
+        if key not in self._executables:
+            with gc_paused():
+                lazy = LazyOptimized(key[1])
+                run = executable(backend, lazy, forwards_inputs=forwards_inputs, shown=shown)
+            self._executables[key] = lazy, run
+        return self._executables[key][1]
+
+    def run(
+        self, backend: str, arguments: Sequence[Any], shown: int | None = None
+    ) -> Sequence[Any]:
+        """Run the graph on NumPy's arrays; results that are arguments are passed through."""
+        boundary = choose(backend).boundary
+        execute = self.executable(backend, shown=shown, forwards_inputs=True)
+        if boundary is HOST:
+            return execute(arguments)
+        received = [boundary.receive(x) if is_array(x) else x for x in arguments]
+        return [to_host(x) for x in execute(received)]
+
+    def executables(self) -> list[Executable]:
+        """Return the executables made so far."""
+        return [run for _, run in self._executables.values()]
+
+    def optimized_graphs(self) -> list[Graph]:
+        """Return what runs, for each graph that has an executable."""
+        graphs = {graph: lazy for (_, graph), (lazy, _) in [*self._executables.items()]}
+        return [lazy.optimized for lazy in graphs.values()]
+
+    # Derivatives
+    def vjp(self, wrt: Sequence[int], seeded: Sequence[int]) -> VJP:
+        """Return the forward and backward graphs for these params and results."""
+        options = tuple(wrt), tuple(seeded)
+        return self._derived(VJP, "vjp", options, functools.partial(vjp, self.graph, *options))
+
+    def jvp(self, wrt: Sequence[int]) -> JVP:
+        """Return the graph of values and tangents, for tangents of these params."""
+        options = (tuple(wrt),)
+        return self._derived(JVP, "jvp", options, functools.partial(jvp, self.graph, *options))
+
+    def linearize(self, wrt: Sequence[int], results: Sequence[int]) -> Linearized:
+        """Return the graph and its linear part, for tangents of these params and results."""
+        options = tuple(wrt), tuple(results)
+        make = functools.partial(linearize, self.graph, *options)
+        return self._derived(Linearized, "linearize", options, make)
+
+    def _derived(
+        self,
+        kind: Callable[..., T],
+        transform: str,
+        options: tuple[Any, ...],
+        make: Callable[[], Iterable[Any]],
+    ) -> T:
+        """Return the graphs of a transform and their connections, perhaps from the disk."""
+
+        def result() -> TransformResult:
+            *graphs, connected = make()
+            return graphs, connected
+
+        if (transform, options) not in self._derivatives:
+            graphs, connected = cached_transform(transform, self.graph, options, result)
+            self._derivatives[transform, options] = kind(*graphs, connected)
+        derived: T = self._derivatives[transform, options]
+        return derived
+
+    # Forward and backward forms
+    def forward_backward(
+        self, wrt: Sequence[int] | None = None, seeded: Sequence[int] | None = None
+    ) -> ForwardBackward:
+        """Return the forward form and the backward forms, by default of all floats."""
+        if wrt is None:
+            wrt = _differentiable(self.graph.param_types)
+        if seeded is None:
+            seeded = _differentiable(self.graph.result_types)
+        key = tuple(wrt), tuple(seeded)
+        if key not in self._forms:
+            self._forms[key] = ForwardBackward(self.graph, *key)
+        return self._forms[key]
+
+    def residual_pair(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> VJP:
+        """Return a graph of the residuals alone, without effects, and its backward graph."""
+        key = "residuals", (wrt, seeded)
+        if key not in self._derivatives:
+            pair = vjp(self.graph, wrt, seeded)
+            residuals = pair.forward.results[len(self.graph.results) :]
+            forward = strip_stores(replace(pair.forward, results=residuals))
+            self._derivatives[key] = pair._replace(forward=forward)
+        pair_of_residuals: VJP = self._derivatives[key]
+        return pair_of_residuals
+
+
+def _differentiable(types: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(k for k, type in enumerate(types) if is_differentiable(type))
+
+
+_compiled: WeakKeyDictionary[Graph, CompiledGraph] = WeakKeyDictionary()

@@ -1,0 +1,207 @@
+"""The operators of traced arrays: NumPy's functions, and Python's rules for Python scalars (D4)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import PYTHON_SCALARS, tensor_type
+from wend.ir.types import Symbol, TensorType
+from wend.numpy import contracting, creating, numbers, shaping
+from wend.numpy import elementwise as ew
+from wend.runtime.array_boundary import foreign_boundary
+from wend.trace.arrays.view_link import ViewLink
+
+
+def _is_scalar(x: Any) -> bool:
+    return type(x) in PYTHON_SCALARS or (isinstance(x, Operators) and x.weak)
+
+
+def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[Any, Any]:
+    """Return the operator and its reflection. Two Python scalars give a Python scalar (D4).
+
+    Python computes with its bools as integers; `of_bools`: this operator is one of bools too.
+    """
+
+    def run(x: Any, y: Any) -> Any:
+        weak = _is_scalar(x) and _is_scalar(y)
+        if weak and not of_bools:
+            x, y = _as_number(x), _as_number(y)
+        return _with_weakness(function(x, y), weak)
+
+    def forward(self: Operators, other: Any) -> Any:
+        if isinstance(other, list):
+            _check_list(self, other)
+        return run(self, _list_as_array(other)) if _is_operand(other) else NotImplemented
+
+    def reflected(self: Operators, other: Any) -> Any:
+        if isinstance(other, list):
+            _check_list(self, other)
+        return run(_list_as_array(other), self) if _is_operand(other) else NotImplemented
+
+    return forward, reflected
+
+
+def _check_list(x: Any, other: list[Any]) -> None:
+    """Refuse a list beside a Python number: there it repeats the list, or is an error."""
+    if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
+        raise TypeError(
+            explain(
+                f"a list of {len(other)} items meets {x!r}, which Python would take for how often "
+                "to repeat it.",
+                cure="make the list an array: wnp.array(items) * n; or np.full(n, value).",
+            )
+        )
+
+
+def _as_number(x: Any) -> Any:
+    """Return a Python scalar as a number: True is 1."""
+    is_bool = isinstance(x, Operators) and x.weak and x.type.dtype.kind == "b"
+    return _with_weakness(shaping.astype(x, np.int64), True) if is_bool else x
+
+
+def _is_operand(x: Any) -> bool:
+    if isinstance(x, (Staged, np.ndarray, np.generic, list, *PYTHON_SCALARS)):
+        return True
+    return foreign_boundary(x) is not None
+
+
+def _list_as_array(x: Any) -> Any:
+    """Return a list of traced numbers as one array; anything else as it is."""
+    return creating.asarray(x) if isinstance(x, list) else x
+
+
+def _with_weakness(result: Any, weak: bool) -> Any:
+    if weak and isinstance(result, tuple):
+        return tuple(_with_weakness(part, weak) for part in result)
+    if weak and isinstance(result, Operators):
+        return result.as_weak()
+    return result
+
+
+def _in_place(function: Callable[..., Any]) -> Any:
+    """Return `x += y` and its kin: numbers are replaced, arrays keep their dtype and shape."""
+
+    def change(self: Any, other: Any) -> Any:
+        if not _is_operand(other) or self.type.shape == ():
+            return NotImplemented
+        return _put(self, function(self, _list_as_array(other)))
+
+    return change
+
+
+def overrides_ufuncs(out: Any) -> bool:
+    """Return whether an `out=` argument has an `__array_ufunc__` that decides first."""
+    is_ours = isinstance(out, (Operators, type(None))) or type(out) is np.ndarray
+    return not is_ours and hasattr(type(out), "__array_ufunc__")
+
+
+def _put(array: Any, result: Any) -> Any:
+    """Store a result in an array of its shape, as NumPy's `out=` does."""
+    source, target = tensor_type(result), array.type
+    is_spread = source.rank == target.rank and source.shape != target.shape
+    if is_spread and _may_be_equal(source, target):
+        result = shaping.broadcast_to_shape_of(result, array)
+        source = tensor_type(result)
+    if not np.can_cast(source.dtype, target.dtype, "same_kind"):
+        raise TypeMismatchError(
+            f"cannot put {source} into {target} in place; use x = x + y to make a new array"
+        )
+    if source.shape != target.shape:
+        raise ShapeError(f"non-broadcastable output operand: {source} does not fit {target}")
+    array.replace(shaping.astype(result, target.dtype))
+    return array
+
+
+def put_into(out: Any, result: Any) -> Any:
+    """Store a result in an array, as NumPy's `out=` does.
+
+    Raises:
+        TypeMismatchError: it is one that cannot become traced.
+    """
+    if not isinstance(out, Staged):
+        raise TypeMismatchError(
+            explain(
+                "out= is an array that Python knows, of a result that is traced.",
+                cure="use the result: x = np.add(x, y).",
+            )
+        )
+    if out.type.shape != tensor_type(result).shape and out.type.is_static:
+        result = shaping.broadcast_to(result, out.type.dims)
+    _put(out.read(), result)
+    return out
+
+
+def _may_be_equal(a: TensorType, b: TensorType) -> bool:
+    """Return whether two shapes of one rank can be the same at run time."""
+    pairs = zip(a.dims, b.dims, strict=True)
+    return all(m == n or isinstance(m, Symbol) or isinstance(n, Symbol) for m, n in pairs)
+
+
+class Operators(ViewLink):
+    """Python's operators on a traced array, those in place included."""
+
+    __slots__ = ()
+    weak: bool
+
+    @abstractmethod
+    def as_weak(self) -> Any:
+        """Return the same value as a Python scalar (D4)."""
+
+    __add__, __radd__ = _binary(ew.add)
+    __sub__, __rsub__ = _binary(ew.subtract)
+    __mul__, __rmul__ = _binary(ew.multiply)
+    __truediv__, __rtruediv__ = _binary(ew.divide)
+    __floordiv__, __rfloordiv__ = _binary(ew.floor_divide)
+    __mod__, __rmod__ = _binary(ew.remainder)
+    __divmod__, __rdivmod__ = _binary(numbers.divmod)
+    __pow__, __rpow__ = _binary(ew.power)
+    __and__, __rand__ = _binary(ew.bitwise_and, of_bools=True)
+    __or__, __ror__ = _binary(ew.bitwise_or, of_bools=True)
+    __xor__, __rxor__ = _binary(ew.bitwise_xor, of_bools=True)
+    __lshift__, __rlshift__ = _binary(ew.left_shift)
+    __rshift__, __rrshift__ = _binary(ew.right_shift)
+    __matmul__, __rmatmul__ = _binary(contracting.matmul)
+    __lt__, _ = _binary(ew.less, of_bools=True)
+    __le__, _ = _binary(ew.less_equal, of_bools=True)
+    __gt__, _ = _binary(ew.greater, of_bools=True)
+    __ge__, _ = _binary(ew.greater_equal, of_bools=True)
+    __eq__, _ = _binary(ew.equal, of_bools=True)
+    __ne__, _ = _binary(ew.not_equal, of_bools=True)
+
+    __iadd__: Any = _in_place(ew.add)
+    __isub__: Any = _in_place(ew.subtract)
+    __imul__: Any = _in_place(ew.multiply)
+    __itruediv__: Any = _in_place(ew.divide)
+    __ifloordiv__: Any = _in_place(ew.floor_divide)
+    __imod__: Any = _in_place(ew.remainder)
+    __ipow__: Any = _in_place(ew.power)
+    __iand__: Any = _in_place(ew.bitwise_and)
+    __ior__: Any = _in_place(ew.bitwise_or)
+    __ixor__: Any = _in_place(ew.bitwise_xor)
+
+    def __neg__(self) -> Any:
+        return _with_weakness(ew.negative(_as_number(self)), self.weak)
+
+    def __pos__(self: Any) -> Any:
+        result = ew.positive(_as_number(self))
+        return self.copy() if result is self else _with_weakness(result, self.weak)
+
+    def __abs__(self) -> Any:
+        return _with_weakness(ew.absolute(_as_number(self)), self.weak)
+
+    def __invert__(self: Any) -> Any:
+        is_carry = self.value.node is None and getattr(self.recording, "is_region", False)
+        if self.weak and self.type.dtype.kind == "b" and not is_carry:
+            raise TypeError(
+                explain(
+                    f"~ of {self!r}, a bool of Python, is an integer: ~True is -2, which is true.",
+                    cure="write `not b`; or np.logical_not(b), which takes arrays as well.",
+                )
+            )
+        return _with_weakness(ew.invert(self), self.weak)

@@ -1,0 +1,33 @@
+"""Functional control flow outside a trace: traced all the same, then run at once (D14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wend.backends.compiled_graph import CompiledGraph
+from wend.backends.protocol import choose
+from wend.base import trees
+from wend.base.config import settings
+from wend.trace.aliasing.outer_arrays import unchanged
+from wend.trace.recording.arguments import is_array_leaf, leaf_type
+from wend.trace.traced import trace_function
+
+
+def run_now(fun: Callable[..., Any], *args: Any) -> Any:
+    """Trace `fun(*args)` and run it; leaves that are not arrays stay as they are."""
+    leaves, treedef = trees.flatten(args)
+    places = [k for k, leaf in enumerate(leaves) if is_array_leaf(leaf)]
+    arrays = [leaves[k] for k in places]
+
+    def call(fun: Callable[..., Any], traced: Sequence[Any]) -> Any:
+        filled = list(leaves)
+        for k, leaf in zip(places, traced, strict=True):
+            filled[k] = leaf
+        return fun(*trees.unflatten(treedef, filled))
+
+    with unchanged(fun):
+        traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
+    backend = settings().backend
+    execute = CompiledGraph(traced.graph).executable(backend)
+    return traced.run(execute, arrays, choose(backend).boundary)
