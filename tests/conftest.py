@@ -10,12 +10,10 @@ import pytest
 from hypothesis import settings
 
 import wend
-from tests.helpers.boxed_backend import BOXED
 from tests.helpers.golden import Golden
 from tests.helpers.graphs import check_graph
 from wend.backends.native.backend import NativeBackend
 from wend.backends.numpy.backend import NumpyBackend
-from wend.backends.protocol import register_backend
 from wend.ir.graph import Graph
 
 settings.register_profile("ci", max_examples=15, deadline=None, derandomize=True)
@@ -62,7 +60,6 @@ def _check_what_it_compiles(backend: Any) -> None:
     backend.compile = checked_compile
 
 
-register_backend(BOXED)
 _check_what_it_compiles(NumpyBackend)
 _check_what_it_compiles(NativeBackend)
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.workload import (
-    GRADIENT,
-    VALUE,
-    Library,
-    Program,
-    Workload,
-)
+from bench.workload import GRADIENT, VALUE, Library, Program, Workload
 from bench.workloads import warp_kernels
 
 

@@ -1,15 +1,15 @@
 """wend: differentiable programs with real control flow.
 
-Plain Python functions over NumPy arrays, recorded once as a graph in which a loop is one node,
+Plain Python functions over NumPy arrays are recorded once as a graph in which a loop is one node,
 differentiated to any order through data-dependent loops, and compiled.
 """
 
 import typing as _typing
 
-from wend.base.gc_pause import gc_paused as _collector_off
+from wend.base.gc_pause import gc_paused as _gc_paused
 
-# What is imported stays: to look through it for garbage again and again takes a tenth of the time.
-with _collector_off():
+# The imported objects stay alive; repeated garbage collections would take 10 % of the import time.
+with _gc_paused():
     from wend import ir as ir
     from wend import numpy as numpy
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
@@ -60,7 +60,7 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        # Imported when it is first used.
+        # Imported on first use.
         from importlib import import_module
 
         if name in ("debug", "random"):

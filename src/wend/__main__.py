@@ -1,4 +1,4 @@
-"""`python -m wend`."""
+"""Run the command line with `python -m wend`."""
 
 import sys
 

@@ -26,7 +26,7 @@ from wend.passes.pipeline import LazyOptimized
         (np.array([np.nan, 1.0]), np.array([np.nan, 1.0]), ""),
         (np.array([np.nan, 1.0]), np.array([1.0, 1.0]), "NaN or inf at other places than"),
         (np.inf, -np.inf, "NaN or inf at other places than"),
-        (np.zeros(3), np.zeros(0), "float64[3] in the place of float64[0], which is"),
+        (np.zeros(3), np.zeros(0), "float64[3] instead of float64[0], which is"),
         (np.zeros(0), np.zeros(0), ""),
         (1.0 + 1.0j, 1.0 + 1.0j, ""),
         (True, False, "not"),

@@ -45,7 +45,7 @@ def test_the_line_and_the_trip_are_told(form):
     with pytest.raises(NotFiniteError) as caught:
         FORMS[form](5.0)
     text = str(caught.value)
-    assert f"NaN, which first came out of log at test_nan_bisect.py:{line + 4}." in text
+    assert f"NaN, which first came from log at test_nan_bisect.py:{line + 4}." in text
     assert f"trip 4 of the loop at test_nan_bisect.py:{line + 3}" in text
     assert "-0.742579" in text
 
@@ -69,7 +69,7 @@ def test_trips_of_nested_loops():
         return x
 
     with pytest.raises(
-        NotFiniteError, match=r"out of sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "
+        NotFiniteError, match=r"from sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "
     ):
         fun(np.ones(3), 3)
 
@@ -93,9 +93,9 @@ def test_trips_that_are_counted_are_those_of_the_loop_around_too():
 
 
 def test_an_inf_is_told_and_so_is_where_a_nan_has_its_inf_from():
-    with pytest.raises(NotFiniteError, match="has inf, which first came out of exp"):
+    with pytest.raises(NotFiniteError, match="has inf, which first came from exp"):
         wend.function(lambda x: wnp.exp(x) + 1.0)(1000.0)
-    with pytest.raises(NotFiniteError, match=r"(?s)out of sub.*the inf came out of exp"):
+    with pytest.raises(NotFiniteError, match=r"(?s)from sub.*the inf came from exp"):
         wend.function(lambda x: wnp.exp(x) - wnp.exp(2.0 * x))(1000.0)
 
 
@@ -149,8 +149,8 @@ def test_what_python_gives_in_a_loop_is_told(derive):
     with pytest.raises(NotFiniteError) as caught, np.errstate(invalid="ignore"):
         derive(wend.function(hosted))(5.0)
     text = str(caught.value)
-    assert "NaN, which first came out of py_function" in text
-    assert f"at test_nan_bisect.py:{line + 6}.\n  there -1.495218" in text
+    assert "NaN, which first came from py_function" in text
+    assert f"at test_nan_bisect.py:{line + 6}.\n  its operand was -1.495218" in text
     assert f"trip 3 of the loop at test_nan_bisect.py:{line + 5}" in text
 
 
@@ -158,7 +158,7 @@ def test_the_pull_of_a_call_of_python_is_told():
     def root(x):
         return wend.py_function(wnp.sqrt, x, x)
 
-    with pytest.raises(NotFiniteError, match="inf, which first came out of py_pull"):
+    with pytest.raises(NotFiniteError, match="inf, which first came from py_pull"):
         wend.grad(root)(0.0)
 
 

@@ -192,7 +192,7 @@ def a_list_times_a_number(n):
     return [n, 1] * k
 
 
-@on(*INTS, refused="how often to repeat it")
+@on(*INTS, refused="as a repeat count")
 def a_list_times_a_traced_number(n):
     return [1, 2] * n
 
@@ -312,7 +312,7 @@ def filter_by_traced_values(n):
     return sum(filter(lambda v: v > n, [1, 2, 3]))
 
 
-@on(*INTS, refused="how many numbers a range has")
+@on(*INTS, refused="the length of a range is needed")
 def a_traced_range_in_a_comprehension(n):
     return sum(k * 2 for k in range(n))
 
@@ -356,7 +356,7 @@ def a_text_changed(x):
     return x if ", ".join(map(str, [x, x])).startswith("2") else -x
 
 
-@on(*FLOATS, refused="makes a text of a number")
+@on(*FLOATS, refused="formats a number")
 def a_number_in_a_text(x):
     return len("%d" % x)  # noqa: UP031
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.capture.snippets import FLOATS, INTS, on
 
-OTHER = "which only the run tells: in Python both would change"
+OTHER = "which is known only at run time: in Python both would change"
 NO_KEYS = "To fix it: give it the same keys on both paths"
 
 _TABLE = [1.0, 2.0]
@@ -171,7 +171,7 @@ def one_of_a_module(x):
 
 
 # ---------------------------------------------------------------- lists in lists and dicts
-PART = "only the run tells: changes of one would show in the other"
+PART = "is known only at run time: changes to one would show in the other"
 
 
 @on(*FLOATS, refused=PART)
@@ -409,7 +409,7 @@ def an_item_that_short_loops_do_not_count(n):
     return total
 
 
-@on(*INTS, refused="its number is not known while the function is recorded")
+@on(*INTS, refused="its value is not known while the function is traced")
 def containers_are_no_items(n):
     counts = [{"hits": 0, "sum": 0.0} for _ in range(3)]
     for i in range(n):
@@ -459,7 +459,7 @@ def an_item_of_its_own_changed(n):
     return item, v
 
 
-@on(0, 1, refused="which only the run tells; in NumPy both would change")
+@on(0, 1, refused="which is known only at run time; in NumPy both would change")
 def an_item_that_is_held_changed(n):
     items = [np.arange(3.0), np.ones(3)]
     item = items[n]
@@ -480,6 +480,6 @@ def an_item_that_does_not_fit(n):
     return [n, 300][n]
 
 
-@on(0, 1, refused="its number is not known while the function is recorded")
+@on(0, 1, refused="its value is not known while the function is traced")
 def an_item_of_unlike_ones(n):
     return [np.ones(2), np.ones(3)][n]

@@ -173,9 +173,9 @@ def test_recursion_on_traced_values() -> None:
         return n * factorial(n - 1)
 
     assert message_of(factorial, 3) == (
-        "`factorial` calls itself without end while it is recorded.\n"
-        "  both sides of a branch on a traced value are recorded, the one that goes on too.\n"
-        "  To fix it: write it as a loop, or let the test that ends it be on Python ints "
+        "`factorial` calls itself endlessly while it is recorded.\n"
+        "  both sides of a branch on a traced value are recorded, including the recursive one.\n"
+        "  To fix it: write it as a loop, or let the test that ends it depend on Python ints "
         "(static_argnums)."
     )
     assert wend.function(factorial, static_argnums=0)(5) == 120
@@ -209,7 +209,7 @@ def test_except_around_a_branch() -> None:
 
     assert message_of(f, 1.0) == (
         f"`except` at {line_of(f, 5)} catches KeyError from the if at {line_of(f, 2)}, "
-        "which only some runs come to.\n"
+        "which only some runs reach.\n"
         "  To fix it: put the `try` inside it, or test for the case with `if`."
     )
 
@@ -264,7 +264,7 @@ def test_source_and_do_not_capture() -> None:
 
     assert "while_" in wend.source(f)
     assert "while_" in wend.source(wend.function(f))
-    with pytest.raises(TypeError, match="the truth of"):
+    with pytest.raises(TypeError, match="the truth value of"):
         wend.function(left_alone)(1.0)
 
 
@@ -354,7 +354,7 @@ def test_a_list_that_grows_on_one_path() -> None:
     assert message_of(f, 3) == (
         f"if at {line_of(f, 2)}: `what it returns` is a list that grows in a loop on one path.\n"
         "  what it returns: a TensorList against a list\n"
-        "  To fix it: let it be an array on both paths: wnp.stack(out)."
+        "  To fix it: make it an array on both paths: wnp.stack(out)."
     )
 
 
@@ -367,7 +367,7 @@ def test_a_list_that_grows_in_a_functional_loop() -> None:
 
     assert message_of(f, 3) == (
         f"while_loop at {line_of(f, 4)}: carry is a list that grows in a loop or branch.\n"
-        "  To fix it: hand on an array of its items: wnp.stack(out)."
+        "  To fix it: pass an array of its items: wnp.stack(out)."
     )
 
 
@@ -422,7 +422,7 @@ def test_other_names_of_a_list_that_grows() -> None:
     assert message_of(same, 3) == (
         f"for at {line_of(same, 3)}: `kept` of same is the same list as `out`, "
         "which grows there.\n"
-        f"  To fix it: {start}; or let kept be a copy, list(out)."
+        f"  To fix it: {start}; or make kept a copy, list(out)."
     )
     assert message_of(inside, 3) == (
         f"for at {line_of(inside, 3)}: `kept` of inside holds the list `out`, which grows there.\n"
@@ -431,7 +431,7 @@ def test_other_names_of_a_list_that_grows() -> None:
     assert message_of(callers, 3) == (
         f"for at {line_of(fill, 1)}: `out` of callers is the same list as `into`, "
         "which grows there.\n"
-        f"  To fix it: {start}; or let out be a copy, list(into)."
+        f"  To fix it: {start}; or make out a copy, list(into)."
     )
 
 
@@ -512,14 +512,14 @@ def left_alone(v):
             lambda x: left_alone(x),
             left_alone,
             "is marked with @wend.do_not_capture",
-            "leave out the mark, or decide in it with wend.cond, wend.while_loop, wnp.where.",
+            "remove the decorator, or use wend.cond, wend.while_loop or wnp.where in it.",
         ),
     ],
 )
 def test_what_runs_as_plain_python(fun, code, says, cure) -> None:
     where = f"`{code.__qualname__}` at test_errors.py:{code.__code__.co_firstlineno}"
     first, second, third = message_of(fun, 1.0).split("\n")
-    assert first.startswith("the truth of <traced bool[], gt at test_errors.py:")
+    assert first.startswith("the truth value of <traced bool[], gt at test_errors.py:")
     assert second == f"  {where} runs as plain Python: it {says}."
     assert third == f"  To fix it: {cure}"
 

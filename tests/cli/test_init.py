@@ -33,7 +33,7 @@ def test_version(capsys):
     [
         ("--tol", "0", "between"),
         ("--tol", "nan", "between"),
-        ("--tol", "small", "no number"),
+        ("--tol", "small", "is not a number"),
         ("--out", "fit.jpeg2000", "does not end"),
         ("--out", "no/such/folder/fit.png", "no folder"),
         ("--backend", "abacus", "invalid choice"),

@@ -18,7 +18,7 @@ from tests.function.test_function import counts, one
 from tests.helpers.threads import in_threads
 from wend import TensorSpec
 from wend.base.errors import ShapeError
-from wend.function.signature.keys import plain_key
+from wend.function.signature.keys import shape_key
 
 
 def twice():
@@ -135,12 +135,12 @@ def test_a_new_function_at_each_call_is_told():
 # Calls of arrays and numbers by position are looked up by a shorter key
 def test_short_keys():
     a = np.ones(2)
-    known = [plain_key(args) for args in ((a,), (a.astype("f4"),), (a[:1],), (1,), (True,), (1.0,))]
-    known += [plain_key(args) for args in ((np.float64(1),), (np.asarray(1.0),), (), (a, a))]
+    known = [shape_key(args) for args in ((a,), (a.astype("f4"),), (a[:1],), (1,), (True,), (1.0,))]
+    known += [shape_key(args) for args in ((np.float64(1),), (np.asarray(1.0),), (), (a, a))]
     assert len({*known}) == len(known)
-    assert plain_key((a, 2)) == plain_key((a * 2, 3))
+    assert shape_key((a, 2)) == shape_key((a * 2, 3))
     for other in ("a", None, [a], 2**63, np.ma.ones(2), wend.Variable(1.0), np.array(["a"])[0]):
-        assert plain_key((other,)) is None
+        assert shape_key((other,)) is None
 
 
 def test_repeated_calls_are_what_first_calls_are():
@@ -474,7 +474,7 @@ def test_a_function_without_end_is_refused_with_advice():
             return x * factorial(x - 1)
         return 1.0
 
-    with pytest.raises(RecursionError, match="calls itself without end") as error:
+    with pytest.raises(RecursionError, match="calls itself endlessly") as error:
         factorial(5.0)
     assert "write it as a loop" in str(error.value)
     assert factorial.trace_count == 0
@@ -491,7 +491,7 @@ def test_recursion_on_a_static_argument():
 def test_functions_that_call_each_other_without_end():
     first = wend.function(lambda x: second(x))
     second = wend.function(lambda x: first(x) if x > 0 else x)
-    with pytest.raises(RecursionError, match="calls itself without end"):
+    with pytest.raises(RecursionError, match="calls itself endlessly"):
         first(1.0)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import wend
-from wend.capture.guards.reads import GuardSet
-from wend.function.guard_checks import GuardCheck
+from wend.capture.guards.guards import GuardSet
+from wend.function.guard_checks import GuardSchedule
 
 RATE = 0.5
 
@@ -45,10 +45,10 @@ CURE = (
 def test_a_global_of_a_helper_that_changed_is_told_once(monkeypatch):
     assert decayed(2.0) == 1.0
     monkeypatch.setitem(globals(), "RATE", 0.25)
-    message = "decayed goes on with what Python held when it was traced: RATE is 0.25, not 0.5."
+    message = "decayed still uses the values of its trace: RATE is 0.25, not 0.5."
     assert told(lambda: decayed(2.0)) == (1.0, [message + CURE])
     assert told(lambda: decayed(2.0)) == (1.0, [])
-    assert "   goes on with what was: RATE is 0.25, not 0.5" in decayed.explain().split("\n")
+    assert "   still uses the old value: RATE is 0.25, not 0.5" in decayed.explain().split("\n")
     assert decayed.trace_count == 1
 
 
@@ -155,9 +155,9 @@ def test_what_an_inner_function_read():
     outer(1.0)
     rate = 3.0
     _, messages = told(lambda: outer(1.0))
-    assert [message.partition(" goes")[0] for message in messages] == ["outer"]
+    assert [message.partition(" still")[0] for message in messages] == ["outer"]
     _, messages = told(lambda: again(1.0))  # it is made of the old trace of inner
-    assert [message.partition(" goes")[0] for message in messages] == ["inner", "again"]
+    assert [message.partition(" still")[0] for message in messages] == ["inner", "again"]
     with wend.config(watch_globals=True):
         assert [outer(1.0), again(1.0), inner(1.0)] == [4.0, 5.0, 3.0]
 
@@ -167,7 +167,7 @@ def test_gradients():
     slope = wend.grad(lambda x: rate * x)
     assert slope(1.0) == 2.0
     rate = 3.0
-    assert "grad_<lambda> goes on" in told(lambda: slope(1.0))[1][0]
+    assert "grad_<lambda> still uses" in told(lambda: slope(1.0))[1][0]
     with wend.config(watch_globals=True):
         assert slope(1.0) == 3.0
 
@@ -184,7 +184,7 @@ def test_a_new_trace_looks_at_all():
 
 
 def looked_at(calls):
-    watch = GuardCheck(GuardSet())
+    watch = GuardSchedule(GuardSet())
     return [k for k in range(1, calls + 1) if watch.is_due()]
 
 

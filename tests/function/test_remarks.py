@@ -151,7 +151,7 @@ def test_to_explain_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def compile(*args: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(native, "_compiled", compile)
+    monkeypatch.setattr(native, "_compile", compile)
     assert function.explain()
 
 

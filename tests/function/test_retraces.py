@@ -11,12 +11,12 @@ import pytest
 
 import wend
 from wend.function import retraces
-from wend.function.retraces import forget_made
+from wend.function.retraces import clear_redefinitions
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_made():
-    forget_made()
+    clear_redefinitions()
 
 
 def told(work):
@@ -34,9 +34,9 @@ def test_functions_that_are_made_in_a_loop():
 
     (text,) = told(work)
     assert text == (
-        "<lambda> at here was made 5 times, and traced each time, for 5 calls: the traces go when "
-        "the function goes.\n  To fix it: make the wend.function once, outside of the loop or "
-        "function that calls it, and keep it; of a method keep the instance."
+        "<lambda> at here was made 5 times, and traced each time, for 5 calls: the traces are "
+        "lost with the function.\n  To fix it: make the wend.function once, outside of the loop or "
+        "function that calls it, and keep it; for a method, keep the instance."
     )
     assert told(work) == []  # once for the code
 
@@ -103,9 +103,9 @@ def test_functions_made_in_a_trace():
 
 
 def test_how_much_is_known_of_code_is_bounded(monkeypatch):
-    monkeypatch.setattr(retraces, "_CODES", 3)
+    monkeypatch.setattr(retraces, "_MAX_TRACKED_CODES", 3)
     for k in range(8):
         names = {}
         exec("\n" * k + "def fun(x): return x", names)
         wend.function(names["fun"])(1.0)
-    assert len(retraces._made) == 3
+    assert len(retraces._redefinitions) == 3

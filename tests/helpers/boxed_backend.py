@@ -1,8 +1,8 @@
 """A backend whose arrays are no ndarrays: it proves that the seam of D33 is the only way in.
 
-`Boxed` holds an array where NumPy cannot reach it by accident: it has no `shape`, no buffer, no
-operators. Only tests ask for its numbers, by `__array__`. Executables are those of the numpy
-backend; they take `Boxed` arrays and give `Boxed` arrays, and refuse an ndarray.
+`Boxed` has no `shape`, `dtype` or `flags`, so code that means "an array" and asks for NumPy's
+fails. Executables are those of the numpy backend; they take `Boxed` arrays and give `Boxed`
+arrays, and refuse an ndarray.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from wend.backends.numpy.backend import BACKEND as NUMPY
 from wend.backends.protocol import Executable
@@ -19,16 +20,34 @@ from wend.ir.types import TensorType
 from wend.runtime.array_boundary import HOST, ArrayBoundary, to_host
 
 
-class Boxed:
-    """An array of the boxed backend."""
+class Boxed(NDArrayOperatorsMixin):
+    """An array of the boxed backend; arithmetic outside of functions gives NumPy's arrays."""
 
     __slots__ = ("_array",)
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._array, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if not all(isinstance(x, (Boxed, np.ndarray, np.generic, int, float)) for x in inputs):
+            return NotImplemented  # a traced array has a way of its own
+        return getattr(ufunc, method)(*(x._array if isinstance(x, Boxed) else x for x in inputs))
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array[key]
+
+    def __len__(self) -> int:
+        return len(self._array)
 
     def __repr__(self) -> str:
         return f"Boxed({self._array!r})"

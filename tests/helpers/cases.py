@@ -291,8 +291,8 @@ def check_derivative(
     back, wrt = pull_back_graph(graph, only)
     results = run(graph, args)
     cts = [like(result, random_like(rng)) for result in results]
-    given = [ct for ct in cts if ct is not None]
-    grads = dict(zip(wrt, run(back, [*args, *given]), strict=True))
+    seeded = [ct for ct in cts if ct is not None]
+    grads = dict(zip(wrt, run(back, [*args, *seeded]), strict=True))
     for i, grad in grads.items():
         assert has_type(grad, without_maybe(graph.param_types[i])), f"type of cotangent {i}"
     for _ in range(2):
@@ -312,7 +312,7 @@ def check_derivative(
             f"order {3 - orders} of {graph.name}: ⟨Jᵀct, t⟩ = {found}, measured {measured}\n{back}"
         )
     if orders > 1 and grads:
-        check_derivative(back, [*args, *given], tol, orders - 1)
+        check_derivative(back, [*args, *seeded], tol, orders - 1)
 
 
 # Forward mode
@@ -354,10 +354,10 @@ def check_forward(
     rng = np.random.default_rng(len(graph.nodes) + orders)
     ahead, places = push_graph(graph, only)
     wrt = moving(graph, only)
-    given = [like(args[i], random_like(rng)) for i in wrt]
-    tangents = dict(zip(wrt, given, strict=True))
+    seeded = [like(args[i], random_like(rng)) for i in wrt]
+    tangents = dict(zip(wrt, seeded, strict=True))
     results = run(graph, args)
-    found = dict(zip(places, run(ahead, [*args, *given]), strict=True))
+    found = dict(zip(places, run(ahead, [*args, *seeded]), strict=True))
     for i, tangent in found.items():
         assert has_type(tangent, graph.result_types[i]), f"type of tangent {i}"
     both = [
@@ -383,7 +383,7 @@ def check_forward(
     assert abs(pushed - other) <= 1e-9 * size, f"⟨ct, J t⟩ = {pushed}, ⟨Jᵀct, t⟩ = {other}"
     check_linear_part(graph, args, tangents, found)
     if orders > 1 and found:
-        check_forward(ahead, [*args, *given], tol, orders - 1)
+        check_forward(ahead, [*args, *seeded], tol, orders - 1)
 
 
 def check_linear_part(

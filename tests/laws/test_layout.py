@@ -35,12 +35,71 @@ def test_no_room_has_a_file_of_odds_and_ends() -> None:
     assert list(ROOMS.rglob("utils.py")) + list(ROOMS.rglob("misc.py")) == []
 
 
+# Tests of a subject that several files share. All others are named after the file they test, or
+# after it and an aspect: `test_report_costs.py` tests `report.py`.
+SUBJECTS = {
+    "test_cases.py": "the table of operations, on one backend",
+    "test_cost.py": "costs grow as the work does",
+    "test_errors.py": "the messages of a package against golden texts",
+    "test_fuzz.py": "random programs",
+    "test_programs.py": "random programs",
+    "autodiff/test_linear_blocks.py": "backward graphs before, between and after the passes",
+    "backends/native/test_unknown_sizes.py": "one compilation serves every size",
+    "capture/test_alias_programs.py": "random programs with aliases",
+    "capture/test_conformance.py": "captured functions against plain Python",
+    "capture/test_tools.py": "debuggers and coverage see the user's lines",
+    "function/test_captures.py": "captures through every level of functions",
+    "function/test_pickle.py": "pickling of every kind of function",
+    "function/test_rule_errors.py": "the messages of custom rules against golden texts",
+    "function/test_unknown_rank.py": "one trace for arrays of any rank",
+    "function/test_variables.py": "variables as arguments",
+    "numpy/test_conventions.py": "derivatives where there is none, or several",
+    "numpy/test_forward.py": "every public function in forward mode",
+    "numpy/test_functions.py": "every public function against NumPy",
+    "numpy/test_sharing.py": "which results are views",
+    "passes/test_golden.py": "each pass as text",
+    "passes/test_recorded.py": "passes on recorded graphs",
+    "pictures/test_browser.py": "pages in a browser",
+    "random/test_distributions.py": "distributions of every function",
+    "testing/test_check_grads.py": "`check_grads` over every operation",
+    "trace/test_leaks.py": "a traced value that leaves its trace is refused",
+}
+
+
+def mirrored_tests() -> list[Path]:
+    tests = ROOT / "tests"
+    files = [file for room in rooms() for file in (tests / room).rglob("test_*.py")]
+    return [file.relative_to(tests) for file in sorted(files)]
+
+
+def has_a_source(test: Path) -> bool:
+    stem = test.stem.removeprefix("test_")
+    names = {file.stem for file in (ROOMS / test.parent).glob("*.py")}
+    return stem == "init" or any(stem == n or stem.startswith(f"{n}_") for n in names)
+
+
+def test_tests_mirror_the_tree() -> None:
+    unlisted = [t for t in mirrored_tests() if not {t.name, t.as_posix()} & SUBJECTS.keys()]
+    assert [test.as_posix() for test in unlisted if not has_a_source(test)] == []
+
+
+def test_every_subject_has_a_test_and_every_package_has_tests() -> None:
+    tests = mirrored_tests()
+    assert SUBJECTS.keys() - {t.name for t in tests} - {t.as_posix() for t in tests} == set()
+    assert rooms() - {test.parts[0] for test in tests} == set()
+
+
 def test_the_miniature_holds() -> None:
     runpy.run_path(str(ROOT / "docs" / "miniature.py"))["check"]()
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/adding-an-op.md", "docs/quickstart.md", "docs/errors.md"]
+    "name",
+    [
+        *("README.md", "CONTRIBUTING.md", "docs/adding-an-op.md", "docs/quickstart.md"),
+        *("docs/errors.md", "docs/architecture.md"),
+        *(f"docs/internals/{page.name}" for page in (ROOT / "docs" / "internals").glob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(name: str) -> None:
     page = ROOT / name

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.drawn import FLOATS, INEXACT, axes, check, drawn, few
-from wend.numpy.statistics import _CONTINUOUS
+from wend.numpy.statistics import _PLOTTING_POSITIONS
 
 NANS = "nansum nanprod nanmean nanmax nanmin nanvar nanstd"
-METHODS = [*_CONTINUOUS, "lower", "higher", "nearest", "midpoint"]
+METHODS = [*_PLOTTING_POSITIONS, "lower", "higher", "nearest", "midpoint"]
 
 
 @few

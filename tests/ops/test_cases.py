@@ -112,9 +112,9 @@ def test_derivatives_do_not_need_sizes(case: Case) -> None:
         results = run(known, args)
         assert_same(run(unknown, args), results)
         cts = [like(result, random_like(rng)) for result in results]
-        given = [*args, *(ct for ct in cts if ct is not None)]
+        seeded = [*args, *(ct for ct in cts if ct is not None)]
         (one, wrt), (other, others) = pull_back_graph(known), pull_back_graph(unknown)
         assert wrt == others
-        assert_same(run(other, given), run(one, given), exact=False)
+        assert_same(run(other, seeded), run(one, seeded), exact=False)
         if case.orders > 1:
             pull_back_graph(other)

@@ -202,7 +202,7 @@ PAIR = traced(lambda x: (x * 1.0, x), 1.0)
         with_region(0, PAIR),
         with_region(2, PAIR),
         with_attrs(wrt=((),)),
-        with_attrs(given=((),)),
+        with_attrs(seeded=((),)),
     ],
 )
 def test_the_verifier_finds_parts_that_do_not_fit(change):

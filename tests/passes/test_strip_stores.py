@@ -49,12 +49,12 @@ def test_without_stores_values_are_the_same():
 
 def test_with_places_stores_are_to_others():
     other, whole = wend.Variable(0.0), graph()
-    moved = retarget_stores(whole, {V.place: other.place})
+    moved = retarget_stores(whole, {V.storage: other.storage})
     verify(moved)
     V.assign(7.0)
     found = BACKEND.compile(run_passes(moved, OPTIMIZE))(GIVEN)
     assert (V.value, other.value) == (7.0, found[1])
-    assert retarget_stores(whole, {other.place: V.place}) is whole
+    assert retarget_stores(whole, {other.storage: V.storage}) is whole
 
 
 def test_no_pass_loses_merges_or_moves_a_store():
@@ -71,7 +71,7 @@ def test_no_pass_loses_merges_or_moves_a_store():
 
     whole = wend.function(twice).get_concrete_function(1.0).graph
     places = [node.attrs["variable"] for node in whole.walk() if node.op.name == "store"]
-    assert places == [V.place, V.place, W.place, V.place, W.place, W.place]
+    assert places == [V.storage, V.storage, W.storage, V.storage, W.storage, W.storage]
     for transform in (dce, cse, fold, lambda graph: run_passes(graph, OPTIMIZE)):
         after = transform(whole)
         found = [node.attrs["variable"] for node in after.walk() if node.op.name == "store"]

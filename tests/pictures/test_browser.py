@@ -14,7 +14,7 @@ import wend
 from tests.helpers import lstm
 from tests.helpers.browser import document_after
 from wend.passes.pipeline import OPTIMIZE, run_passes
-from wend.pictures.page import Section, to_page
+from wend.pictures.page import PageSection, to_page
 
 
 def walked(x: Any, n: Any) -> Any:
@@ -32,7 +32,7 @@ def told(tmp_path: Path, script: str, fun: Any, *args: Any) -> Any:
     """What a script in a page of a function's gradient gives: a call of `tell`."""
     recorded = wend.grad(fun).get_concrete_function(*args).graph
     graph = run_passes(recorded, OPTIMIZE)
-    page = to_page("page", "", [], [Section("picture", "", graph, is_open=True)])
+    page = to_page("page", "", [], [PageSection("picture", "", graph, is_open=True)])
     tell = "const tell = (x) => { document.title = JSON.stringify(x); };"
     watch = "window.addEventListener('error', (event) => tell(event.message));"
     page = page.replace("<script>", f"<script>{watch}", 1)
@@ -112,7 +112,7 @@ def test_texts_fit_into_their_boxes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("scheme", "expected"), [("light", 255), ("dark", 20)])
 def test_colours_follow_the_readers_screen(tmp_path: Path, scheme: str, expected: int) -> None:
     graph = wend.function(walked).get_concrete_function(np.ones(5), 3).graph
-    page = to_page("page", "", [], [Section("picture", "", graph, is_open=True)])
+    page = to_page("page", "", [], [PageSection("picture", "", graph, is_open=True)])
     script = "document.title = getComputedStyle(document.querySelector('svg')).backgroundColor;"
     file = tmp_path / "page.html"
     file.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")

@@ -12,7 +12,7 @@ import wend
 from wend.cli import demo
 from wend.passes.pipeline import OPTIMIZE, run_passes
 from wend.pictures import page
-from wend.pictures.page import Section, to_page
+from wend.pictures.page import PageSection, to_page
 
 VOID = {"meta", "br"}
 
@@ -43,13 +43,15 @@ def halved(x: Any) -> Any:
     return x
 
 
-def page_of(*sections: Section) -> str:
+def page_of(*sections: PageSection) -> str:
     return to_page("<title> & co", "about", ["a fact"], sections)
 
 
 def test_it_is_one_file_and_well_formed() -> None:
     graph = wend.function(halved).get_concrete_function(8.0).graph
-    text = page_of(Section("picture", "", graph, is_open=True), Section("text", "", "a < b && c"))
+    text = page_of(
+        PageSection("picture", "", graph, is_open=True), PageSection("text", "", "a < b && c")
+    )
     balance = Balance()
     balance.feed(text)
     assert balance.open == balance.wrong == []
@@ -61,7 +63,7 @@ def test_it_is_one_file_and_well_formed() -> None:
 
 def test_it_has_the_lines_that_became_nodes() -> None:
     graph = wend.function(halved).get_concrete_function(8.0).graph
-    text = page_of(Section("picture", "", graph))
+    text = page_of(PageSection("picture", "", graph))
     (loop,) = (node for node in graph.walk() if node.op.name == "while")
     assert loop.source is not None
     assert f"<b>{loop.source.line}</b>    while x &gt; 1.0:" in text
@@ -73,24 +75,26 @@ def test_without_a_file_there_is_no_source() -> None:
     names: dict[str, Any] = {}
     exec("def f(x):\n    return x * x", names)
     graph = wend.function(names["f"], capture=False).get_concrete_function(1.0).graph
-    assert 'id="source"' not in page_of(Section("picture", "", graph))
+    assert 'id="source"' not in page_of(PageSection("picture", "", graph))
 
 
 def test_texts_without_end_are_cut_and_it_is_said() -> None:
     text = "\n".join(["x" * 99] * 20_000)
-    found = page_of(Section("text", "", text), Section("another", "", text))
+    found = page_of(PageSection("text", "", text), PageSection("another", "", text))
     assert len(found) < 800_000
     shown = found.count("x" * 99) // 2
     assert found.count(f"… and {20_000 - shown} more lines") == 2
 
 
-@pytest.mark.parametrize(("limit", "value"), [("_MOST_NODES", 3), ("_MOST_OF_PICTURES", 1000)])
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_MAX_DRAWN_NODES", 3), ("_MAX_PICTURE_CHARS", 1000)]
+)
 def test_graphs_without_end_are_not_drawn(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, limit, value)
     graph = wend.function(halved).get_concrete_function(8.0).graph
-    found = page_of(Section("picture", "", graph))
+    found = page_of(PageSection("picture", "", graph))
     assert "too large for a page" in found
     assert "<svg" not in found
 
@@ -100,8 +104,10 @@ def test_the_demo_is_drawn_in_less_than_two_megabytes() -> None:
     slope = wend.value_and_grad(demo.negative_log_likelihood, has_aux=True)
     graph = slope.get_concrete_function(demo.START, pelts, 1e-8).graph
     runs = run_passes(graph, OPTIMIZE)
-    texts = [Section(str(k), "", "x" * 99 + "\n" * 9000) for k in range(12)]
-    found = page_of(Section("recorded", "", graph), Section("runs", "", runs, is_open=True), *texts)
+    texts = [PageSection(str(k), "", "x" * 99 + "\n" * 9000) for k in range(12)]
+    found = page_of(
+        PageSection("recorded", "", graph), PageSection("runs", "", runs, is_open=True), *texts
+    )
     assert len(found.encode()) < 2_000_000
     assert "<summary>runs</summary>\n<div" in found  # what is open comes first
     assert found.count("too large for a page") == 1

@@ -10,7 +10,7 @@ import wend.numpy as wnp
 from tests.helpers.graphs import check_graph, traced
 from tests.helpers.programs import PROGRAMS, Program, decisions, unrolled
 
-BACKENDS = ["numpy", "native"]
+BACKENDS = ["numpy", "native", "boxed"]
 EXACT = 1e-9
 STEP = 1e-6
 

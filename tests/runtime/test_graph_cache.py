@@ -10,17 +10,23 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+
+import wend
+from wend.ir.graph import Graph
+from wend.ir.packing import Names
+from wend.runtime import graph_cache
 
 PRELUDE = """
 import sys
 import numpy as np
 import wend, wend.numpy as wnp
-import wend.function.concrete
+import wend.backends.compiled_graph
 import wend.function.derivatives.gradient, wend.function.derivatives.jacobian
 
 made = []
@@ -33,7 +39,7 @@ def counted(module, name):
     setattr(module, name, count)
 
 for name in ("vjp", "jvp", "linearize"):
-    counted("wend.function.concrete", name)
+    counted("wend.backends.compiled_graph", name)
 counted("wend.function.derivatives.gradient", "joint")
 counted("wend.passes.pipeline", "run_passes")
 
@@ -264,3 +270,31 @@ def test_another_wend_finds_nothing(tmp_path: Path) -> None:
     assert run(file, folder, "1.0", "1.0", "one").made
     assert not run(file, folder, "1.0", "1.0", "one").made
     assert run(file, folder, "1.0", "1.0", "two").made
+
+
+def test_a_graph_is_packed_and_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is derived from a graph, and whatever compiles it, shares the hash of its nodes."""
+    packed: list[Graph] = []
+    original = graph_cache.pack
+
+    def pack(graphs: Sequence[Graph], names: Names) -> Any:
+        packed.extend(graphs)
+        return original(graphs, names)
+
+    monkeypatch.setattr(graph_cache, "pack", pack)
+    with wend.config(cache_dir=str(tmp_path), verify=False):
+        concrete = wend.function(lambda x: np.sin(x) * x).get_concrete_function(2.0)
+        key = graph_cache.cache_key(concrete.graph, "one")
+        assert key != graph_cache.cache_key(concrete.graph, "two")
+        concrete(2.0), concrete.compiled.vjp([0], [0]), concrete.compiled.jvp([0])
+    assert packed.count(concrete.graph) == 1
+
+
+def test_nothing_is_asked_for_where_the_cache_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build_fingerprint() -> bytes:
+        raise AssertionError("the files of wend were looked at")
+
+    monkeypatch.setattr(graph_cache, "build_fingerprint", build_fingerprint)
+    with wend.config(cache_dir="", verify=False):
+        graph = wend.function(lambda x: x * x).get_concrete_function(2.0).graph
+        assert graph_cache.cache_key(graph, "one") is None

@@ -12,9 +12,9 @@ from wend.runtime.storage import PassedStorage, bind_variables
 
 
 def test_it_does_not_keep_its_variable():
-    place = wend.Variable(1.0, name="v").place
-    assert repr(place) == "the place of a variable that is gone"
-    for use in (lambda: place.owner, lambda: place.put(2.0)):
+    storage = wend.Variable(1.0, name="v").storage
+    assert repr(storage) == "the place of a variable that is gone"
+    for use in (lambda: storage.owner, lambda: storage.put(2.0)):
         with pytest.raises(VariableError, match=r"'v', made at .* is gone"):
             use()
 
@@ -27,25 +27,25 @@ def test_settling_copies_what_others_may_change():
         (own, [mine], False),
         (v.value, [v.value, mine], False),
     ]:
-        v.place.put(array)
-        v.place.copy_shared(given)
+        v.storage.put(array)
+        v.storage.copy_shared(given)
         assert np.shares_memory(v.value, array) is not is_copied
         assert not v.value.flags.writeable
     v = wend.Variable(1.0)
-    v.place.put(np.array(2.0))
-    v.place.copy_shared([mine])
+    v.storage.put(np.array(2.0))
+    v.storage.copy_shared([mine])
     assert type(v.value) is np.float64
 
 
 def test_who_is_passed():
     v, w, stands = wend.Variable(1.0), wend.Variable(2.0), wend.Variable(0.0)
-    place = PassedStorage(stands, RuntimeError)
-    assert place.owner is stands
-    with bind_variables({place: v}):
-        place.put(5.0)
-        with bind_variables({place: w}):
-            place.put(6.0)
-        assert place.owner is v
+    storage = PassedStorage(stands, RuntimeError)
+    assert storage.owner is stands
+    with bind_variables({storage: v}):
+        storage.put(5.0)
+        with bind_variables({storage: w}):
+            storage.put(6.0)
+        assert storage.owner is v
     assert (v.value, w.value, stands.value) == (5.0, 6.0, 0.0)
 
 
@@ -56,11 +56,11 @@ def test_graphs_with_stores_print_and_parse():
     graph = fun.get_concrete_function(3.0).graph
     table: list = []
     text = to_text(graph, table=table)
-    assert table == [v.place, w.place]
+    assert table == [v.storage, w.storage]
     again = parse(text, table=table)
     assert to_text(again) == text
     assert [node.attrs["variable"] for node in again.nodes if node.op.name == "store"] == [
-        v.place,
-        w.place,
-        v.place,
+        v.storage,
+        w.storage,
+        v.storage,
     ]

@@ -16,7 +16,7 @@ import wend.numpy as wnp
 from wend.base.errors import ConcreteValueError, NotDifferentiableError
 from wend.eager.dispatch import recorder
 from wend.tape.errors import TapeError
-from wend.tape.recorded_array import Recorded
+from wend.tape.recorded_array import RecordedArray
 
 
 def test_a_loop_of_python():
@@ -74,7 +74,7 @@ def test_methods_operators_and_numpy_functions():
             "where": lambda x: wnp.where(x > 2.5, x * x, 0.0).sum(),
             "reduce": lambda x: wnp.sum(x[0]),
         }
-        assert isinstance(found, Recorded), name
+        assert isinstance(found, RecordedArray), name
         value, grad = wend.value_and_grad(functions[name])(a)
         np.testing.assert_allclose(found.concrete, value, err_msg=name)
         np.testing.assert_allclose(tape.gradient(found, x), grad, err_msg=name)
@@ -258,7 +258,7 @@ def test_nested_tapes():
             inner.watch(x)
             y = x**3
         slope = inner.gradient(y, x)
-        assert isinstance(slope, Recorded)
+        assert isinstance(slope, RecordedArray)
     assert (float(slope), outer.gradient(slope, x)) == (12.0, 12.0)
 
 

@@ -92,8 +92,7 @@ def loop_activity(w: WhileParts, flags: Sequence[bool]) -> LoopActivity:
     carry, invariants = list(flags[: len(w.carry)]), flags[len(w.carry) :]
     while True:
         before = branch_activity(w.before, (*carry, *invariants))
-        forwarded = [value in before for value in w.forwarded]
-        after = branch_activity(w.after, (*forwarded, *invariants))
+        after = branch_activity(w.after, (*[value in before for value in w.forwarded], *invariants))
         grown = [old or new in after for old, new in zip(carry, w.next_carry, strict=True)]
         if grown == carry:
             return LoopActivity(before, after)

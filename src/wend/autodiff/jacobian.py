@@ -94,11 +94,7 @@ def _tangents_only(graph: Graph, tangents: Sequence[Value], count: int) -> tuple
 
 
 def _on_basis(
-    b: Build,
-    linear: Graph,
-    fixed: Sequence[Value],
-    ends: Sequence[Value],
-    likes: Sequence[Value],
+    b: Build, linear: Graph, fixed: Sequence[Value], ends: Sequence[Value], likes: Sequence[Value]
 ) -> list[Value]:
     """Return the results of a linear graph on each basis vector, stacked along a new first axis.
 

@@ -7,12 +7,7 @@ from typing import NamedTuple
 
 from wend.autodiff.jvp_custom import ResultsAndTangents, jvp_custom_jvp, jvp_custom_vjp
 from wend.autodiff.jvp_if import jvp_call, jvp_graph, jvp_if
-from wend.autodiff.jvp_interpreter import (
-    JvpFrame,
-    JvpInterpreter,
-    JvpResult,
-    Tangent,
-)
+from wend.autodiff.jvp_interpreter import JvpFrame, JvpInterpreter, JvpResult, Tangent
 from wend.autodiff.jvp_while import jvp_while
 from wend.autodiff.rule_hosting import jvp_host
 from wend.base.zero import ZERO, Zero

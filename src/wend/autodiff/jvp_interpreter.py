@@ -214,10 +214,7 @@ def _is_linear(node: Node, tangents: Sequence[Tangent]) -> bool:
 
 
 def _jvp_each(
-    b: Build,
-    node: Node,
-    rules: Sequence[Callable[..., Value] | None],
-    tangents: Sequence[Tangent],
+    b: Build, node: Node, rules: Sequence[Callable[..., Value] | None], tangents: Sequence[Tangent]
 ) -> Tangent:
     """Sum the contributions of the operands; of a linear one, the operation on its tangent."""
     total: Tangent = ZERO

@@ -13,7 +13,7 @@ from wend.ir.rewrite import copy_node, inline
 from wend.ir.traverse import reached_values
 from wend.ops import lists, shaping
 from wend.ops.build import Build
-from wend.ops.custom import Backward, CustomJvpParts, CustomVjpParts
+from wend.ops.custom import CustomBackward, CustomJvpParts, CustomVjpParts
 from wend.passes.dce import select_results
 from wend.passes.inline import inline_calls
 
@@ -45,15 +45,14 @@ def transpose_jvp_rule(t: Transposer, node: Node, parts: CustomJvpParts) -> Cust
     chosen = [*outs, *range(len(jvp.results), len(with_residuals.results))]
     forward = with_zeros(with_residuals, chosen, dict(zip(linear, parts.wrt, strict=True)))
     wrt = tuple(parts.wrt[i - count] for i in transposed.grads)
-    rule = Backward(backward, parts.tangent_outs, wrt)
+    rule = CustomBackward(backward, parts.tangent_outs, wrt)
     return CustomVjpParts(parts.name, parts.captured, parts.outs, len(residuals), forward, (rule,))
 
 
 def _join(forward: Graph, backward: Graph, transposed: RegionTranspose) -> Graph:
     """Return both graphs as one, for analysis: operands, tangents and cotangents → cotangents."""
     b = Build("joined")
-    params = [b.param(param.type) for param in forward.params]
-    values = inline(forward, params, b.nodes)
+    values = inline(forward, [b.param(param.type) for param in forward.params], b.nodes)
     seeds = [b.param(seed.type) for seed in transposed.seeds.values()]
     return b.finish(inline(backward, [*values[len(transposed.graph.results) :], *seeds], b.nodes))
 
@@ -116,6 +115,7 @@ def not_linear_error(
             f"{name}{at(node.source)}: its {rule} is not linear in the {what}, so it cannot be "
             "transposed.",
             f"see {culprit.op.name}{at(culprit.source)}" if culprit else None,
-            cure=f"let the {what} only be added, and multiplied by what does not depend on them.",
+            cure=f"let the {what} only be added, and multiplied by values that do not depend on "
+            "them.",
         )
     )

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.autodiff.jvp_interpreter import (
-    JvpFrame,
-    JvpInterpreter,
-    JvpResult,
-    Tangent,
-)
+from wend.autodiff.jvp_interpreter import JvpFrame, JvpInterpreter, JvpResult, Tangent
 from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ops.build import Build
@@ -26,8 +21,9 @@ def jvp_while(p: JvpInterpreter, b: Build, node: Node, tangents: Sequence[Tangen
         if is_active
     ]
     invariants = [t for t in tangents[len(w.carry) :] if not isinstance(t, Zero)]
+    before, after = loop.before_graph(), loop.after_graph()
     results_and_tangents = b.while_(
-        [*w.carry, *carry], [*w.invariants, *invariants], loop.before_graph(), loop.after_graph()
+        [*w.carry, *carry], [*w.invariants, *invariants], before, after, memory=w.memory
     ).results
     results, result_tangents = (
         results_and_tangents[: len(w.forwarded)],

@@ -91,7 +91,7 @@ def after_reader(
     plan: TapePlan,
     lists: Mapping[Value, Value],
 ) -> Reader:
-    """Return the reader of `after`: `before` holds its params now and its results in the next trip."""
+    """Return the reader of `after`; `before` holds its params, and later its results."""
     this_before = before_reader(region, index, plan, lists)
     next_before = before_reader(region, next_index, plan, lists)
 

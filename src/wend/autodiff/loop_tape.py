@@ -132,58 +132,47 @@ class _RecordingLoopBuilder:
         b.source = node.source
         lists = [b.list_new(type) for type in (*self.before_types, *self.after_types)]
         carry = [*w.carry, b.integer(0), *lists]
-        loop = b.while_(
-            carry, w.invariants, self._before_region(), self._after_region(), memory=w.memory
-        )
+        before, after = self._before_region(), self._after_region()
+        loop = b.while_(carry, w.invariants, before, after, memory=w.memory)
         trips, *final_lists = loop.results[len(w.forwarded) :]
         recorded = (*plan.before_records, *plan.after_records)
         return RecordingLoop(b.nodes, trips, dict(zip(recorded, final_lists, strict=True)))
 
     def _before_region(self) -> Graph:
-        w = self.w
-        b = Build("before")
-        b.source = w.source
-        mapping, trips, before_lists, after_lists = self._open(
-            b, w.before, len(w.carry), self.before
-        )
-        pushed = _push_records(b, before_lists, self.plan.before_records, mapping)
-        results = [mapping[value] for value in w.before.results]
-        return b.finish([*results, trips, *pushed, *after_lists])
+        region = _RecordingRegion(self, self.w.before, len(self.w.carry), self.before)
+        pushed = region.push(region.before_lists, self.plan.before_records)
+        return region.finish([region.trips, *pushed, *region.after_lists])
 
     def _after_region(self) -> Graph:
-        w = self.w
-        b = Build("after")
-        b.source = w.source
-        mapping, trips, before_lists, after_lists = self._open(
-            b, w.after, len(w.forwarded), self.after
-        )
-        pushed = _push_records(b, after_lists, self.plan.after_records, mapping)
-        results = [mapping[value] for value in w.next_carry]
-        return b.finish([*results, b.add(trips, b.integer(1)), *before_lists, *pushed])
-
-    def _open(
-        self, b: Build, region: Graph, varying: int, transposed: Transposed
-    ) -> tuple[dict[Value, Value], Value, list[Value], list[Value]]:
-        """Copy the nodes of a region; its first `varying` params are followed by count and lists.
-
-        Returns:
-            The new value of each old one, the trip count, the lists of `before` and of `after`.
-        """
-        mapping = {param: b.param(param.type, param.name) for param in region.params[:varying]}
-        trips = b.param(TRIP_COUNT)
-        before_lists = [b.param(ListType(type)) for type in self.before_types]
-        after_lists = [b.param(ListType(type)) for type in self.after_types]
-        for param in region.params[varying:]:
-            mapping[param] = b.param(param.type, param.name)
-        b.nodes += copy_nodes(region.nodes, mapping, transposed.bwd.replaced)
-        b.nodes += copy_nodes(transposed.b.forward_shape_reads, mapping)
-        return mapping, trips, before_lists, after_lists
+        region = _RecordingRegion(self, self.w.after, len(self.w.forwarded), self.after)
+        pushed = region.push(region.after_lists, self.plan.after_records)
+        trips = region.b.add(region.trips, region.b.integer(1))
+        return region.finish([trips, *region.before_lists, *pushed])
 
 
-def _push_records(
-    b: Build, lists: Sequence[Value], records: Sequence[Value], mapping: dict[Value, Value]
-) -> list[Value]:
-    return [b.list_push(list, mapping[v]) for list, v in zip(lists, records, strict=True)]
+class _RecordingRegion:
+    """A copy of a region, with a trip count and lists after its first params and results."""
+
+    def __init__(
+        self, loop: _RecordingLoopBuilder, region: Graph, varying: int, transposed: Transposed
+    ) -> None:
+        b = self.b = Build(region.name)
+        b.source = loop.w.source
+        self.region = region
+        self.mapping = {v: b.param(v.type, v.name) for v in region.params[:varying]}
+        self.trips = b.param(TRIP_COUNT)
+        self.before_lists = [b.param(ListType(type)) for type in loop.before_types]
+        self.after_lists = [b.param(ListType(type)) for type in loop.after_types]
+        self.mapping |= {v: b.param(v.type, v.name) for v in region.params[varying:]}
+        b.nodes += copy_nodes(region.nodes, self.mapping, transposed.bwd.replaced)
+        b.nodes += copy_nodes(transposed.b.forward_shape_reads, self.mapping)
+
+    def push(self, lists: Sequence[Value], records: Sequence[Value]) -> list[Value]:
+        pairs = zip(lists, records, strict=True)
+        return [self.b.list_push(list, self.mapping[value]) for list, value in pairs]
+
+    def finish(self, recorded: Sequence[Value]) -> Graph:
+        return self.b.finish([*(self.mapping[v] for v in self.region.results), *recorded])
 
 
 def _counters(w: WhileParts) -> dict[Value, Counter]:

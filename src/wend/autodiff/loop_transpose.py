@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from wend.autodiff.activity import LoopActivity
 from wend.autodiff.backward import BackwardBuild, forward_reads
-from wend.autodiff.cotangents import Cotangents
+from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass, Transposer
 from wend.base.zero import ZERO, Zero
 from wend.ir.dtypes import INT64
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import TensorType
 from wend.ops.control import WhileParts
 
@@ -90,17 +90,11 @@ def transpose_before(
     is_trial: bool = False,
 ) -> Transposed:
     """Map cotangents of what `before` forwards to those of the carry; sum those of invariants."""
-    b = BackwardBuild("before")
-    b.source = w.source
-    bwd = BackwardPass(b, Cotangents(), activity.before, is_trial=is_trial)
-    params = [b.param(TRIP_COUNT)]
-    params += _seed(bwd, w.forwarded, nonzero.forwarded)
-    params += _seed(bwd, w.before_invariants, nonzero.invariants)
-    t.pull_back(bwd, w.before.nodes)
-    b.source = w.source
-    results = _collect(bwd, w.before_carry, nonzero.carry)
-    results += _collect(bwd, w.before_invariants, nonzero.invariants)
-    return Transposed(bwd, params, params[0], results)
+    bwd = BackwardPass(BackwardBuild("before"), Cotangents(), activity.before, is_trial=is_trial)
+    sources = [w.forwarded[i] for i in nonzero.forwarded]
+    targets = [w.before_carry[i] for i in nonzero.carry]
+    sums = [w.before_invariants[i] for i in nonzero.invariants]
+    return _transpose(t, w, bwd, w.before, [*sources, *sums], [*targets, *sums], trips=0)
 
 
 def transpose_after(
@@ -112,33 +106,39 @@ def transpose_after(
     is_trial: bool = False,
 ) -> Transposed:
     """Map cotangents of the next carry to those of what `after` received; count one trip down."""
-    b = BackwardBuild("after")
+    bwd = BackwardPass(BackwardBuild("after"), Cotangents(), activity.after, is_trial=is_trial)
+    sources = [w.next_carry[i] for i in nonzero.carry]
+    targets = [w.after_forwarded[i] for i in nonzero.forwarded]
+    sums = [w.after_invariants[i] for i in nonzero.invariants]
+    return _transpose(t, w, bwd, w.after, [*sources, *sums], [*targets, *sums], trips=1)
+
+
+def _transpose(
+    t: Transposer,
+    w: WhileParts,
+    bwd: BackwardPass,
+    region: Graph,
+    sources: Sequence[Value],
+    targets: Sequence[Value],
+    *,
+    trips: int,
+) -> Transposed:
+    """Pull cotangents of `sources` back to `targets`, and count so many trips down."""
+    b = bwd.b
     b.source = w.source
-    bwd = BackwardPass(b, Cotangents(), activity.after, is_trial=is_trial)
     params = [b.param(TRIP_COUNT)]
-    count = b.sub(params[0], b.integer(1))
-    params += _seed(bwd, w.next_carry, nonzero.carry)
-    params += _seed(bwd, w.after_invariants, nonzero.invariants)
-    t.pull_back(bwd, w.after.nodes)
+    count = b.sub(params[0], b.integer(trips)) if trips else params[0]
+    for value in sources:
+        params.append(b.param(value.type))
+        bwd.seed(value, params[-1])
+    t.pull_back(bwd, region.nodes)
     b.source = w.source
-    results = _collect(bwd, w.after_forwarded, nonzero.forwarded)
-    results += _collect(bwd, w.after_invariants, nonzero.invariants)
+    results = [_instantiated(b, bwd.cts.get(value), value) for value in targets]
     return Transposed(bwd, params, count, results)
 
 
-def _seed(bwd: BackwardPass, values: Sequence[Value], positions: Iterable[int]) -> list[Value]:
-    params = []
-    for i in positions:
-        params.append(bwd.b.param(values[i].type))
-        bwd.seed(values[i], params[-1])
-    return params
-
-
-def _collect(bwd: BackwardPass, values: Sequence[Value], positions: Iterable[int]) -> list[Value]:
-    b, cts = bwd.b, [(values[i], bwd.cts.get(values[i])) for i in positions]
-    return [
-        b.zeros_like(like) if isinstance(ct, Zero) else b.instantiate(ct, like) for like, ct in cts
-    ]
+def _instantiated(b: BackwardBuild, ct: Cotangent, like: Value) -> Value:
+    return b.zeros_like(like) if isinstance(ct, Zero) else b.instantiate(ct, like)
 
 
 T = TypeVar("T")

@@ -33,9 +33,7 @@ class Product(NamedTuple):
 def reassociate(region: Graph, cts: Collection[Value]) -> Graph:
     """Reassociate the products of scalars in a region, and in branches in it.
 
-    Args:
-        region: the body of a backward loop.
-        cts: the params that are cotangents.
+    The region is the body of a backward loop; `cts` are the params that are cotangents.
     """
     return _Reassociation(region, cts).run()
 

@@ -104,7 +104,7 @@ class _MinimumCut:
         )
 
     def _is_rematerializable(self, value: Value) -> bool:
-        """Return whether a value may be recomputed; list reads may, to avoid a second list (D11)."""
+        """Return whether a value may be recomputed; list reads may, to save a list (D11)."""
         node = value.node
         if node is not None and node.op is lists.list_get:
             return node.operands[0] in self.costless

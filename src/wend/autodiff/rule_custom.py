@@ -85,12 +85,12 @@ def refuse_captured(
             value = callee.params[k].name or f"<a traced {node.operands[k].type}>"
             raise NotDifferentiableError(
                 explain(
-                    f"{name}{at(node.source)}: a derivative is asked for with respect to a value "
+                    f"{name}{at(node.source)}: a derivative is requested with respect to a value "
                     "that it closes over, or takes as a nondiff argument.",
                     f"it is {value}",
-                    "its rule says only what the derivatives by its other arguments are",
-                    cure="pass the value as an argument that the rule knows, or hold it constant "
-                    "by wend.stop_gradient.",
+                    "its rule only defines derivatives with respect to its other arguments",
+                    cure="pass the value as an argument that the rule covers, or keep it constant "
+                    "with wend.stop_gradient.",
                 )
             )
 
@@ -126,8 +126,7 @@ def _run_backward(
 
 def _residual(b: Build, node: Node, replacement: Node, parts: CustomVjpParts, k: int) -> Value:
     """Return a residual, under its existing value if it has one, so that it is not kept twice."""
-    position = parts.outs + k
-    value = parts.forward.results[position]
+    value = parts.forward.results[parts.outs + k]
     if value in parts.forward.params:
         return node.operands[parts.forward.params.index(value)]
     if is_constant(value):

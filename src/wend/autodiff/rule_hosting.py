@@ -86,4 +86,4 @@ def _pull(
 ) -> Node:
     """Append a pull of what a node has recorded."""
     operands = [forward.results[-1], *sources, *cts.values()]
-    return b.emit_node(op, operands, sources=len(sources), given=tuple(cts), wrt=tuple(wrt))
+    return b.emit_node(op, operands, sources=len(sources), seeded=tuple(cts), wrt=tuple(wrt))

@@ -13,11 +13,7 @@ from typing import Protocol
 from wend.autodiff.activity import LoopActivity
 from wend.autodiff.loop_reader import BackwardRegion, after_reader, before_reader
 from wend.autodiff.loop_tape import plan_tape, recording_loop
-from wend.autodiff.loop_transpose import (
-    LoopCotangentActivity,
-    transpose_after,
-    transpose_before,
-)
+from wend.autodiff.loop_transpose import LoopCotangentActivity, transpose_after, transpose_before
 from wend.autodiff.reassociate import reassociate
 from wend.autodiff.transpose import Transposer
 from wend.ir.graph import Graph, Node, Value

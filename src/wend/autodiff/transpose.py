@@ -110,8 +110,7 @@ class Transposer:
         grads = {value: ct for value, ct in inner_grads.items() if isinstance(ct, Value)}
         if bwd.is_trial:
             for value in grads:
-                type = MaybeType(without_maybe(value.type))
-                bwd.cts.add(bwd.b, value, bwd.b.param(type))
+                bwd.cts.add(bwd.b, value, bwd.b.param(MaybeType(without_maybe(value.type))))
         if bwd.is_trial or not grads:
             return
         reads = [v for v in forward_reads(body, grads.values()) if not is_constant(v)]

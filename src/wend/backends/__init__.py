@@ -1,1 +1,1 @@
-"""Floor 5: what runs graphs. Each backend is a folder of its own and sees no other."""
+"""Backends, which compile and run graphs. Each is a folder and imports no other one."""

@@ -1,4 +1,4 @@
-"""Builds executables of graphs: a backend's own, with what settings and effects put around it."""
+"""Builds executables: a backend's own, wrapped as settings and effects require."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from wend.runtime.storage import Storage
 def executable(
     backend: str, lazy: LazyOptimized, *, forwards_inputs: bool = False, shown: int | None = None
 ) -> Executable:
-    """Compile a graph; variables that it assigns to are in order after each run.
+    """Compile a graph; variables that it assigns to are consistent after each run.
 
     Args:
         backend: the backend's name.
         lazy: the graph.
         forwards_inputs: whether results that are arguments are passed through, not copied.
-        shown: the number of results that users see, the first ones; None: all.
+        shown: the number of leading results that users see; None for all.
 
     Raises:
         UnsupportedError: the graph needs something that the backend does not support.
@@ -59,13 +59,13 @@ def _compile(backend: Backend, lazy: LazyOptimized) -> Executable:
 
 
 def kind(backend: str) -> Hashable:
-    """Return the key of an executable of a graph: the backend and the settings that change it."""
+    """Return the key of an executable: the backend and the settings that affect compilation."""
     options = settings()
     return backend, options.nans, options.compare, options.strict, options.profile, options.threads
 
 
 class StoreCommit(ExecutableWrapper):
-    """Runs a graph with assignments, which happen as it runs, and then copies shared memory."""
+    """An executable of a graph with assignments; copies memory that variables share afterwards."""
 
     def __init__(self, execute: Executable, variables: Sequence[Storage]) -> None:
         super().__init__(execute)

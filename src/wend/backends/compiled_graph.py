@@ -1,4 +1,4 @@
-"""A graph with what is made of it: executables, derivatives, forward and backward forms (D12)."""
+"""A graph with its executables, derivatives, and forward and backward graphs (D12)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class CompiledGraph:
-    """The one owner of what is compiled and derived from a graph; each is made at first use.
+    """The single owner of everything compiled and derived from a graph; each is built at first use.
 
     Attributes:
         graph: the graph, canonical but not optimised.
@@ -40,7 +40,7 @@ class CompiledGraph:
 
     @staticmethod
     def of(graph: Graph) -> CompiledGraph:
-        """Return the one `CompiledGraph` of a graph that is run while it is recorded."""
+        """Return the unique `CompiledGraph` of a graph that runs while it is recorded."""
         if graph not in _compiled:
             # A copy, also where no pass changes it: the table must not keep its own keys alive.
             _compiled[graph] = CompiledGraph(replace(run_passes(graph, CANONICALIZE)))
@@ -55,14 +55,14 @@ class CompiledGraph:
         shown: int | None = None,
         forwards_inputs: bool | None = None,
     ) -> Executable:
-        """Return the executable of the graph, or of one derived from it.
+        """Return the executable of the graph, or of a graph derived from it.
 
         Args:
             backend: the backend's name.
-            graph: the derived graph, if it is one.
-            shown: how many of its results users see, if not all.
+            graph: the derived graph, if any.
+            shown: the number of leading results that users see; None for all.
             forwards_inputs: whether results that are arguments are passed through, not copied;
-                by default those of derived graphs.
+                by default only for derived graphs.
         """
         if forwards_inputs is None:
             forwards_inputs = graph is not None
@@ -77,7 +77,7 @@ class CompiledGraph:
     def run(
         self, backend: str, arguments: Sequence[Any], shown: int | None = None
     ) -> Sequence[Any]:
-        """Run the graph on NumPy's arrays; results that are arguments are passed through."""
+        """Run the graph on NumPy arrays; results that are arguments are passed through."""
         boundary = choose(backend).boundary
         execute = self.executable(backend, shown=shown, forwards_inputs=True)
         if boundary is HOST:
@@ -86,11 +86,11 @@ class CompiledGraph:
         return [to_host(x) for x in execute(received)]
 
     def executables(self) -> list[Executable]:
-        """Return the executables made so far."""
+        """Return the executables built so far."""
         return [run for _, run in self._executables.values()]
 
     def optimized_graphs(self) -> list[Graph]:
-        """Return what runs, for each graph that has an executable."""
+        """Return the optimised form of each graph that has an executable."""
         graphs = {graph: lazy for (_, graph), (lazy, _) in [*self._executables.items()]}
         return [lazy.optimized for lazy in graphs.values()]
 
@@ -101,12 +101,12 @@ class CompiledGraph:
         return self._derived(VJP, "vjp", options, functools.partial(vjp, self.graph, *options))
 
     def jvp(self, wrt: Sequence[int]) -> JVP:
-        """Return the graph of values and tangents, for tangents of these params."""
+        """Return the graph of values and tangents, given tangents of these params."""
         options = (tuple(wrt),)
         return self._derived(JVP, "jvp", options, functools.partial(jvp, self.graph, *options))
 
     def linearize(self, wrt: Sequence[int], results: Sequence[int]) -> Linearized:
-        """Return the graph and its linear part, for tangents of these params and results."""
+        """Return the graph and its linear part, for these params and results."""
         options = tuple(wrt), tuple(results)
         make = functools.partial(linearize, self.graph, *options)
         return self._derived(Linearized, "linearize", options, make)
@@ -118,7 +118,7 @@ class CompiledGraph:
         options: tuple[Any, ...],
         make: Callable[[], Iterable[Any]],
     ) -> T:
-        """Return the graphs of a transform and their connections, perhaps from the disk."""
+        """Return the graphs of a transform and their connections, perhaps from the disk cache."""
 
         def result() -> TransformResult:
             *graphs, connected = make()
@@ -134,7 +134,7 @@ class CompiledGraph:
     def forward_backward(
         self, wrt: Sequence[int] | None = None, seeded: Sequence[int] | None = None
     ) -> ForwardBackward:
-        """Return the forward form and the backward forms, by default of all floats."""
+        """Return the forward graph and the backward graphs, by default of all floats."""
         if wrt is None:
             wrt = _differentiable(self.graph.param_types)
         if seeded is None:

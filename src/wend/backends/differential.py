@@ -1,4 +1,4 @@
-"""Runs graphs on the numpy backend as well, and compares: `config(compare=True)`."""
+"""Differential testing: runs graphs on the numpy backend too, for `config(compare=True)`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from wend.ir.graph import Graph, Node
 from wend.ir.types import TensorType
 from wend.runtime.array_boundary import to_host
 
-# How far results may be apart, by the largest that is finite: backends round, and loops amplify it.
-# With `config(strict=True)` they do not.
-_TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-8}  # by the bytes of a real number
+# The largest accepted distance, relative to the largest finite element: backends round
+# differently, and loops amplify that. With `config(strict=True)` they agree to the bit.
+_RELATIVE_TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-8}  # by the bytes of the real dtype
 
-_UNLESS = (
+_ROUNDING_NOTE = (
     "; unless the function amplifies rounding errors as much as that: with "
     "wend.config(strict=True) there are none between backends."
 )
 
 
 class DifferentialExecutable(ExecutableWrapper):
-    """Compares each run with one on the numpy backend. Effects happen once: then it does not.
+    """An executable that compares each run with one on the numpy backend.
+
+    Graphs with effects are not compared, since their effects must happen once.
 
     Args:
         execute: runs the graph.
-        graph: what it runs.
-        backend: whose it is.
+        graph: the graph.
+        backend: the name of the backend of `execute`.
     """
 
     def __init__(self, execute: Executable, graph: Graph, backend: str) -> None:
         super().__init__(execute)
         self._graph, self._backend = graph, backend
-        self._differ = _bits if settings().strict else difference
+        self._differ = _bit_difference if settings().strict else difference
         self._has_effects = graph.has_effects()
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -57,28 +59,28 @@ class DifferentialExecutable(ExecutableWrapper):
                     explain(
                         f"{graph.name}: result {k} is {how} the numpy backend's, computed on "
                         f'backend "{self._backend}".',
-                        self._first(arguments),
+                        self._first_difference(arguments),
                         cure='use backend="numpy" for this function, and report it as a fault of '
                         "wend, with the files that wend.config(dump='folder') writes"
-                        + ("." if self._differ is _bits else _UNLESS),
+                        + ("." if self._differ is _bit_difference else _ROUNDING_NOTE),
                     )
                 )
         return results
 
-    def _first(self, arguments: Sequence[Any]) -> str | None:
-        """The first operation outside of loops and branches whose results differ."""
+    def _first_difference(self, arguments: Sequence[Any]) -> str | None:
+        """Describe the first operation, outside of loops and branches, whose results differ."""
         values = [
             (node, value)
             for node in self._graph.nodes
             for value in node.results
             if isinstance(value.type, TensorType)
         ]
-        every = replace(self._graph, results=tuple(value for _, value in values))
-        found = map(to_host, choose(self._backend).compile(every)(arguments))
-        expected = BACKEND.compile(every)([*map(to_host, arguments)])
+        all_values = replace(self._graph, results=tuple(value for _, value in values))
+        results = map(to_host, choose(self._backend).compile(all_values)(arguments))
+        expected = BACKEND.compile(all_values)([*map(to_host, arguments)])
         differing: list[Node] = [
             node
-            for (node, _), x, y in zip(values, found, expected, strict=True)
+            for (node, _), x, y in zip(values, results, expected, strict=True)
             if self._differ(x, y)
         ]
         if not differing:
@@ -87,26 +89,26 @@ class DifferentialExecutable(ExecutableWrapper):
 
 
 def difference(x: Any, y: Any) -> str:
-    """How an array differs from another, in words that go before "the other's"; or ""."""
+    """Describe how an array differs from another, in words before "the other's"; or return ""."""
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype != y.dtype or x.shape != y.shape:
-        return f"{x.dtype}{[*x.shape]} in the place of {y.dtype}{[*y.shape]}, which is"
+        return f"{x.dtype}{[*x.shape]} instead of {y.dtype}{[*y.shape]}, which is"
     if x.dtype.kind not in "fc":
         return "" if np.array_equal(x, y) else "not"
     finite = np.isfinite(y)
-    same = np.array_equal(np.isfinite(x), finite) and np.array_equal(
+    has_same_nonfinite = np.array_equal(np.isfinite(x), finite) and np.array_equal(
         x[~finite], y[~finite], equal_nan=True
     )
-    if not same:
+    if not has_same_nonfinite:
         return "NaN or inf at other places than"
     if not finite.any():
         return ""
-    far, size = np.abs(x[finite] - y[finite]).max(), np.abs(y[finite]).max()
-    real = x.real.dtype
-    if far <= _TOLERANCE[min(real.itemsize, 8)] * size:
+    distance, size = np.abs(x[finite] - y[finite]).max(), np.abs(y[finite]).max()
+    real_dtype = x.real.dtype
+    if distance <= _RELATIVE_TOLERANCE[min(real_dtype.itemsize, 8)] * size:
         return ""
-    return f"up to {far:.3g} away, where the largest is {size:.3g}, from"
+    return f"up to {distance:.3g} away, where the largest is {size:.3g}, from"
 
 
-def _bits(x: Any, y: Any) -> str:
+def _bit_difference(x: Any, y: Any) -> str:
     return "" if same_bits(x, y) else "not, to the last bit,"

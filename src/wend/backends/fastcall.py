@@ -1,7 +1,7 @@
-"""A call that goes straight into compiled code: what stands for each param of a graph.
+"""The interface of fast calls: callables that enter compiled code without any Python frame.
 
-A backend may make a callable of a `CallSignature`. It checks its arguments itself, and returns
-`FALLBACK`, having done nothing, where they do not match the signature.
+A backend may build a callable from a `CallSignature`. The callable checks its arguments itself;
+where they do not match the signature it returns `FALLBACK` and has no effect.
 """
 
 from __future__ import annotations
@@ -16,35 +16,41 @@ FALLBACK: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """An argument of the call.
+    """A param of the graph that is an argument of the call.
 
     Attributes:
-        index: which one.
-        is_weak: whether it is a number of Python's; else it is an array, or a NumPy scalar.
-        is_special: whether a size that is not known may be 0 or 1.
+        index: the position of the argument.
+        is_weak: whether it is a Python number; otherwise it is an array or a NumPy scalar.
+        accepts_zero_one: whether a symbolic size may also be 0 or 1.
     """
 
     index: int
     is_weak: bool = False
-    is_special: bool = True
+    accepts_zero_one: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CallConstant:
-    """An array that is the same at each call."""
+    """A param of the graph that is the same array at each call."""
 
     array: Any
 
 
-CallOperand: TypeAlias = CallArgument | CallConstant | None  # None: a token
+CallOperand: TypeAlias = CallArgument | CallConstant | None  # None for a token
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a context variable has to hold; where it is not set, the first item of a list."""
+    """A condition on a context variable.
+
+    Attributes:
+        variable: the context variable.
+        default_cell: a list whose first item counts as the value where the variable is not set.
+        expected: the object that the variable must hold, by identity.
+    """
 
     variable: ContextVar[Any]
-    otherwise: list[Any] | None
+    default_cell: list[Any] | None
     expected: Any
 
 
@@ -53,43 +59,46 @@ class CallSignature:
     """How a graph is called.
 
     Attributes:
-        takes: what stands for each of its params.
-        count: how many arguments there are, by position.
-        gives: how many of its results are wanted, the first ones.
-        is_single: whether the one that is wanted comes as it is, not in a tuple.
-        guards: what has to hold.
+        operands: the source of each param of the graph.
+        argument_count: the number of positional arguments of the call.
+        result_count: the number of results to return, the first ones of the graph.
+        is_single: whether a single result is returned bare, not in a tuple.
+        guards: the conditions under which the call may run.
     """
 
-    takes: tuple[CallOperand, ...]
-    count: int
-    gives: int
+    operands: tuple[CallOperand, ...]
+    argument_count: int
+    result_count: int
     is_single: bool = False
     guards: tuple[Guard, ...] = ()
 
 
 class FastCall(Protocol):
-    """Calls compiled code; as often as wanted, until it is granted so many calls.
+    """A callable into compiled code; unlimited until `allow_calls` sets a limit.
 
     Attributes:
-        call: takes arguments, gives results or `FALLBACK`.
+        call: takes the arguments; returns the results or `FALLBACK`.
     """
 
     @property
     def call(self) -> Callable[..., Any]: ...
 
     @property
-    def left(self) -> int:
-        """How many calls it may still serve."""
+    def remaining_calls(self) -> int:
+        """Return how many calls it may still serve."""
         ...
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """What calls another callable, by keyword too, where `call` misses; of one at a time."""
+        """Return a callable that accepts keywords, and calls `otherwise` where `call` falls back.
+
+        Only the callable that was returned last may be used.
+        """
         ...
 
     def allow_calls(self, count: int) -> int:
-        """Let it serve so many calls, then none; returns how many are left of those before."""
+        """Limit it to `count` further calls; return how many remained before."""
         ...
 
     def set_guard(self, number: int, value: Any) -> None:
-        """Let a guard ask for another value."""
+        """Set the object that a guard expects."""
         ...

@@ -1,7 +1,7 @@
-"""Finds the operation that a NaN or an inf came from: `config(nans=True)`.
+"""Finds the operation that first produced a NaN or an inf: `config(nans=True)`.
 
-A graph runs as always. Where one of its results is not finite, it runs again, on the numpy
-backend, which looks at what every operation gives.
+A graph runs as usual. Where one of its results is not finite, it runs again on the numpy backend,
+which inspects the results of every operation.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from wend.ir.graph import Graph, Node
 from wend.ir.types import ListType, MaybeType, TensorType
 from wend.runtime.array_boundary import ArrayBoundary, to_host
 
-_HOLDERS = (ListType, MaybeType)  # of what other operations gave
-_MOST_NUMBERS = 6  # of an operand, in messages
+_CONTAINER_TYPES = (ListType, MaybeType)  # hold results of other operations
+_MAX_PRINTED_ELEMENTS = 6  # of an operand: they fit on one line of a message
 
 
 class NanBisect(ExecutableWrapper):
-    """Looks whether results are finite.
+    """An executable that checks whether its results are finite.
 
-    A graph with effects cannot run twice, so every run of it is watched.
+    A graph with effects cannot run twice, so all its runs are observed ones on the numpy backend.
 
     Args:
         execute: runs the graph.
-        graph: what it runs.
+        graph: the graph.
         boundary: how arrays cross to its backend.
-        shown: the number of results that users see, the first ones; None: all.
+        shown: the number of leading results that users see; None for all.
     """
 
     def __init__(
@@ -46,70 +46,73 @@ class NanBisect(ExecutableWrapper):
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         origins = _Origins()
-        watched = BACKEND.watched(self._graph, origins)  # of this run, so threads do not mix
+        # Compiled for this run alone, so that threads do not share an observer
+        run_observed = BACKEND.compile_observed(self._graph, origins)
         on_host = [*map(to_host, arguments)]
         if self._has_effects:
-            results: Sequence[Any] = [*map(self._boundary.receive, watched(on_host))]
+            results: Sequence[Any] = [*map(self._boundary.receive, run_observed(on_host))]
         else:
             results = self._execute(arguments)
         visible = [*map(to_host, results[: self._shown])]
-        worst = (
+        kind = (
             "NaN" if any(map(_has_nan, visible)) else "inf" if any(map(_has_inf, visible)) else ""
         )
-        if not worst:
+        if not kind:
             return results
         if not self._has_effects:
-            watched(on_host)
-        origin = origins.nan if worst == "NaN" else origins.inf
-        if origin is None:  # the arguments had it
+            run_observed(on_host)
+        origin = origins.nan if kind == "NaN" else origins.inf
+        if origin is None:  # it came in with the arguments
             return results
-        raise NotFiniteError(origin.message(worst, origins.inf))
+        raise NotFiniteError(origin.message(kind, origins.inf))
 
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """The first operation that gave something not finite, of what was."""
+    """The first operation with a result that is not finite though its operands are."""
 
     node: Node
     operands: tuple[Any, ...]
     trips: tuple[tuple[Node, int], ...]
 
-    def message(self, what: str, inf: _Origin | None) -> str:
-        """What to say, of a NaN or an inf; and where the first inf came from, if there was one."""
-        given = listed(_told(x) for x in self.operands)
-        # The innermost first, as one reads on from the operation
+    def message(self, kind: str, first_inf: _Origin | None) -> str:
+        """Return the error message, which also names the origin of the first inf, if any."""
+        operand_texts = listed(_operand_text(x) for x in self.operands)
+        # Innermost first, since the operation is named right before
         trips = [f"trip {count} of the loop{at(loop.source)}" for loop, count in self.trips[::-1]]
         return explain(
-            f"a result has {what}, which first came out of {self.node.op.name}"
+            f"a result has {kind}, which first came from {self.node.op.name}"
             f"{at(self.node.source)}.",
-            f"there {given} went in" if given else None,
-            f"in {', in '.join(trips)}" if trips else None,
-            f"the inf came out of {inf.node.op.name}{at(inf.node.source)}"
-            if inf is not None and any(map(_has_inf, self.operands))
+            f"its {'operand was' if len(self.operands) == 1 else 'operands were'} {operand_texts}"
+            if operand_texts
             else None,
-            cure="look at what goes in there; wend.config(nans=False) lets it pass.",
+            f"in {', in '.join(trips)}" if trips else None,
+            f"the inf came from {first_inf.node.op.name}{at(first_inf.node.source)}"
+            if first_inf is not None and any(map(_has_inf, self.operands))
+            else None,
+            cure="check its operands; to allow it, use wend.config(nans=False).",
         )
 
 
 @dataclass(slots=True)
 class _Origins:
-    """A watch that remembers where the first NaN came from, and the first inf."""
+    """An observer that records the origins of the first NaN and of the first inf."""
 
     nan: _Origin | None = None
     inf: _Origin | None = None
     trips: list[tuple[Node, int]] = field(default_factory=list)
 
     def saw(self, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        if any(isinstance(value.type, _HOLDERS) for value in node.operands):
-            return  # what they give was put into them before
+        if any(isinstance(value.type, _CONTAINER_TYPES) for value in node.operands):
+            return  # their contents were checked where they were computed
         if self.nan is None and any(map(_has_nan, results)) and not any(map(_has_nan, operands)):
             self.nan = self._origin(node, operands)
         if self.inf is None and any(map(_has_inf, results)) and not any(map(_has_inf, operands)):
             self.inf = self._origin(node, operands)
 
     def _origin(self, node: Node, operands: Sequence[Any]) -> _Origin:
-        given = zip(node.operands, operands, strict=True)
-        arrays = tuple(x for value, x in given if isinstance(value.type, TensorType))
+        pairs = zip(node.operands, operands, strict=True)
+        arrays = tuple(x for value, x in pairs if isinstance(value.type, TensorType))
         return _Origin(node, arrays, tuple(self.trips))
 
     def enter(self, loop: Node) -> None:
@@ -135,12 +138,12 @@ def _is_inexact(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic, float)) and np.asarray(x).dtype.kind in "fc"
 
 
-def _told(x: Any) -> str:
-    """An operand in a message: its numbers if they are few."""
+def _operand_text(x: Any) -> str:
+    """Return an operand as messages show it: its elements if they are few."""
     if not isinstance(x, (np.ndarray, np.generic, int, float)):
         return type(x).__name__
     array = np.asarray(x)
-    if array.size > _MOST_NUMBERS:
+    if array.size > _MAX_PRINTED_ELEMENTS:
         sizes = ",".join(map(str, array.shape))
         return f"{array.dtype}[{sizes}] from {array.min()} to {array.max()}"
     return np.array2string(array, precision=6, separator=", ").replace("\n", "")

@@ -1,6 +1,6 @@
-"""Executables whose results are partly arguments: these are passed through, not copied.
+"""Executables that return some of their arguments as results without copying them.
 
-Many residuals of a forward form are arguments of the function.
+Many residuals of a forward graph are arguments of the function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wend.runtime.array_boundary import foreign_boundary
 
 
 def compile_without_passthrough(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
-    """Compile what a graph computes; results that are arguments are passed through."""
+    """Compile the computed results of a graph; results that are params are passed through."""
     params = {
         k: graph.params.index(value)
         for k, value in enumerate(graph.results)
@@ -32,11 +32,11 @@ def compile_without_passthrough(graph: Graph, compile: Callable[[Graph], Executa
 
 
 class PassThrough(ExecutableWrapper):
-    """Runs a graph without the results that are arguments, and inserts these among the others.
+    """An executable of a graph whose pass-through results are inserted after the run.
 
     Args:
-        execute: runs the graph without them.
-        params: the param that each such result is, by the position of the result.
+        execute: runs the graph without these results.
+        params: the index of the param that each such result is, by the position of the result.
         types: the types of the params.
     """
 

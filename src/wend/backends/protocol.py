@@ -1,7 +1,7 @@
-"""What a backend is: a compiler of graphs. What else it can do is looked up by type.
+"""The backend interface: a compiler of graphs, with optional capabilities found by `isinstance`.
 
-A backend gives its name, its array boundary and `compile`. Its executables may also be
-`FastCallable`, `Explains` or `HoldsMemory`, and itself a `LazyCompiler`.
+A backend has a name, an array boundary and `compile`. Its executables may also be
+`FastCallable`, `Explains` or `HoldsMemory`, and the backend itself a `LazyCompiler`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wend.runtime.array_boundary import ArrayBoundary, register_boundary
 
 
 class Executable(Protocol):
-    """Runs a graph: arguments for its params to values of its results."""
+    """Runs a graph: maps the values of its params to those of its results."""
 
     def __call__(self, arguments: Sequence[Any], /) -> Sequence[Any]: ...
 
@@ -48,7 +48,7 @@ class Backend(Protocol):
 
 # Optional capabilities
 class LazyCompiler(ABC):
-    """A backend that need not optimise a graph whose code it finds."""
+    """A backend that skips optimisation of a graph whose code is cached."""
 
     @abstractmethod
     def compile_lazy(self, lazy: LazyOptimized) -> Executable:
@@ -60,18 +60,18 @@ class LazyCompiler(ABC):
 
 
 class FastCallable(ABC):
-    """An executable that Python can call without a line of Python in between."""
+    """An executable that can be called without any Python frame."""
 
     __slots__ = ()
 
     @abstractmethod
     def fast_call(self, signature: CallSignature) -> FastCall | None:
-        """Return a callable for a signature; None where there is none."""
+        """Return the fast call for a signature, or None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusedLoop:
-    """Several array operations that compiled code does in one loop over their elements.
+    """Several array operations that compiled code runs as one loop over their elements.
 
     Attributes:
         count: the number of operations.
@@ -89,19 +89,19 @@ class FusedLoop:
 
 
 class Explains(ABC):
-    """An executable that says how its graph was compiled."""
+    """An executable that reports how its graph was compiled."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def host_nodes(self) -> Sequence[Node]:
-        """The nodes for which compiled code calls Python, for want of an emitter."""
+        """The nodes for which compiled code calls Python because they have no emitter."""
 
     @property
     @abstractmethod
     def fused_loops(self) -> Sequence[FusedLoop]:
-        """The loops that each stand for several operations."""
+        """The loops that each fuse several operations."""
 
 
 class HoldsMemory(ABC):
@@ -111,10 +111,10 @@ class HoldsMemory(ABC):
 
     @abstractmethod
     def held_memory(self) -> Mapping[str, int]:
-        """Return the bytes that wait for the next call, by their purpose."""
+        """Return the bytes held for the next call, by purpose."""
 
 
-# The backends, by name; a module is imported when its backend is first asked for.
+# The backends by name; a module is imported when its backend is first used.
 BACKENDS: dict[str, str | Backend] = {
     "numpy": "wend.backends.numpy.backend",
     "native": "wend.backends.native.backend",
@@ -132,8 +132,8 @@ def choose(name: str) -> Backend:
         raise ValueError(f"there is no backend {name!r}; there are {listed(BACKENDS)}")
     if isinstance(backend, str):
         backend = BACKENDS[name] = import_module(backend).BACKEND
-    found: Backend = backend
-    return found
+    loaded: Backend = backend
+    return loaded
 
 
 def register_backend(backend: Backend) -> None:

@@ -1,11 +1,12 @@
-"""`config(strict=True)`: what rounding and C leave open is decided alike on every backend.
+"""`config(strict=True)`: bit-identical results on every backend.
 
-IEEE 754 says what + − × ÷ √ give, to the last bit. It does not say so of a sine, a sum depends on
-its order, and C does not say what a negative number is as an unsigned one. Such operations become
-others that backends have no code for, so all of them run one NumPy kernel; NumPy's own loops depend
-on where elements lie, so it is given them side by side.
+IEEE 754 defines the results of + − × ÷ √ to the last bit. It does not define those of a sine, the
+result of a sum depends on its order, and C leaves the conversion of negative numbers to unsigned
+ones undefined. Such operations are replaced by equal ones that backends have no code for, so that
+all of them run the same NumPy kernel. NumPy's own loops depend on the memory layout, so they get
+contiguous operands.
 
-What bits a NaN has stays open: neither IEEE 754 nor LLVM says which NaN an operation gives.
+The bits of a NaN stay undefined: neither IEEE 754 nor LLVM defines which NaN an operation returns.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from wend.ops import (
 
 
 def ops_of(*modules: ModuleType) -> set[Op]:
-    """The operations of families."""
+    """Return the operations that these modules define."""
     return {op for module in modules for op in vars(module).values() if isinstance(op, Op)}
 
 
-_OF_FLOATS = {
+_UNDERSPECIFIED_FOR_FLOATS = {
     *(elementwise.pow, elementwise.cbrt, elementwise.exp, elementwise.exp2, elementwise.expm1),
     *(elementwise.log, elementwise.log2, elementwise.log10, elementwise.log1p),
     *(elementwise.sin, elementwise.cos, elementwise.tan),
@@ -49,50 +50,54 @@ _OF_FLOATS = {
     *(elementwise.sinh, elementwise.cosh, elementwise.tanh),
     *(elementwise.asinh, elementwise.acosh, elementwise.atanh, elementwise.complex_abs),
     *(random.exponential_quantile, random.gumbel_quantile),
-    # Extremes too: of 0.0 and −0.0 either is the larger.
+    # Of 0.0 and −0.0, either may be returned as the larger one.
     *(reducing.reduce_sum, reducing.reduce_prod, reducing.reduce_max, reducing.reduce_min),
     shaping.sum_to,
     *ops_of(special, contracting, contracting, linalg, factors, decompositions),
 }
-# Their products are sums.
-_OF_COMPLEX = {
+# Complex products are sums of products.
+_UNDERSPECIFIED_FOR_COMPLEX = {
     *(elementwise.mul, elementwise.div, elementwise.reciprocal, elementwise.sqrt),
     *(scanning.cumprod, scanning.linear_recurrence),
 }
 
 
-def is_open(node: Node) -> bool:
-    """Whether rounding, its order, or C leaves open what a node gives."""
+def is_underspecified(node: Node) -> bool:
+    """Return whether rounding, evaluation order or C leaves the results of a node undefined."""
     kinds = {v.type.dtype.kind for v in node.operands if isinstance(v.type, TensorType)}
-    if node.op in _OF_FLOATS or (node.op is elementwise.cast and node.attrs["dtype"].kind == "u"):
+    if node.op in _UNDERSPECIFIED_FOR_FLOATS or (
+        node.op is elementwise.cast and node.attrs["dtype"].kind == "u"
+    ):
         return not kinds.isdisjoint("fc")
-    return node.op in _OF_COMPLEX and "c" in kinds
+    return node.op in _UNDERSPECIFIED_FOR_COMPLEX and "c" in kinds
 
 
 def strict(graph: Graph) -> Graph:
-    """Let NumPy's kernels decide what is left open, in regions too."""
+    """Return the graph with such nodes, also those in regions, run by NumPy kernels."""
 
-    def put(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
+    def rewrite_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
         copy = with_operands(node, operands, [strict(region) for region in node.regions])
-        if is_open(node):
+        if is_underspecified(node):
             types = [result.type for result in node.results]
-            copy = Node(_without_code(node.op), operands, node.attrs, (), types, node.source)
+            copy = Node(_as_host_op(node.op), operands, node.attrs, (), types, node.source)
             keep_names(node.results, copy.results)
         nodes.append(copy)
         return copy.results
 
-    return rewrite_nodes(graph, put)
+    return rewrite_nodes(graph, rewrite_node)
 
 
 @cache
-def _without_code(op: Op) -> Op:
-    """An operation of this name and meaning that no backend knows."""
+def _as_host_op(op: Op) -> Op:
+    """Return an operation with the same name and meaning for which no backend has code."""
     assert op.kernel is not None
-    return replace(op, kernel=_side_by_side(_power if op is elementwise.pow else op.kernel))
+    return replace(
+        op, kernel=_on_contiguous_operands(_power if op is elementwise.pow else op.kernel)
+    )
 
 
-def _side_by_side(kernel: Kernel) -> Kernel:
-    """A kernel that is given all elements side by side, numbers as arrays without axes."""
+def _on_contiguous_operands(kernel: Kernel) -> Kernel:
+    """Return a kernel that gets its operands as C-contiguous arrays, scalars as 0-d ones."""
 
     def run(*operands: Any, **attrs: Any) -> Any:
         return kernel(*(np.asarray(x, order="C") for x in operands), **attrs)
@@ -101,13 +106,16 @@ def _side_by_side(kernel: Kernel) -> Kernel:
 
 
 def _power(x: np.ndarray, y: np.ndarray) -> Any:
-    """NumPy squares and takes roots where it sees that exponents are one number."""
-    is_one = y.size > 0 and bool((y == y.flat[0]).all())
-    return np.power(x, y.flat[0] if is_one else y)
+    """Return the power as NumPy computes it for one number as exponent.
+
+    For such exponents NumPy squares and takes roots.
+    """
+    is_uniform = y.size > 0 and bool((y == y.flat[0]).all())
+    return np.power(x, y.flat[0] if is_uniform else y)
 
 
 def same_bits(x: Any, y: Any) -> bool:
-    """Whether two arrays are equal, with the signs of zeros; any NaN is as good as another."""
+    """Return whether two arrays are equal including the signs of zeros; all NaNs count as equal."""
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype != y.dtype or x.shape != y.shape:
         return False

@@ -1,4 +1,4 @@
-"""Executables that do something before or after another one."""
+"""The base of executables that act before or after another one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from wend.ir.graph import Node
 
 
 class ExecutableWrapper(Explains, HoldsMemory):
-    """Explains what another executable explains. It is not fast-callable: Python has work to do."""
+    """An executable that forwards the explanations of another one.
+
+    It is not fast-callable: its work is done in Python.
+    """
 
     def __init__(self, execute: Executable) -> None:
         self._execute = execute

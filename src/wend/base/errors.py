@@ -52,11 +52,11 @@ class ConcreteValueError(WendError, TypeError):
     """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
 
     Attributes:
-        wanted: the operation that needed it, the first line of the message.
+        summary: what needed the number, the first line of the message.
         code: the code that needed it, where it is known.
     """
 
-    wanted: str = ""
+    summary: str = ""
     code: CodeType | None = None
 
 
@@ -76,9 +76,9 @@ class NestingError(WendError, RecursionError):
         """Return the error for a nesting of this many functions."""
         return cls(
             explain(
-                f"{count} functions call each other, and all are recorded: that takes more of "
-                "Python's frames than it allows.",
-                cure="call sys.setrecursionlimit with more, or decorate fewer of them.",
+                f"{count} functions call each other, and recording all of them exceeds Python's "
+                "recursion limit.",
+                cure="raise it with sys.setrecursionlimit, or decorate fewer of them.",
             )
         )
 
@@ -118,7 +118,7 @@ class RetraceWarning(UserWarning):
         ...     for n in range(8):
         ...         _ = power(2.0, n)
         >>> print(str(found[0].message).split("\n")[0])
-        <lambda> was traced 5 times in its last 5 calls: each costs what many calls do.
+        <lambda> was traced 5 times in its last 5 calls: each trace costs as much as many calls.
     """
 
 
@@ -137,7 +137,7 @@ class StaleTraceWarning(UserWarning):
         ...     decayed(2.0)
         np.float64(1.0)
         >>> print(str(found[0].message).split("\n")[0])
-        <lambda> goes on with what Python held when it was traced: options.rate is 0.25, not 0.5.
+        <lambda> still uses the values of its trace: options.rate is 0.25, not 0.5.
     """
 
 

@@ -10,7 +10,7 @@ from wend.base.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProfilePart:
     """The time of one operation, or of several fused into one native loop, in a run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Event:
     name: str
     start: float
     stop: float
-    parts: Sequence[Part] = ()
+    parts: Sequence[ProfilePart] = ()
 
 
 # The sink of events in this context; None: no profile is active

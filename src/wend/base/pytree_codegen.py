@@ -59,8 +59,7 @@ class _CodeBuilder:
 
     def function(self, lines: list[str]) -> Callable[[Any], Any]:
         scope = self._keys
-        text = "\n ".join(["def run(x):", *lines])
-        exec(compile(text, "<wend tree>", "exec"), scope)
+        exec(compile("\n ".join(["def run(x):", *lines]), "<wend tree>", "exec"), scope)
         run: Callable[[Any], Any] = scope["run"]
         return run
 

@@ -37,13 +37,7 @@ class Status:
         self._streams = {"stdout": _ErasingStream(self), "stderr": _ErasingStream(self)}
 
     def show(self, owner: object, parts: Sequence[Part], began: float) -> None:
-        """Set the message of an owner.
-
-        Args:
-            owner: an object that identifies the reporter.
-            parts: the message.
-            began: when the reporter started; messages of later reporters are over.
-        """
+        """Set the message of an owner, which began then; messages of later owners are over."""
         with self._lock:
             self._messages = {
                 k: message for k, message in self._messages.items() if message[0] < began

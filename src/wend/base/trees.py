@@ -48,8 +48,7 @@ def paths(treedef: TreeDef, root: str = "") -> list[str]:
 
 def described(tree: Tree) -> str:
     """Return the structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
-    text = str(flatten(tree)[1])
-    return text.removeprefix("PyTreeSpec(").removesuffix(")")
+    return str(flatten(tree)[1]).removeprefix("PyTreeSpec(").removesuffix(")")
 
 
 def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None:

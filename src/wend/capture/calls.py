@@ -16,7 +16,7 @@ from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_r
 from wend.capture.stage.operators import check_filter
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
-from wend.trace.arrays.concrete_array import known
+from wend.trace.arrays.concrete_array import adopt_result
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
 from wend.trace.state.templates import Text, holds_traced
@@ -68,7 +68,7 @@ def _dispatch_on_any(
 ) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
-        return staged(*args, **kwargs) if is_staged else known(original(*args, **kwargs))
+        return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
 
     return run
 
@@ -224,7 +224,7 @@ def _is_array_function(fun: Any) -> bool:
 def _call_with_stacked_lists(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call an array function with traced lists stacked to arrays."""
     args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
-    return known(fun(*args, **kwargs))
+    return adopt_result(fun(*args, **kwargs))
 
 
 def is_plain_function(fun: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from wend.base.errors import WendError, explain
 from wend.capture.builtins import patterns, strings
 from wend.capture.calls import is_higher_order, is_plain_function, replacement_of
-from wend.capture.guards.reads import guard_function, guard_method
+from wend.capture.guards.guards import guard_function, guard_method
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import is_container, mutated_by
 from wend.capture.heap.locations import (
@@ -71,7 +71,7 @@ from wend.capture.state.assignments import (
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import is_maybe_bound, require_bound, unwrap
 from wend.capture.syntax.names import PREFIX
-from wend.trace.arrays.concrete_array import known
+from wend.trace.arrays.concrete_array import adopt_result
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # cannot clash with a user's name: the function may call itself
@@ -240,7 +240,7 @@ def _resolve_callee(fun: Any) -> Any:
 
 
 def _adopt_result(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    return known(fun(*args, **kwargs))
+    return adopt_result(fun(*args, **kwargs))
 
 
 _CALLABLE_TYPES = (

@@ -1,4 +1,4 @@
-"""`wend`, `python -m wend`: the commands, each in a file that is read when it is called."""
+"""The command line, `wend` or `python -m wend`; each command is a module, imported on use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FIGURES = (".png", ".pdf", ".svg")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command of `wend`; return its exit status."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == ["bench"]:  # whose options are its own
-        return _run("bench", {"arguments": given[1:]})
+    """Run a command of `wend` and return its exit status."""
+    argv = sys.argv[1:] if arguments is None else list(arguments)
+    if argv[:1] == ["bench"]:  # which parses its own options
+        return _run("bench", {"arguments": argv[1:]})
     parser = _parser()
-    options = vars(parser.parse_args(given))
+    options = vars(parser.parse_args(argv))
     command = options.pop("command")
     if command is None:
         parser.print_help()
@@ -36,7 +36,7 @@ def _run(command: str, options: dict[str, Any]) -> int:
     try:
         status: int = import_module(f"wend.cli.{command}").run(**options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_show(commands)
     _add_cache(commands)
-    _add(commands, "bench", "measure wend beside C and other systems, in its repository")
+    _add(commands, "bench", "compare the speed of wend with C and other systems, in its repository")
     _add(
         commands,
         "doctor",
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(commands: Any, name: str, what: str, more: str = "", **options: Any) -> Any:
-    """A command: its line in the list of all, which is how its own help begins."""
+    """Add a command; its line in the list of commands also begins its own help."""
     described = f"{what[0].upper()}{what[1:]}. {more}"
     return commands.add_parser(name, help=what, description=described, **options)
 
@@ -71,25 +71,24 @@ def _add_demo(commands: Any) -> None:
     demo = _add(
         commands,
         "demo",
-        "fit the lynx and the hares of Hudson's Bay, by gradients through an adaptive solver",
-        "What is fitted are the equations of Lotka and Volterra, to counts of pelts that are a "
-        "hundred years old.",
+        "fit the lynx and hares of Hudson's Bay, with gradients through an adaptive solver",
+        "The Lotka–Volterra equations are fitted to counts of pelts from 1900 to 1920.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     demo.add_argument(
         "--tol",
         type=_tolerance,
         default=1e-8,
-        help="the relative error that a step of the solver may make, from 1e-13 to 1e-2",
+        help="the relative error allowed in a step of the solver, from 1e-13 to 1e-2",
     )
     _add_backend(demo)
-    demo.add_argument("--no-plot", action="store_true", help="draw nothing")
+    demo.add_argument("--no-plot", action="store_true", help="do not draw the fit")
     demo.add_argument(
         "--out",
         type=_figure,
         default=Path("lotka-volterra.png"),
         metavar="FILE",
-        help=f"where to draw the fit: a name that ends in {', '.join(FIGURES)}",
+        help=f"the file for the picture of the fit; its name ends in {', '.join(FIGURES)}",
     )
 
 
@@ -97,7 +96,7 @@ def _add_cache(commands: Any) -> None:
     cache = _add(
         commands,
         "cache",
-        "machine code that is kept between processes: list it, or clear it",
+        "list or clear the machine code kept between processes",
         "It is in the folder that WEND_CACHE_DIR names.",
     )
     cache.add_argument("action", choices=("ls", "clear"), help="list the files, or remove them")
@@ -126,7 +125,10 @@ def _add_show(commands: Any) -> None:
 
 def _add_backend(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--backend", choices=("numpy", "native"), default="native", help="what runs the graphs"
+        "--backend",
+        choices=("numpy", "native"),
+        default="native",
+        help="the backend that runs the graphs",
     )
 
 
@@ -134,7 +136,7 @@ def _tolerance(text: str) -> float:
     try:
         tol = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not 1e-13 <= tol <= 1e-2:
         raise argparse.ArgumentTypeError(f"{text} is not between 1e-13 and 1e-2")
     return tol

@@ -1,4 +1,4 @@
-"""`wend bench`: runs the workloads of the repository, where there is one."""
+"""`wend bench`: runs the workloads of the repository, if there is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOW = """wend bench runs the workloads of wend's repository, and this is not in 
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run `python -m bench` in the repository; return its exit status, 2 where there is none."""
+    """Run `python -m bench` in the repository; return its exit status, 2 without a repository."""
     root = repository(Path.cwd(), Path(wend.__file__).parents[2])
     if root is None:
         print(HOW, file=sys.stderr)
@@ -23,5 +23,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def repository(*folders: Path) -> Path | None:
-    """The first of the folders that has the workloads of wend in it."""
+    """Return the first of the folders that contains wend's workloads."""
     return next((f for f in folders if (f / "bench" / "workloads" / "dopri.py").is_file()), None)

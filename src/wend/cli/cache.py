@@ -1,4 +1,4 @@
-"""`python -m wend cache ls|clear`: the machine code that waits for the next process."""
+"""`wend cache ls|clear`: the machine code that is cached for other processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wend.runtime.disk_cache import MAX_CACHE_BYTES, DiskCache, disk_cache
 
 
 def run(action: str) -> int:
-    """List the cache or clear it; return the exit status."""
+    """List or clear the cache; return the exit status."""
     cache = disk_cache()
     if cache is None:
         print("WEND_CACHE_DIR is empty: nothing is kept between processes")
@@ -22,7 +22,7 @@ def run(action: str) -> int:
 
 
 def listing(cache: DiskCache) -> str:
-    """The files, those used last first, with how large they are."""
+    """Return a listing of the files with their sizes, most recently used first."""
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
     lines = [f"{_time(entry.used)}  {_kib(entry.bytes)}  {entry.path.name}" for entry in entries]
@@ -33,7 +33,7 @@ def listing(cache: DiskCache) -> str:
 
 
 def files(count: int) -> str:
-    """How many files, in words."""
+    """Return a number of files, in words."""
     return f"{count} file{'' if count == 1 else 's'}"
 
 

@@ -1,23 +1,23 @@
 """Lynx and hares: a model of differential equations, fitted by gradients through its solver.
 
 From 1900 to 1920 the Hudson's Bay Company counted the pelts of snowshoe hares and of the lynx that
-hunt them. The equations of Lotka and Volterra say how the two might live on each other:
+hunt them. The equations of Lotka and Volterra model the two populations:
 
     d hare / dt =  (alpha − beta · lynx) · hare
     d lynx / dt = (−gamma + delta · hare) · lynx
 
-We look for the rates, the populations of 1900 and the spread of the counts that make the counts
-likeliest. The populations of a year come from an adaptive solver (see `dopri`): a loop that runs
-until the year is reached, in steps that it finds on the way, inside a loop over the years.
-`wend.value_and_grad` differentiates straight through both, and L-BFGS follows the gradient.
-Second derivatives, through the same loops, tell the standard errors.
+The demo finds the maximum likelihood estimates of the rates, the populations of 1900 and the spread
+of the counts. The populations of a year come from an adaptive solver (see `dopri`): a loop that
+runs until the year is reached, with step sizes that it chooses on the way, inside a loop over the
+years. `wend.value_and_grad` differentiates through both loops, and L-BFGS follows the gradient.
+Second derivatives through the same loops yield the standard errors.
 
 The estimates are shown beside the posterior means of
 
     B. Carpenter: Predator-Prey Population Dynamics: the Lotka-Volterra model in Stan. 2018.
     https://mc-stan.org/users/documentation/case-studies/lotka-volterra-predator-prey.html
 
-whose priors are weak, so that the two are close, though not the same.
+whose priors are weak, so the two are close but not equal.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from wend.cli.figure import HOW_TO_DRAW, can_draw, draw
 
 
 class Parameters(NamedTuple):
-    """What is to be found; all are positive."""
+    """The parameters to estimate; all are positive."""
 
     alpha: Any  # births of hares
     beta: Any  # hares eaten, for each lynx
@@ -53,7 +53,7 @@ class Parameters(NamedTuple):
 
 
 class Populations(NamedTuple):
-    """Hares and lynx, in thousands of pelts: of one year, or of many, in columns."""
+    """Hares and lynx, in thousands of pelts: of one year, or as columns for many years."""
 
     year: Any
     hare: Any
@@ -62,7 +62,7 @@ class Populations(NamedTuple):
 
 @dataclass(frozen=True)
 class Pelts:
-    """What was counted in each year; a constant of the model, as it is no array."""
+    """The counts of each year; not an array, so a constant of the model."""
 
     rows: tuple[Populations, ...]
 
@@ -70,10 +70,10 @@ class Pelts:
         return len(self.rows)
 
     def __getitem__(self, k: Any) -> Populations:
-        """Row k, also where k is counted by a loop.
+        """Return row k, where k may be a loop counter.
 
-        It is chosen among the rows, not read from an array: so the model is made of scalars only,
-        and the native backend runs it as it stands.
+        The row is selected with a switch instead of being read from an array. The model thus
+        consists of scalars only, and the native backend runs it unchanged.
         """
         row: Populations = wend.switch(k, [lambda row=row: row for row in self.rows])
         return row
@@ -96,11 +96,11 @@ MEANING = Parameters(
     "spread of the counts of lynx",
 )
 
-FIRST_STEP = 0.1  # years; the solver finds out itself what is right
+FIRST_STEP = 0.1  # years; the solver adapts it
 
 
 def read_pelts() -> Pelts:
-    """The counts, from the table that comes with wend."""
+    """Return the counts from the table shipped with wend."""
     text = resources.files("wend.cli").joinpath("data/pelts.csv").read_text()
     _, *lines = text.split()
     return Pelts(tuple(Populations(*map(float, line.split(","))) for line in lines))
@@ -110,7 +110,7 @@ def read_pelts() -> Pelts:
 
 
 def lotka_volterra(p: Parameters) -> Field:
-    """How fast the two populations change."""
+    """Return the vector field of the two populations."""
 
     def field(hare: Any, lynx: Any) -> State:
         return (p.alpha - p.beta * lynx) * hare, (p.delta * hare - p.gamma) * lynx
@@ -119,13 +119,13 @@ def lotka_volterra(p: Parameters) -> Field:
 
 
 def lognormal(x: Any, median: Any, sigma: Any) -> Any:
-    """The logarithm of the log-normal density at x."""
+    """Return the logarithm of the log-normal density at x."""
     z = (np.log(x) - np.log(median)) / sigma
     return -0.5 * z * z - np.log(x * sigma) - 0.5 * np.log(2.0 * np.pi)
 
 
-def surprise(counted: Populations, state: State, p: Parameters) -> Any:
-    """How unlikely the counts of one year are."""
+def year_loss(counted: Populations, state: State, p: Parameters) -> Any:
+    """Return the negative log likelihood of the counts of one year."""
     hare, lynx = state
     return -(
         lognormal(counted.hare, hare, p.sigma_hare) + lognormal(counted.lynx, lynx, p.sigma_lynx)
@@ -133,20 +133,20 @@ def surprise(counted: Populations, state: State, p: Parameters) -> Any:
 
 
 def negative_log_likelihood(log_parameters: Parameters, pelts: Pelts, tol: Any) -> tuple[Any, Any]:
-    """How unlikely the counts are; and the number of steps that the solver has tried."""
+    """Return the negative log likelihood of the counts, and the number of solver steps tried."""
     p = Parameters(*map(np.exp, log_parameters))
     year, state, step, steps = pelts[0].year, (p.hare, p.lynx), FIRST_STEP, 0
-    loss = surprise(pelts[0], state, p)
+    loss = year_loss(pelts[0], state, p)
     for k in range(1, len(pelts)):
         counted = pelts[k]
         state, step, tried = advance(lotka_volterra(p), state, counted.year - year, step, tol)
         year, steps = counted.year, steps + tried
-        loss += surprise(counted, state, p)
+        loss += year_loss(counted, state, p)
     return loss, steps
 
 
 def trajectory(p: Parameters, times: Any, tol: Any) -> tuple[Any, Any, Any]:
-    """The two populations at all times but the first, and the steps tried on the way to each."""
+    """Return both populations at all times but the first, and the steps tried for each."""
     state, step = (p.hare, p.lynx), FIRST_STEP
     hares, lynxes, tries = [], [], []
     for gap in np.diff(times):
@@ -161,7 +161,7 @@ def trajectory(p: Parameters, times: Any, tol: Any) -> tuple[Any, Any, Any]:
 
 
 class Fit(NamedTuple):
-    """The likeliest parameters, and what it took to find them."""
+    """The maximum likelihood estimate, and the cost of finding it."""
 
     parameters: Parameters
     loss: float
@@ -169,10 +169,10 @@ class Fit(NamedTuple):
     steps: int  # of the solver, at `parameters`
     iterations: int
     gradients: int
-    gradient_seconds: float  # of one, the likelihood included
+    gradient_seconds: float  # for one gradient, including the likelihood
     compile_seconds: float
-    seconds: float  # in all
-    complaint: str  # why the optimizer gave up; empty when it did not
+    seconds: float  # in total
+    complaint: str  # the reason if the optimizer failed, else empty
 
 
 def fit(
@@ -181,7 +181,7 @@ def fit(
     report: Callable[[str], None] = lambda text: None,
     iterations: int = 200,
 ) -> Fit:
-    """Find the parameters that make the pelts likeliest, from START."""
+    """Find the parameters that maximize the likelihood of the pelts, from START."""
     from scipy.optimize import minimize
 
     loss_and_gradient = wend.value_and_grad(negative_log_likelihood, has_aux=True)
@@ -204,31 +204,31 @@ def fit(
 
     report("recording the model and its gradient")
     began = perf_counter()
-    _, first_steps, _ = evaluate(np.log(START))  # which traces and compiles
-    found = minimize(
+    _, first_steps, _ = evaluate(np.log(START))  # traces and compiles
+    solution = minimize(
         objective, np.log(START), jac=True, method="L-BFGS-B", options={"maxiter": iterations}
     )
-    _, steps, _ = evaluate(found.x)
+    _, steps, _ = evaluate(solution.x)
     compile_seconds, *gradient_seconds = times
     return Fit(
-        Parameters(*np.exp(found.x)),
-        loss=float(found.fun),
+        Parameters(*np.exp(solution.x)),
+        loss=float(solution.fun),
         first_steps=first_steps,
         steps=steps,
-        iterations=int(found.nit),
-        gradients=int(found.nfev),
+        iterations=int(solution.nit),
+        gradients=int(solution.nfev),
         gradient_seconds=float(np.median(gradient_seconds)),
         compile_seconds=compile_seconds,
         seconds=perf_counter() - began,
-        complaint="" if found.success else str(found.message),
+        complaint="" if solution.success else str(solution.message),
     )
 
 
 def standard_errors(p: Parameters, pelts: Pelts, tol: float) -> Parameters:
-    """How far from `p` the parameters might well be: from the curvature of the likelihood."""
+    """Return the standard errors at `p`, from the curvature of the likelihood."""
     log_parameters = Parameters(*np.log(p))
     hessian, _ = wend.hessian(negative_log_likelihood, has_aux=True)(log_parameters, pelts, tol)
-    # On the log scale an error is a relative one.
+    # An error on the log scale is a relative error.
     return Parameters(*(np.array(p) * np.sqrt(np.diag(np.linalg.inv(hessian)))))
 
 
@@ -236,34 +236,34 @@ def standard_errors(p: Parameters, pelts: Pelts, tol: float) -> Parameters:
 
 
 def run(tol: float, backend: str, figure: Path | None) -> int:
-    """Fit the pelts, tell what was found, draw it to `figure`; return the exit status."""
+    """Fit the pelts, print the result and draw it to `figure`; return the exit status."""
     pelts = read_pelts()
     try:
         with wend.config(backend=backend), reporting() as report:
-            found = fit(pelts, tol, report)
-            if not found.complaint:
+            result = fit(pelts, tol, report)
+            if not result.complaint:
                 report("second derivatives")
-                errors = standard_errors(found.parameters, pelts, tol)
+                errors = standard_errors(result.parameters, pelts, tol)
     except UnsupportedError as error:
         print(f"wend demo: backend {backend!r} cannot run this yet. {error}", file=sys.stderr)
         return 1
-    if found.complaint:
-        print(f"wend demo: the fit did not converge: {found.complaint}", file=sys.stderr)
+    if result.complaint:
+        print(f"wend demo: the fit did not converge: {result.complaint}", file=sys.stderr)
         return 1
-    print(table(found, errors))
+    print(table(result, errors))
     if figure is not None:
         print()
-        print(plot(pelts, found.parameters, tol, figure) if can_draw() else HOW_TO_DRAW)
+        print(plot(pelts, result.parameters, tol, figure) if can_draw() else HOW_TO_DRAW)
     return 0
 
 
-def table(found: Fit, errors: Parameters) -> str:
-    """The estimates beside the published ones, and what they took, as text."""
+def table(best: Fit, errors: Parameters) -> str:
+    """Return the estimates beside the published ones, and their cost, as text."""
     rows = [
         f"  {name:12}{meaning:30}{_digits(estimate, 3):>8} ± {_digits(error, 2):8}"
         f"{_digits(published, 2):>9}"
         for name, meaning, estimate, error, published in zip(
-            Parameters._fields, MEANING, found.parameters, errors, PUBLISHED, strict=True
+            Parameters._fields, MEANING, best.parameters, errors, PUBLISHED, strict=True
         )
     ]
     return "\n".join(
@@ -273,21 +273,21 @@ def table(found: Fit, errors: Parameters) -> str:
             f"  {'':42}{'estimate':>8} ± {'error':8}{'published':>9}",
             *rows,
             "",
-            f"  −log likelihood {found.loss:.3f}, after {found.iterations} iterations of L-BFGS",
-            f"  {found.gradients} gradients, {1e3 * found.gradient_seconds:.3g} ms each",
-            f"  {found.first_steps} steps of the solver at the start, {found.steps} at the fit",
-            f"  {found.seconds:.2f} s in all, {found.compile_seconds:.2f} s to record and compile",
+            f"  −log likelihood {best.loss:.3f}, after {best.iterations} iterations of L-BFGS",
+            f"  {best.gradients} gradients, {1e3 * best.gradient_seconds:.3g} ms each",
+            f"  {best.first_steps} steps of the solver at the start, {best.steps} at the fit",
+            f"  {best.seconds:.2f} s in all, {best.compile_seconds:.2f} s to record and compile",
         ]
     )
 
 
 def _digits(x: Any, count: int) -> str:
-    """A number with so many significant digits, zeros at the end as well."""
+    """Return a number with `count` significant digits, including trailing zeros."""
     return f"{x:#.{count}g}".rstrip(".")
 
 
 def plot(pelts: Pelts, p: Parameters, tol: float, figure: Path) -> str:
-    """Draw the pelts and the fitted populations; say where."""
+    """Draw the pelts and the fitted populations; return a message with the file."""
     counted = pelts.columns
     times = np.linspace(counted.year[0], counted.year[-1], 601)
     path = wend.function(trajectory, backend="numpy")

@@ -1,15 +1,15 @@
-"""Dormand and Prince's Runge–Kutta method of order 5(4), in steps as long as the error allows.
+"""The Runge–Kutta method of order 5(4) by Dormand and Prince, with adaptive step sizes.
 
-Plain Python: run it as it is, and it computes with numbers. Under `wend.function` or `wend.grad`
-the `while` becomes one node of the graph, however many steps the data ask for, and a gradient runs
-back through exactly those steps.
+It is plain Python and runs as such. Under `wend.function` or `wend.grad` the `while` becomes one
+node of the graph, however many steps the data require, and a gradient runs back through exactly
+those steps.
 
 References:
     J. R. Dormand and P. J. Prince: A family of embedded Runge–Kutta formulae.
     Journal of Computational and Applied Mathematics 6 (1980), 19–26.
 
     E. Hairer, S. P. Nørsett and G. Wanner: Solving Ordinary Differential Equations I, second
-    edition, Springer 1993. Section II.4 has the control of the steps, II.5 the method.
+    edition, Springer 1993. Section II.4 has the step size control, II.5 the method.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import wend
 State = tuple[Any, ...]
 Field = Callable[..., State]
 
-# Each row leads to the place where the next slope is taken: so much of every slope before it.
-# The last place is the solution of order 5 itself, so its slope is also the first of the next step.
+# The coefficients a_ij: each row has the weights of the previous slopes at the next stage. The last
+# stage is the solution of order 5 itself, so its slope is also the first one of the next step.
 STAGES: tuple[tuple[float, ...], ...] = (
     (1 / 5,),
     (3 / 40, 9 / 40),
@@ -34,36 +34,35 @@ STAGES: tuple[tuple[float, ...], ...] = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-# The solution of order 5 less that of order 4, which tells the error.
+# Weights of the error estimate: the solution of order 5 minus that of order 4.
 ERROR: tuple[float, ...] = (
     *(71 / 57600, 0, -71 / 16695, 71 / 1920),
     *(-17253 / 339200, 22 / 525, -1 / 40),
 )
 
-# A step that has to be shorter than this part of the way leads nowhere.
-SHORTEST = 1e-14
+# The solver gives up when a step falls below this fraction of the duration.
+MIN_STEP_FRACTION = 1e-14
 
 
 def advance(
     field: Field, state: State, duration: Any, step: Any, tol: Any
 ) -> tuple[State, Any, Any]:
-    """Solve `d state / dt = field(*state)`, from a state to where it is `duration` later.
+    """Solve `d state / dt = field(*state)` over a time `duration`.
 
-    The result is differentiable in the state, and in all that `field` reads. It is not in
-    `duration`: where time matters, make it a part of the state, with a slope of 1.
+    The result is differentiable in the state and in all that `field` reads, but not in `duration`.
+    If time matters, make it a component of the state with slope 1.
 
     Args:
-        field: the components of a state → their slopes.
+        field: maps the components of a state to their slopes.
         state: the components, each a scalar.
-        duration: how much later, zero or more.
-        step: a first guess of how long a step may be. One so long that numbers overflow is found
-            out, but the gradient is then NaN (0 · ∞).
-        tol: the error that a step may make, in each component `tol * (1 + |component|)`.
+        duration: the time to integrate over, zero or more.
+        step: an initial step size. A step so long that numbers overflow is rejected, but the
+            gradient is then NaN (0 · ∞).
+        tol: the error tolerance of a step, `tol * (1 + |component|)` for each component.
 
     Returns:
-        The state at the end, a good length for the step that follows, and the number of steps
-        that were tried. A state that cannot be reached, for the steps to it get shorter and
-        shorter, is NaN.
+        The final state, a suitable size for the next step, and the number of steps tried. The state
+        is NaN if it cannot be reached because the steps become too short.
 
     Example:
         >>> from wend.cli.dopri import advance
@@ -71,43 +70,43 @@ def advance(
         >>> round(float(y), 8), tried
         (0.13533528, 18)
     """
-    left, slope, tried = duration, field(*state), 0
-    while left > 0.0 and step > SHORTEST * duration:
-        # Equal parts of what is left: none is tiny, and the last one is all of it, so it lands
-        # exactly on the end.
-        h = left / np.ceil(left / step)
-        # The length of a step is the method's choice, no part of the problem: whatever it is,
-        # the solution is the same but for the error we tolerate. So the derivative of the
-        # solution by way of h is noise of that size. To follow it would carry no information,
-        # and would put the estimate of the error and the controller on the tape.
+    remaining, slope, tried = duration, field(*state), 0
+    while remaining > 0.0 and step > MIN_STEP_FRACTION * duration:
+        # Divide the remaining time into equal steps: none is tiny, and the last one ends exactly
+        # at the end.
+        h = remaining / np.ceil(remaining / step)
+        # The step size is chosen by the method and is not part of the problem: the solution
+        # depends on it only within the tolerated error, so the derivative through h is noise of
+        # that size. Following it would carry no information, and would put the error estimate
+        # and the controller on the tape.
         h = wend.stop_gradient(h)
-        there, slope_there, error = runge_kutta(field, state, slope, h)
-        ratio = error_ratio(error, state, there, tol)
+        proposal, proposal_slope, error = runge_kutta(field, state, slope, h)
+        ratio = error_ratio(error, state, proposal, tol)
         tried += 1
         if ratio <= 1.0:
-            left, state, slope = left - h, there, slope_there
-            # (4.13): the step that would just do, with some caution.
+            remaining, state, slope = remaining - h, proposal, proposal_slope
+            # (4.13): the largest acceptable step, with a safety factor.
             step = h * np.minimum(0.9 * np.maximum(ratio, 1e-9) ** -0.2, 5.0)
         else:
-            # Half a step has 1/32 of the error. (Where this one overflowed, `ratio` is NaN.)
+            # Half a step has 1/32 of the error. If this one overflowed, `ratio` is NaN.
             step = 0.5 * h
-    if left > 0.0:
+    if remaining > 0.0:
         state = tuple(np.nan for _ in state)
     return state, step, tried
 
 
 def runge_kutta(field: Field, state: State, slope: State, h: Any) -> tuple[State, State, State]:
-    """One step of length h: the new state, the slope there, and an estimate of the error."""
-    slopes, there = [slope], state
+    """Take one step of size h; return the new state, its slope, and an error estimate."""
+    slopes, proposal = [slope], state
     for weights in STAGES:
-        there = tuple(y + h * k for y, k in zip(state, weighted(weights, slopes), strict=True))
-        slopes.append(field(*there))
+        proposal = tuple(y + h * k for y, k in zip(state, weighted(weights, slopes), strict=True))
+        slopes.append(field(*proposal))
     error = tuple(h * k for k in weighted(ERROR, slopes))
-    return there, slopes[-1], error
+    return proposal, slopes[-1], error
 
 
 def weighted(weights: Sequence[float], slopes: Sequence[State]) -> State:
-    """The sum of slopes, each times its weight, component by component."""
+    """Return the weighted sum of slopes, component by component."""
     return tuple(
         sum(w * k for w, k in zip(weights, component, strict=True) if w)
         for component in zip(*slopes, strict=True)
@@ -115,7 +114,7 @@ def weighted(weights: Sequence[float], slopes: Sequence[State]) -> State:
 
 
 def error_ratio(error: State, old: State, new: State, tol: Any) -> Any:
-    """How many times too large an error is: (4.10) and (4.11)."""
+    """Return the ratio of an error to its tolerance, by (4.10) and (4.11)."""
     scaled = [
         e / (tol + tol * np.maximum(abs(y), abs(z)))
         for e, y, z in zip(error, old, new, strict=True)

@@ -1,4 +1,4 @@
-"""Draws the demo's fit, where matplotlib is installed."""
+"""The figure of the demo's fit, drawn with matplotlib if it is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOW_TO_DRAW = "To see the fit drawn, install matplotlib: python -m pip install m
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
@@ -21,11 +21,11 @@ def draw(file: Path, counted: Any, p: Any, path: Any, steps: Any) -> None:
     """Draw counted and fitted populations, and below them the steps that the solver took.
 
     Args:
-        file: where to; its ending tells the format.
-        counted: the populations that were counted, by year.
+        file: the file to write; its suffix determines the format.
+        counted: the counted populations, by year.
         p: the fitted parameters.
         path: the fitted populations, at many times.
-        steps: how many steps were tried on the way to each year but the first.
+        steps: the number of steps tried for each year but the first.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""`wend show`: what a function becomes, from what was recorded to machine code."""
+"""`wend show`: the stages of a function, from the recorded graph to machine code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from wend.base.errors import WendError, explain, listed
 from wend.capture.stage.guard import user_traceback
 from wend.cli.target import TargetError, concrete_of
 from wend.ir.graph import Graph
-from wend.pictures.page import Section, to_page
+from wend.pictures.page import PageSection, to_page
 from wend.pictures.svg import to_svg
 
-# What the steps that are no passes make.
+# Descriptions of the stages that are not passes.
 _ABOUT = {
     "graph": "as it was recorded",
     "program": "the graph as Python, which calls NumPy's kernels",
     "module": "the graph as LLVM's text",
-    "optimized": "the same after LLVM's passes",
+    "optimized": "the same text after LLVM's passes",
     "assembly": "this machine's code",
 }
 
@@ -30,11 +30,11 @@ def run(target: str, backend: str, stage: str | None, svg: Path | None, html: Pa
     """Show a function; return the exit status.
 
     Args:
-        target: which function, with which arguments; see `target.py`.
-        backend: what it is compiled by.
-        stage: which stage to print, or to draw; "all" prints them one after the other.
-        svg: where to draw a graph.
-        html: where to write a page with everything.
+        target: the function and its arguments; see `target.py`.
+        backend: the backend that compiles it.
+        stage: the stage to print or draw; "all" prints all of them.
+        svg: the file to draw a graph to.
+        html: the file to write a page with everything to.
     """
     try:
         with capture_stages() as watch:
@@ -45,7 +45,7 @@ def run(target: str, backend: str, stage: str | None, svg: Path | None, html: Pa
     except WendError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    except Exception as error:  # noqa: BLE001 - it is of the user's program
+    except Exception as error:  # noqa: BLE001 - raised by the user's program
         traceback.print_exception(type(error), error, user_traceback(error.__traceback__))
         return 1
     if html is not None:
@@ -53,28 +53,28 @@ def run(target: str, backend: str, stage: str | None, svg: Path | None, html: Pa
     if svg is not None:
         svg.write_text(to_svg(_graph(chosen[-1], concrete.graph)), encoding="utf-8")
     if html is None and svg is None:
-        print(_text(concrete, stages) if stage is None else "\n".join(map(_told, chosen)))
+        print(_text(concrete, stages) if stage is None else "\n".join(map(_stage_text, chosen)))
     return 0
 
 
 def _chosen(stages: Sequence[Stage], name: str | None) -> Sequence[Stage]:
-    """The stages to show; where none is named, the graph that is compiled."""
+    """Return the stages to show; without a name, the graph that is compiled."""
     if name == "all":
         return stages
     if name is None:
         return [last_graph(stages)]
-    found = [stage for stage in stages if stage.step == name]
-    if not found:
+    matches = [stage for stage in stages if stage.step == name]
+    if not matches:
         names = listed(dict.fromkeys(stage.step for stage in stages))
-        told = f"wend show: there is no stage {name!r}."
+        what = f"wend show: there is no stage {name!r}."
         raise TargetError(
-            explain(told, cure=f"choose among {names}; a pass that changed nothing has none.")
+            explain(what, cure=f"choose among {names}; a pass that changed nothing has none.")
         )
-    return found[-1:]
+    return matches[-1:]
 
 
 def last_graph(stages: Sequence[Stage]) -> Stage:
-    """The last stage that is a graph: what is compiled."""
+    """Return the last stage that is a graph, which is the one compiled."""
     return next(stage for stage in reversed(stages) if isinstance(stage.graph, Graph))
 
 
@@ -82,7 +82,7 @@ def _graph(stage: Stage, otherwise: Graph) -> Graph:
     return stage.graph if isinstance(stage.graph, Graph) else otherwise
 
 
-def _told(stage: Stage) -> str:
+def _stage_text(stage: Stage) -> str:
     return f"{_title(stage)}\n\n{stage.text}\n"
 
 
@@ -92,7 +92,7 @@ def _title(stage: Stage) -> str:
 
 
 def _text(concrete: wend.ConcreteFunction, stages: Sequence[Stage]) -> str:
-    """What is recorded, what runs, and what else there is to see."""
+    """Return the recorded graph, the compiled graph, and the names of the other stages."""
     run = last_graph(stages)
     lines = [f"{concrete!r}, as it was recorded", "", str(concrete.graph), ""]
     if isinstance(run.graph, Graph) and str(run.graph) != str(concrete.graph):
@@ -105,12 +105,12 @@ def _text(concrete: wend.ConcreteFunction, stages: Sequence[Stage]) -> str:
 
 def _page(target: str, concrete: wend.ConcreteFunction, stages: Sequence[Stage]) -> str:
     run = last_graph(stages)
-    sections = [Section("as recorded", _count(concrete.graph), concrete.graph)]
+    sections = [PageSection("as recorded", _count(concrete.graph), concrete.graph)]
     if isinstance(run.graph, Graph):
-        sections.append(Section("as it runs", _count(run.graph), run.graph, is_open=True))
+        sections.append(PageSection("as it runs", _count(run.graph), run.graph, is_open=True))
     for stage in stages:
         about = _ABOUT.get(stage.step, "") or "the graph after this pass"
-        sections.append(Section(stage.step, about, stage.text))
+        sections.append(PageSection(stage.step, about, stage.text))
     about = f"wend {wend.__version__}: {concrete!r}"
     return to_page(target, about, concrete.costs(), sections)
 

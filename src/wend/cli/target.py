@@ -1,4 +1,4 @@
-"""What `wend show` shows: `FILE.py:CALL`, a function with arguments to trace it for."""
+"""The target of `wend show`: `FILE.py:CALL`, a function with arguments to trace it with."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ from wend.function.function import BoundFunction
 
 
 class TargetError(WendError, ValueError):
-    """It is not said, or not clearly, what to show."""
+    """The target is missing or ambiguous."""
 
 
 def concrete_of(text: str) -> wend.ConcreteFunction:
-    """The trace that a text names, made now.
+    """Trace the target and return its concrete function.
 
     Args:
-        text: `file.py:f(np.ones(3), 2.0)`, where the arguments are only there for their types;
-            `file.py:wend.grad(f)(2.0)`; or `file.py:f` of a function that says what it takes,
+        text: `file.py:f(np.ones(3), 2.0)`, where only the types of the arguments matter;
+            `file.py:wend.grad(f)(2.0)`; or `file.py:f` for a function that has an input signature,
             or that the file has called.
 
     Raises:
-        TargetError: there is no such file or function, or nothing says with what to trace it.
+        TargetError: there is no such file or function, or the argument types are unknown.
     """
     path, colon, expression = text.partition(".py:")
     file = Path(path + ".py")
     if not colon or not expression:
-        found = f"wend show takes FILE.py:CALL, not {text!r}."
-        raise TargetError(explain(found, cure="write 'newton.py:root(2.0)', for example."))
+        what = f"wend show takes FILE.py:CALL, not {text!r}."
+        raise TargetError(explain(what, cure="write 'newton.py:root(2.0)', for example."))
     if not file.is_file():
         raise TargetError(f"wend show: there is no file {str(file)!r}")
-    names = {"np": np, "wend": wend, "wnp": wend.numpy, **_run(file)}
+    names = {"np": np, "wend": wend, "wnp": wend.numpy, **_import_file(file)}
     try:
         tree = ast.parse(expression, mode="eval").body
     except SyntaxError as error:
-        raise TargetError(f"wend show: {expression!r} is no Python: {error.msg}") from None
+        raise TargetError(f"wend show: {expression!r} is not valid Python: {error.msg}") from None
     if isinstance(tree, ast.Call):
         fun = _value(tree.func, names, file)
-        if not _makes_functions(fun):
+        if not _is_transform(fun):
             args, kwargs = _arguments(tree, names, file)
-            return _traced(_function(fun, expression), args, kwargs)
-    return _without_arguments(_function(_value(tree, names, file), expression), text)
+            return _trace(_function(fun, expression), args, kwargs)
+    return _trace_without_arguments(_function(_value(tree, names, file), expression), text)
 
 
-def _traced(
+def _trace(
     fun: wend.Function | BoundFunction, args: Sequence[Any] = (), kwargs: Mapping[str, Any] = {}
 ) -> wend.ConcreteFunction:
-    """The trace for these arguments; what belongs to no line of the file, to `<wend show>`."""
+    """Return the trace for these arguments; nodes without a user line belong to `<wend show>`."""
     names = {"trace": fun.get_concrete_function, "args": args, "kwargs": kwargs}
-    found: wend.ConcreteFunction = eval(
+    concrete: wend.ConcreteFunction = eval(
         compile("trace(*args, **kwargs)", "<wend show>", "eval"), names
     )
-    return found
+    return concrete
 
 
-def _run(file: Path) -> dict[str, Any]:
-    """The names of a file, run as if it were imported."""
+def _import_file(file: Path) -> dict[str, Any]:
+    """Run a file as if it were imported, and return its names."""
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    sys.path.insert(0, str(file.resolve().parent))  # it may import what lies beside it
+    sys.path.insert(0, str(file.resolve().parent))  # it may import modules beside it
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     return vars(module)
@@ -79,17 +79,17 @@ def _value(tree: ast.expr, names: Mapping[str, Any], file: Path) -> Any:
     try:
         return eval(compile(ast.Expression(tree), "<wend show>", "eval"), dict(names))
     except NameError as error:
-        functions = [name for name, thing in names.items() if _is_own(thing, file)]
+        functions = [name for name, thing in names.items() if _is_defined_in(thing, file)]
         known = f"it has {listed(functions)}" if functions else None
         raise TargetError(explain(f"wend show: {error} in {file}", known)) from None
 
 
-def _is_own(thing: Any, file: Path) -> bool:
+def _is_defined_in(thing: Any, file: Path) -> bool:
     return callable(thing) and getattr(thing, "__module__", None) == file.stem
 
 
-def _makes_functions(fun: Any) -> bool:
-    """Whether it is `wend.grad` or its like, whose call gives what is to be shown."""
+def _is_transform(fun: Any) -> bool:
+    """Return whether it is `wend.grad` or the like, whose call returns the function to show."""
     module = str(getattr(fun, "__module__", ""))
     is_traced = isinstance(fun, (wend.Function, BoundFunction))
     return module.partition(".")[0] == "wend" and not is_traced
@@ -116,24 +116,26 @@ def _function(fun: Any, expression: str) -> wend.Function | BoundFunction:
         return fun
     if not callable(fun):
         raise TargetError(
-            f"wend show: {expression} is no function, but of type {type(fun).__name__}"
+            f"wend show: {expression} is not a function, but of type {type(fun).__name__}"
         )
-    made: wend.Function = wend.function(fun)
-    return made
+    staged: wend.Function = wend.function(fun)
+    return staged
 
 
-def _without_arguments(fun: wend.Function | BoundFunction, text: str) -> wend.ConcreteFunction:
-    """The trace for what the function says it takes, or the last one that there is."""
+def _trace_without_arguments(
+    fun: wend.Function | BoundFunction, text: str
+) -> wend.ConcreteFunction:
+    """Return the trace for the input signature, or the last existing one."""
     parameters = _required(fun.python_function)
     if getattr(fun, "input_signature", None) is not None or not parameters:
-        return _traced(fun)
-    made = fun.concrete_functions()
-    if made:
-        return made[-1]
+        return _trace(fun)
+    traces = fun.concrete_functions()
+    if traces:
+        return traces[-1]
     example = ", ".join(["2.0", "np.ones(3)", "1"][k % 3] for k in range(len(parameters)))
     raise TargetError(
         explain(
-            f"wend show: with what is {text} to be traced? It takes {', '.join(parameters)}.",
+            f"wend show: {text} needs arguments to be traced: {', '.join(parameters)}.",
             cure=f"write a call, which is traced and not run: wend show '{text}({example})'; or "
             "wend.TensorSpec([None, 3]) for an argument; or give the function an input_signature.",
         )
@@ -141,7 +143,7 @@ def _without_arguments(fun: wend.Function | BoundFunction, text: str) -> wend.Co
 
 
 def _required(fun: Callable[..., Any]) -> list[str]:
-    """The arguments that have no default."""
+    """Return the names of the parameters without a default."""
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [
         name

@@ -1,4 +1,4 @@
-"""Looking at a function while it runs: where it stops, and what takes the time."""
+"""Debugging and profiling of functions while they run."""
 
 from wend.debug.profiling import profile as profile
 from wend.debug.stopping import breakpoint as breakpoint

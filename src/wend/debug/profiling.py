@@ -1,4 +1,4 @@
-"""What takes the time: `wend.profile()`."""
+"""Profiling of compiled functions: `wend.profile()`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pathlib import Path
 from types import TracebackType
 
 from wend.base.config import config
-from wend.base.profile import EVENTS, Event, Part
+from wend.base.profile import EVENTS, Event, ProfilePart
 from wend.base.source import Source
 
-_LEAST = 1e-3  # of all time: what the table shows
+_MIN_SHOWN_FRACTION = 1e-3  # of the total time; faster operations are left out of the table
 
 
 @dataclass(slots=True)
-class Line:
-    """What one kind of operation at one line of the user's took, in all runs.
+class ProfileLine:
+    """The time that one kind of operation took at one source line, summed over all runs.
 
     Attributes:
-        function: what was run.
+        function: the function that was run.
         what: the operation, or `while` for a loop.
         source: the user's line.
-        depth: how many loops it is in.
-        count: how often it ran.
-        trips: of a loop, how many it made in all; None of what is no loop.
-        seconds: how long it took in all, with what is in it.
-        own_seconds: the same without what is in it and was measured itself.
-        is_python: whether compiled code left it to Python.
+        depth: the loop nesting depth.
+        count: the number of executions.
+        trips: the total number of iterations of a loop; None for other operations.
+        seconds: the inclusive time.
+        own_seconds: the exclusive time, without nested parts that were measured themselves.
+        is_python: whether compiled code calls Python for it.
     """
 
     function: str
@@ -45,7 +45,7 @@ class Line:
     is_python: bool = False
 
     def row(self, total: float) -> tuple[str, ...]:
-        """The cells of the table; `total`: all time, in seconds."""
+        """Return the cells of the table; `total` is the time of all runs, in seconds."""
         return (
             "" if self.source is None else self.source.short,
             "  " * self.depth + self.what + (" (Python)" if self.is_python else ""),
@@ -61,13 +61,13 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3f}"
 
 
-class profile:  # noqa: N801 - used like a function, and as a context manager
-    """Measure what runs of functions take, and their making: a table, and a timeline for browsers.
+class profile:  # noqa: N801 - used like a function, as a context manager
+    """Measure the runs of functions and their compilation: a table, and a timeline for browsers.
 
-    Within the `with` block functions are compiled once more, so that they measure themselves:
-    loops with their trips, each operation on arrays or each loop of machine code that does several,
-    and what Python runs in between. What is in registers counts to what is around it. A measurement
-    takes some ten nanoseconds, so that loops of short operations look longer than they are.
+    Within the `with` block functions are compiled anew with instrumentation. It measures loops with
+    their trips, each operation on arrays or each fused loop of machine code, and calls to Python.
+    Operations in registers count towards what is around them. A measurement takes some ten
+    nanoseconds, so loops of short operations look longer than they are.
 
     Attributes:
         events: what happened, in order: `trace`, `passes`, `native`, and each `run`.
@@ -107,41 +107,44 @@ class profile:  # noqa: N801 - used like a function, and as a context manager
         EVENTS.reset(self._token)
         self._config.__exit__(kind, error, trace)
 
-    def lines(self) -> list[Line]:
-        """What runs consisted of: in order of the program, what is in a loop behind it."""
-        found: dict[Hashable, Line] = {}
+    def lines(self) -> list[ProfileLine]:
+        """Return the parts of all runs in program order, the parts of a loop after the loop."""
+        lines_by_key: dict[Hashable, ProfileLine] = {}
         for event in self.events:
-            for part, depth, own, key in _own_times(event):
+            for part, depth, exclusive, key in _exclusive_times(event):
                 if not part.count:
                     continue
-                line = found.get(key)
+                line = lines_by_key.get(key)
                 if line is None:
-                    line = found[key] = Line(
+                    line = lines_by_key[key] = ProfileLine(
                         event.name, part.what, part.source, depth, is_python=part.is_python
                     )
                 line.count += part.count
                 line.seconds += part.seconds
-                line.own_seconds += own
+                line.own_seconds += exclusive
                 if part.trips is not None:
                     line.trips = (line.trips or 0) + part.trips
-        return [*found.values()]
+        return [*lines_by_key.values()]
 
     def __str__(self) -> str:
-        """The table. What takes less than a thousandth of the time, and is no loop, is left out."""
+        """Return the table.
+
+        Operations that take less than a thousandth of the time are left out, unless they are loops.
+        """
         runs = [event for event in self.events if event.what == "run"]
         total = sum(event.stop - event.start for event in runs)
-        made = sum(event.stop - event.start for event in self.events) - total
+        compile_time = sum(event.stop - event.start for event in self.events) - total
         rows: list[tuple[str, ...]] = [("line", "what", "times", "trips", "ms", "own ms", "own %")]
         lines = self.lines()
         for name in dict.fromkeys(event.name for event in runs):
             rows.append((f"{name}:", "", "", "", "", "", ""))
             for line in lines:
-                is_shown = line.trips is not None or line.own_seconds > _LEAST * total
+                is_shown = line.trips is not None or line.own_seconds > _MIN_SHOWN_FRACTION * total
                 if line.function == name and is_shown:
                     rows.append(line.row(total))
-        rest = total - sum(line.own_seconds for line in lines)
-        share = f"{100 * rest / total:.1f}" if total else ""
-        rows.append(("the calls, and the rest", "", str(len(runs)), "", "", _ms(rest), share))
+        remainder = total - sum(line.own_seconds for line in lines)
+        share = f"{100 * remainder / total:.1f}" if total else ""
+        rows.append(("the calls, and the rest", "", str(len(runs)), "", "", _ms(remainder), share))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         texts = [
             "  ".join(
@@ -151,21 +154,23 @@ class profile:  # noqa: N801 - used like a function, and as a context manager
             for row in rows
         ]
         count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
-        return "\n".join([f"{count}: {_ms(total)} ms; made in {_ms(made)} ms", *texts])
+        return "\n".join([f"{count}: {_ms(total)} ms; made in {_ms(compile_time)} ms", *texts])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a timeline as JSON, which `chrome://tracing` and ui.perfetto.dev show.
 
-        Steps and runs are where they were in time. What is in a run is one bar for each operation,
-        as long as it took in all, one after the other.
+        Compilation steps and runs are at their actual times. Within a run each operation is one bar
+        of its total time, one after the other.
         """
-        found = {"traceEvents": [*self._bars()], "displayTimeUnit": "ms"}
-        Path(path).write_text(json.dumps(found), encoding="utf-8")
+        timeline = {"traceEvents": [*self._bars()], "displayTimeUnit": "ms"}
+        Path(path).write_text(json.dumps(timeline), encoding="utf-8")
 
     def _bars(self) -> Iterator[dict[str, object]]:
         zero = min((event.start for event in self.events), default=0.0)
         for event in self.events:
-            yield _bar(f"{event.what} {event.name}", event.start - zero, event.stop - event.start)
+            yield _timeline_event(
+                f"{event.what} {event.name}", event.start - zero, event.stop - event.start
+            )
             ends: dict[int | None, float] = {None: event.start - zero}
             for number, part in enumerate(event.parts):
                 if not part.count:
@@ -174,34 +179,34 @@ class profile:  # noqa: N801 - used like a function, and as a context manager
                 ends[part.loop] = start + part.seconds
                 ends[number] = start
                 where = "" if part.source is None else f" {part.source.short}"
-                more = {"times": part.count, "line": str(part.source or "")}
+                details = {"times": part.count, "line": str(part.source or "")}
                 if part.trips is not None:
-                    more["trips"] = part.trips
-                yield _bar(part.what + where, start, part.seconds, more)
+                    details["trips"] = part.trips
+                yield _timeline_event(part.what + where, start, part.seconds, details)
 
 
-def _bar(
-    name: str, start: float, seconds: float, more: dict[str, object] | None = None
+def _timeline_event(
+    name: str, start: float, seconds: float, details: dict[str, object] | None = None
 ) -> dict[str, object]:
     times = {"ts": 1e6 * start, "dur": 1e6 * seconds}
-    return {"name": name, "ph": "X", "pid": 0, "tid": 0, **times, "args": more or {}}
+    return {"name": name, "ph": "X", "pid": 0, "tid": 0, **times, "args": details or {}}
 
 
-def _own_times(event: Event) -> Iterator[tuple[Part, int, float, Hashable]]:
-    """Each part of a run, how many loops it is in, its own time, and what it is known by."""
+def _exclusive_times(event: Event) -> Iterator[tuple[ProfilePart, int, float, Hashable]]:
+    """Yield each part of a run with its loop depth, its exclusive time, and its key."""
     parts = event.parts
-    own = [part.seconds for part in parts]
+    exclusive = [part.seconds for part in parts]
     for part in parts:
         if part.loop is not None:
-            own[part.loop] -= part.seconds
+            exclusive[part.loop] -= part.seconds
     keys: list[tuple[Hashable, ...]] = []
     depths: list[int] = []
     seen: Counter[Hashable] = Counter()
-    for part, seconds in zip(parts, own, strict=True):
-        around = (event.name,) if part.loop is None else keys[part.loop]
+    for part, seconds in zip(parts, exclusive, strict=True):
+        parent_key = (event.name,) if part.loop is None else keys[part.loop]
         depths.append(0 if part.loop is None else depths[part.loop] + 1)
-        key = (*around, part.what, part.source)
-        if part.trips is not None:  # there may be one there and one back
+        key = (*parent_key, part.what, part.source)
+        if part.trips is not None:  # a forward and a backward loop may share a line
             seen[key] += 1
             key = (*key, seen[key])
         keys.append(key)

@@ -1,4 +1,4 @@
-"""Stops a function where it stands, with its numbers: Python's debugger in compiled code."""
+"""`breakpoint`: Python's debugger in compiled functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wend.trace.control.tensor_list import is_list
 
 
 def breakpoint() -> None:
-    """Stop here when the function runs, each time that it comes here, and start the debugger.
+    """Start the debugger here whenever the compiled function reaches this line.
 
-    The debugger is Python's: `sys.breakpointhook`, so that `PYTHONBREAKPOINT` chooses another one,
-    or none. It stands at the line of the call, and finds the local variables there with their
-    values of that moment: arrays, where the trace has tracers. They are copies, and may be changed.
-    Lists that grow in a loop are left out. Under a derivative it stops in the forward run.
+    The debugger is Python's `sys.breakpointhook`, so `PYTHONBREAKPOINT` selects another one or
+    none. It stands at the line of the call and sees the local variables with their current values:
+    arrays instead of tracers. They are copies and may be changed. Lists that grow in a loop are
+    left out. Under a derivative it stops in the forward run.
 
     Example:
         >>> import sys, wend
@@ -44,31 +44,31 @@ def breakpoint() -> None:
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:
-    """What Python would show there: bodies of loops are functions inside the user's."""
-    found, inner = dict(frame.f_locals), frame.f_code
+    """Return the local variables of the user's function; loop bodies are nested functions in it."""
+    variables, inner_code = dict(frame.f_locals), frame.f_code
     outer = frame.f_back
     while outer is not None:
-        around = outer.f_code
-        if inner in around.co_consts and inner.co_qualname == around.co_qualname:
-            found, inner = outer.f_locals | found, around
+        outer_code = outer.f_code
+        if inner_code in outer_code.co_consts and inner_code.co_qualname == outer_code.co_qualname:
+            variables, inner_code = outer.f_locals | variables, outer_code
         outer = outer.f_back
     return {
         name: x
-        for name, x in found.items()
+        for name, x in variables.items()
         if name.isidentifier()
         and not name.startswith(PREFIX)
         and not any(map(is_list, trees.flatten(x)[0]))
     }
 
 
-# `breakpoint` may be this module's in the user's scope.
+# Not `breakpoint()`, which may be wend's in the user's scope.
 _TEXT = "__import__('sys').breakpointhook()"
 
 
 class _Stop:
-    """What starts the debugger at a line of a file.
+    """A callable that starts the debugger at a line of a file.
 
-    It runs a line of its own there, in a frame that has the file's name and the values.
+    It executes a line of its own there, in a frame with that file name and the values.
     """
 
     __name__ = "breakpoint"

@@ -52,6 +52,10 @@ class Recorder(ABC):
         """Record an operation on staged or plain arrays; return its results."""
 
     @abstractmethod
+    def capture(self, array: Any) -> Any:
+        """Return an array that is not NumPy's (D33) as an operand of what is recorded."""
+
+    @abstractmethod
     def size_of(self, number: Any) -> Dim:
         """Return the dimension of an integer, staged or plain; equal integers share one."""
 

@@ -14,6 +14,7 @@ from wend.ir.dtypes import BOOL, is_supported
 from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, Symbol, TensorType
 from wend.ops import elementwise, shaping
+from wend.runtime.array_boundary import foreign_boundary
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _WEAK_KINDS = {"b": np.dtype(np.bool_), "i": int, "f": float, "c": complex}
@@ -25,7 +26,11 @@ def as_array(x: Any) -> Any:
         return x.read()
     if isinstance(x, (np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS:
         return x
-    return np.asarray(x)
+    boundary = foreign_boundary(x)
+    if boundary is None:
+        return np.asarray(x)
+    current = recorder.get()
+    return boundary.to_host(x) if current is None else current.capture(x)
 
 
 def tensor_type(x: Any) -> TensorType:

@@ -1,1 +1,1 @@
-"""Floor 10: functions that are traced once per signature, and their derivatives."""
+"""Functions that are traced once per signature, and their derivatives."""

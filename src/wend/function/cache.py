@@ -1,4 +1,4 @@
-"""The traces of one function: which serves a call, and why each was made."""
+"""The traces of one function: which one serves a call, and why each was made."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 from wend.base.config import settings
 from wend.base.source import Source, user_source
-from wend.capture.guards.reads import Change, GuardSet, record_guards
+from wend.capture.guards.guards import Change, GuardSet, record_guards
 from wend.function.concrete import ConcreteFunction
 from wend.function.fast_path import FastPaths, LeafPlan
-from wend.function.guard_checks import ChangeWarnings, GuardCheck
-from wend.function.report import ArgumentSummary, given, nearest
+from wend.function.guard_checks import GuardSchedule, StaleTraceWarnings
+from wend.function.report import ArgumentSummary, nearest, summarize
 from wend.function.retraces import Retraces
-from wend.function.signature.keys import held_weakly, plain_key
+from wend.function.signature.keys import shape_key, weak_parts
 from wend.function.signature.shape_relaxation import (
-    Storage,
-    all_unknown,
-    merged,
-    serves,
-    unknown_places,
+    Axis,
+    fully_symbolic,
+    merge_shapes,
+    subsumes,
+    symbolic_axes,
 )
 from wend.function.signature.signature import Arguments
 from wend.function.tracing import Nested
@@ -30,10 +30,11 @@ from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.recording import Recording, current
 
-# One lock for all: functions that call each other are traced by one thread at a time, in any order.
+# One lock for all functions, since they may call each other in any order: one thread traces at
+# a time.
 TRACING = threading.RLock()
 
-_REMEMBERED = 1024  # which trace serves a call: of that many signatures
+_MAX_LOOKUP_ENTRIES = 1024  # bounds the tables from signatures to traces
 
 
 @dataclass
@@ -41,39 +42,45 @@ class Trace:
     """One trace.
 
     Attributes:
-        concrete: what was traced.
-        given: what it was made for.
+        concrete: the concrete function.
+        arguments: a summary of the arguments it was made for.
         family: equal for traces that differ in sizes only.
         reason: why it was made.
-        where: the user's line that called.
-        special: whether its unknown sizes may be 0 or 1: where the user asked for them.
-        notes: what else there is to tell of it.
+        call_site: the user's line that called the function.
+        accepts_zero_one: whether its symbolic sizes may be 0 or 1, as those that the user declared.
+        notes: further lines for `explain`.
         is_used: whether it has served a call.
-        needs_python: the backends for which no shortcut can be made.
-        held: weak references to objects without which it is of no use.
-        watch: looks whether the Python values that it read have changed.
+        slow_backends: the backends for which no fast path can be built.
+        weak_references: references to the objects that its key holds weakly.
+        guard_schedule: when to check the Python values that it read.
     """
 
     concrete: ConcreteFunction
-    given: ArgumentSummary
+    arguments: ArgumentSummary
     family: Hashable
     reason: str
-    where: Source | None
-    special: bool = True
+    call_site: Source | None
+    accepts_zero_one: bool = True
     notes: tuple[str, ...] = ()
     is_used: bool = False
-    needs_python: set[str] = field(default_factory=set)
-    held: list[Any] = field(default_factory=list)
-    watch: GuardCheck = field(default_factory=lambda: GuardCheck(GuardSet()))
+    slow_backends: set[str] = field(default_factory=set)
+    weak_references: list[Any] = field(default_factory=list)
+    guard_schedule: GuardSchedule = field(default_factory=lambda: GuardSchedule(GuardSet()))
 
     def lines(self, number: int) -> list[str]:
-        """The lines about it of `explain`."""
-        at = f", at {self.where.short}" if self.where is not None else ""
-        read, changes = self.watch.reads.texts(), self.watch.reads.changes()
-        more = [f"reads {', '.join(read)}"] if read else []
-        more += [f"goes on with what was: {change}" for change in changes]
-        more += self.concrete.costs()
-        return [f"{number}. {self.given}", *_indented(self.reason + at, *self.notes, *more)]
+        """Return its lines in `explain`."""
+        site_text = f", at {self.call_site.short}" if self.call_site is not None else ""
+        guard_texts, changes = (
+            self.guard_schedule.guards.texts(),
+            self.guard_schedule.guards.changes(),
+        )
+        details = [f"reads {', '.join(guard_texts)}"] if guard_texts else []
+        details += [f"still uses the old value: {change}" for change in changes]
+        details += self.concrete.costs()
+        return [
+            f"{number}. {self.arguments}",
+            *_indented(self.reason + site_text, *self.notes, *details),
+        ]
 
 
 def _indented(*lines: str) -> list[str]:
@@ -84,138 +91,149 @@ class TraceCache:
     """The traces of one function.
 
     Args:
-        name: the function's, for messages.
-        make: traces the function for arguments.
-        policy: `reduce_retracing`: False: a trace for each shape; "auto": sizes that have differed
-            become unknown; True: sizes are unknown from the first.
+        name: the name of the function, for messages.
+        build: traces the function for arguments.
+        policy: `reduce_retracing`. False: one trace per shape; "auto": sizes that have differed
+            become symbolic; True: sizes are symbolic from the first trace.
         fun: the Python function, if it is the user's.
+
+    Attributes:
+        traces: the traces by the key of their arguments.
+        expired_count: the number of traces dropped because an object in their key was collected.
+        invalidated_count: the number of traces dropped because a guard failed.
+        retraces: the counter of calls and traces.
+        fast_paths: the fast paths of the traces.
     """
 
     def __init__(
         self,
         name: str,
-        make: Callable[[Arguments], ConcreteFunction],
+        build: Callable[[Arguments], ConcreteFunction],
         policy: bool | str = "auto",
         fun: Callable[..., Any] | None = None,
     ) -> None:
-        self.name, self.make, self.policy = name, make, policy
+        self.name, self.build, self.policy = name, build, policy
         self.traces: dict[Hashable, Trace] = {}
-        self.gone = 0  # traces whose objects are gone
-        self.outdated = 0  # traces that read what has changed
-        self._changes: list[Change] = []  # what had changed of the last of those
-        self._told = ChangeWarnings(name)
+        self.expired_count = 0
+        self.invalidated_count = 0
+        self._invalidating_changes: list[Change] = []  # for the reason of the next trace
+        self._stale_warnings = StaleTraceWarnings(name)
         self.retraces = Retraces(name, fun)
         self._calls = self.retraces.calls
-        self._serving: dict[Hashable, Trace] = {}  # calls that a more general trace serves
-        self._plain: dict[Hashable, Trace] = {}  # those of arrays and numbers only
+        self._general_traces: dict[Hashable, Trace] = {}  # keys that a more general trace accepts
+        self._by_shape: dict[Hashable, Trace] = {}  # for calls with arrays and numbers only
         self.fast_paths = FastPaths()
-        self._refused: dict[Hashable, list[frozenset[Storage]]] = {}  # unknown sizes that fail
-        self._last_gone: ArgumentSummary | None = None
-        self._depth = 0  # how many traces are under way
+        # By family: the sets of axes that could not be made symbolic
+        self._unrelaxable: dict[Hashable, list[frozenset[Axis]]] = {}
+        self._last_expired: ArgumentSummary | None = None
+        self._trace_depth = 0  # how deeply this function is being traced
 
     def count(self) -> int:
-        """How many traces have been made."""
-        return len(self.traces) + self.gone + self.outdated
+        """Return how many traces have been made."""
+        return len(self.traces) + self.expired_count + self.invalidated_count
 
     def find(self, key: Hashable) -> Trace | None:
-        """The trace that is known to serve a key."""
+        """Return the trace that is known to accept a key."""
         self._calls.count += 1
-        found = self.traces.get(key) or self._serving.get(key)
-        return found if found is not None and _is_alive(found.concrete) else None
+        trace = self.traces.get(key) or self._general_traces.get(key)
+        return trace if trace is not None and _is_alive(trace.concrete) else None
 
     def find_by_shape(self, arguments: Sequence[Any]) -> Trace | None:
-        """The trace that is known to serve arguments which are arrays and numbers, by position.
+        """Return the trace known to accept positional arguments that are all arrays and numbers.
 
-        Outside of other traces only.
+        Only for calls outside of other traces.
         """
-        found = self._plain.get(plain_key(arguments))
-        if found is None or self.is_outdated(found):
+        trace = self._by_shape.get(shape_key(arguments))
+        if trace is None or self.drop_if_stale(trace):
             return None
         self._calls.count += 1
-        return found
+        return trace
 
-    def install_fast_path(self, trace: Trace, taken: LeafPlan, backend: str) -> None:
-        """Let a trace that was found serve calls without being looked for; they count now."""
-        here = settings()
-        if not here.watch_globals:
-            self._calls.count += self.fast_paths.renew(trace, taken, backend, here)
+    def install_fast_path(self, trace: Trace, plan: LeafPlan, backend: str) -> None:
+        """Allow direct calls into the code of a trace, and count them in advance."""
+        current_settings = settings()
+        if not current_settings.watch_globals:
+            self._calls.count += self.fast_paths.install(trace, plan, backend, current_settings)
 
     def refresh_budget(self) -> bool:
-        """Let shortcuts that have served as many calls as they may serve more, after a look."""
-        spent = [x for x in self.fast_paths.spent() if not self.is_outdated(x.trace)]
-        self._calls.count += sum(shortcut.allow_calls(1) for shortcut in spent)
-        return bool(spent)
+        """Check the guards of exhausted fast paths, and allow further calls to those that hold."""
+        renewable = [
+            fast_path
+            for fast_path in self.fast_paths.exhausted()
+            if not self.drop_if_stale(fast_path.trace)
+        ]
+        self._calls.count += sum(fast_path.allow_calls(1) for fast_path in renewable)
+        return bool(renewable)
 
-    def remember_plain(self, arguments: Sequence[Any], trace: Trace) -> None:
-        """Note which trace serves such arguments."""
-        key = plain_key(arguments)
+    def remember_by_shape(self, arguments: Sequence[Any], trace: Trace) -> None:
+        """Record which trace serves such arguments."""
+        key = shape_key(arguments)
         if key is not None and trace.concrete.traced.is_closed():
-            if len(self._plain) >= _REMEMBERED:
-                self._plain.clear()
-            self._plain[key] = trace
+            if len(self._by_shape) >= _MAX_LOOKUP_ENTRIES:
+                self._by_shape.clear()
+            self._by_shape[key] = trace
 
-    def is_outdated(self, trace: Trace, *, look: bool = False) -> bool:
-        """Whether a trace was dropped, for Python values that it read have changed.
+    def drop_if_stale(self, trace: Trace, *, force: bool = False) -> bool:
+        """Return whether a trace was dropped because Python values that it read have changed.
 
-        Without `config(watch_globals=True)` it is kept, and a warning tells of them.
-
-        Args:
-            trace: the trace.
-            look: whether to look at this call whatever happened at earlier ones.
+        Without `config(watch_globals=True)` it is kept, and a warning reports the changes. `force`
+        checks the guards even if the schedule does not ask for it.
         """
-        drops = settings().watch_globals
-        if not (drops or look or trace.watch.is_due()):
+        drops_stale = settings().watch_globals
+        if not (drops_stale or force or trace.guard_schedule.is_due()):
             return False
-        changes = trace.watch.reads.changes()
+        changes = trace.guard_schedule.guards.changes()
         if not changes:
             return False
-        if not drops:
-            self._told.tell(changes)
+        if not drops_stale:
+            self._stale_warnings.warn_once(changes)
             return False
         with TRACING:
-            for key, found in self.traces.copy().items():
-                if found is trace:
+            for key, other in self.traces.copy().items():
+                if other is trace:
                     del self.traces[key]
-                    self.outdated += 1
-                    self._changes = changes
-            self._serving.clear()
-            self._plain.clear()
+                    self.invalidated_count += 1
+                    self._invalidating_changes = changes
+            self._general_traces.clear()
+            self._by_shape.clear()
             self.fast_paths.clear()
         return True
 
-    def tell_of_changes(self) -> None:
-        """Look at all traces: a new one was made, so that looking costs nothing beside."""
+    def check_guards(self) -> None:
+        """Check the guards of all traces, which costs little beside making a new one."""
         for trace in self.traces.copy().values():
-            self.is_outdated(trace, look=True)
+            self.drop_if_stale(trace, force=True)
 
-    def find_or_make(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
-        """The trace that serves these arguments, and a warning if there are too many."""
+    def find_or_trace(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
+        """Return the trace for these arguments, and a warning if there are too many."""
         with TRACING:
-            self._calls.count -= 1  # counted already
-            found = self.find(key) or self._more_general(arguments)
-            if found is not None:
+            self._calls.count -= 1  # `find` counts the call again
+            trace = self.find(key) or self._find_general(arguments)
+            if trace is not None:
                 if key not in self.traces:
-                    if len(self._serving) >= _REMEMBERED:
-                        self._serving.clear()
-                    self._serving[key] = found
-                return found, None
-            self._depth += 1
+                    if len(self._general_traces) >= _MAX_LOOKUP_ENTRIES:
+                        self._general_traces.clear()
+                    self._general_traces[key] = trace
+                return trace, None
+            self._trace_depth += 1
             try:
                 with Nested(self):
-                    made = self._make_general(key, arguments) or self._make(key, arguments, ())
+                    new_trace = self._trace_general(key, arguments) or self._add_trace(
+                        key, arguments, ()
+                    )
             finally:
-                self._depth -= 1
-            if self._depth:
-                return made, None  # it calls itself: that is one call of the user's
-            return made, self.retraces.traced(made.reason)
+                self._trace_depth -= 1
+            if self._trace_depth:
+                return new_trace, None  # a recursive call is no call of the user's
+            return new_trace, self.retraces.traced(new_trace.reason)
 
-    def _more_general(self, arguments: Arguments) -> Trace | None:
-        """The trace with the fewest unknown sizes that takes the arguments."""
-        found = [trace for trace in self._relatives(arguments) if _takes(trace, arguments)]
-        return min(found, key=_unknowns, default=None)
+    def _find_general(self, arguments: Arguments) -> Trace | None:
+        """Return the trace with the fewest symbolic sizes that accepts the arguments."""
+        candidates = [trace for trace in self._same_family(arguments) if _accepts(trace, arguments)]
+        return min(candidates, key=_symbol_count, default=None)
 
-    def _relatives(self, arguments: Arguments) -> list[Trace]:
-        """Traces that differ in sizes only."""
+    def _same_family(self, arguments: Arguments) -> list[Trace]:
+        """Return the traces that differ from the arguments in sizes only."""
         family = arguments.family
         return [
             trace
@@ -223,123 +241,136 @@ class TraceCache:
             if trace.family == family and trace.concrete.traced.is_closed()
         ]
 
-    def _make_general(self, key: Hashable, arguments: Arguments) -> Trace | None:
-        """A trace with unknown sizes for the arguments, if there can be one."""
+    def _trace_general(self, key: Hashable, arguments: Arguments) -> Trace | None:
+        """Return a new trace with symbolic sizes for the arguments, if there can be one."""
         if key is None or not self.policy:
             return None
-        refused = self._refused.setdefault(arguments.family, [])
-        options = [
+        unrelaxable = self._unrelaxable.setdefault(arguments.family, [])
+        candidates = [
             types
-            for types in self._generalised(arguments)
-            if not any(places <= unknown_places(types) for places in refused)
+            for types in self._relaxed_types(arguments)
+            if not any(axes <= symbolic_axes(types) for axes in unrelaxable)
         ]
-        types = min(options, key=lambda types: len(unknown_places(types)), default=None)
+        types = min(candidates, key=lambda types: len(symbolic_axes(types)), default=None)
         if types is None:
             return None
-        general = arguments.with_types(types)
+        general_arguments = arguments.with_types(types)
         try:
-            return self._make(general.key, general, (), asked=arguments)
-        except Exception as error:  # noqa: BLE001  # with known sizes it may do, or tell better
-            refused.append(unknown_places(types))
-            first = str(error).partition("\n")[0] or type(error).__name__
-            note = f"its sizes stay known: with unknown ones, {type(error).__name__}: {first}"
-            return self._make(key, arguments, (note,))
+            return self._add_trace(
+                general_arguments.key, general_arguments, (), requested=arguments
+            )
+        except Exception as error:  # noqa: BLE001  # known sizes may work, or give a better error
+            unrelaxable.append(symbolic_axes(types))
+            first_line = str(error).partition("\n")[0] or type(error).__name__
+            note = f"its sizes stay known: with unknown ones, {type(error).__name__}: {first_line}"
+            return self._add_trace(key, arguments, (note,))
 
-    def _generalised(self, arguments: Arguments) -> list[list[LeafType]]:
-        relatives = self._relatives(arguments)
+    def _relaxed_types(self, arguments: Arguments) -> list[list[LeafType]]:
+        """Return candidates for the types of a more general trace."""
+        relatives = self._same_family(arguments)
         if self.policy is True and not relatives:
-            found = all_unknown(arguments.types)
-            return [] if found is None else [found]
-        merges = [merged(trace.concrete.input_types, arguments.types) for trace in relatives]
-        return [types for types in merges if types is not None]
+            relaxed = fully_symbolic(arguments.types)
+            return [] if relaxed is None else [relaxed]
+        merged_types = [
+            merge_shapes(trace.concrete.input_types, arguments.types) for trace in relatives
+        ]
+        return [types for types in merged_types if types is not None]
 
-    def _make(
+    def _add_trace(
         self,
         key: Hashable,
         arguments: Arguments,
         notes: Sequence[str],
         *,
-        asked: Arguments | None = None,
+        requested: Arguments | None = None,
     ) -> Trace:
-        """A new trace; `asked`: what was called with, where more than that is traced for."""
-        where = user_source()
-        with record_guards() as found:
-            concrete = self.make(arguments)
-        own = given(arguments)
-        reason = self._reason(own if asked is None else given(asked))
-        special = asked is None and current() is None  # within a trace sizes are not the user's
-        trace = Trace(concrete, own, arguments.family, reason, where, special, (*notes,))
-        trace.watch = GuardCheck(found.finished())
-        if asked is not None:
+        """Make a trace.
+
+        `requested` are the arguments of the call if `arguments` are more general.
+        """
+        call_site = user_source()
+        with record_guards() as guards:
+            concrete = self.build(arguments)
+        summary = summarize(arguments)
+        reason = self._reason(summary if requested is None else summarize(requested))
+        # Within another trace symbolic sizes come from that trace, not from the user.
+        accepts_zero_one = requested is None and current() is None
+        trace = Trace(
+            concrete, summary, arguments.family, reason, call_site, accepts_zero_one, (*notes,)
+        )
+        trace.guard_schedule = GuardSchedule(guards.finished())
+        if requested is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
-        this = weakref.ref(self)
+        cache_reference = weakref.ref(self)
 
-        def forget(_: Any) -> None:
-            cache = this()
+        def expire(_: Any) -> None:
+            cache = cache_reference()
             if cache is not None:
-                cache._forget(key)
+                cache._expire(key)
 
-        trace.held = [held.when_gone(forget) for held in held_weakly(key)]
+        trace.weak_references = [part.on_collection(expire) for part in weak_parts(key)]
         self.traces[key] = trace
         return trace
 
-    def _forget(self, key: Hashable) -> None:
-        """Drop a trace whose objects are gone."""
-        found = self.traces.pop(key, None)
-        if found is not None:
-            self.gone += 1
-            self._last_gone = found.given
-        self._serving.clear()
-        self._plain.clear()
+    def _expire(self, key: Hashable) -> None:
+        """Drop a trace after an object in its key was collected."""
+        trace = self.traces.pop(key, None)
+        if trace is not None:
+            self.expired_count += 1
+            self._last_expired = trace.arguments
+        self._general_traces.clear()
+        self._by_shape.clear()
         self.fast_paths.clear()
 
-    def _reason(self, own: ArgumentSummary) -> str:
-        changes, self._changes = self._changes, []
+    def _reason(self, summary: ArgumentSummary) -> str:
+        changes, self._invalidating_changes = self._invalidating_changes, []
         if changes:
             return f"what an earlier trace read has changed: {'; '.join(map(str, changes))}"
-        earlier = [trace.given for trace in self.traces.copy().values()]
-        gone = [] if self._last_gone is None else [self._last_gone]
-        found = nearest(own, [*earlier, *gone])
-        if found is None:
+        earlier = [trace.arguments for trace in self.traces.copy().values()]
+        expired = [] if self._last_expired is None else [self._last_expired]
+        nearest_trace = nearest(summary, [*earlier, *expired])
+        if nearest_trace is None:
             return "the first trace"
-        number, differences = found
+        number, differences = nearest_trace
         if not differences:
             return f"what trace {number + 1} captures belongs to an outer trace that has ended"
-        which = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
-        return f"unlike {which}: {'; '.join(differences)}"
+        other = f"trace {number + 1}" if number < len(earlier) else "one whose arguments are gone"
+        return f"unlike {other}: {'; '.join(differences)}"
 
     def lines(self) -> list[str]:
-        """What `explain` tells of the traces."""
-        found = []
+        """Return the lines of `explain` about the traces."""
+        output = []
         for number, trace in enumerate(self.traces.copy().values(), 1):
-            found += trace.lines(number)
-        if self.gone:
-            found.append(f"and {self.gone} whose arguments are gone")
-        if self.outdated:
-            found.append(f"and {self.outdated} that read what has changed")
-        return found
+            output += trace.lines(number)
+        if self.expired_count:
+            output.append(f"and {self.expired_count} whose arguments are gone")
+        if self.invalidated_count:
+            output.append(f"and {self.invalidated_count} that read what has changed")
+        return output
 
 
-def _takes(trace: Trace, arguments: Arguments) -> bool:
+def _accepts(trace: Trace, arguments: Arguments) -> bool:
     types = trace.concrete.input_types
-    return bool(unknown_places(types)) and serves(types, arguments.types, special=trace.special)
+    return bool(symbolic_axes(types)) and subsumes(
+        types, arguments.types, accepts_zero_one=trace.accepts_zero_one
+    )
 
 
-def _unknowns(trace: Trace) -> int:
-    return len(unknown_places(trace.concrete.input_types))
+def _symbol_count(trace: Trace) -> int:
+    return len(symbolic_axes(trace.concrete.input_types))
 
 
 def _is_alive(concrete: ConcreteFunction) -> bool:
-    """Whether what a trace captures of outer traces can still be reached from here."""
+    """Return whether the traced values that a trace captures belong to open recordings."""
     recording = current()
     for binding in concrete.traced.captured:
         if isinstance(binding, Tracer):
             if recording is None or binding.read() is not binding:
                 return False
-            outer: Recording | None = recording
-            while outer is not None and outer is not binding.recording:
-                outer = outer.parent
-            if outer is None or not outer.is_open:
+            ancestor: Recording | None = recording
+            while ancestor is not None and ancestor is not binding.recording:
+                ancestor = ancestor.parent
+            if ancestor is None or not ancestor.is_open:
                 return False
     return True

@@ -1,4 +1,4 @@
-"""How a call of a `wend.function` is served: by machine code, by a known trace, or by a new one."""
+"""The stages of a call of a `wend.function`: compiled code, a known trace, or a new trace."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ if TYPE_CHECKING:
 class CallPath:
     """The call of one function, in three stages.
 
-    1. *fast*: machine code of a trace that has served calls before checks the arguments itself.
-    2. *known*: arguments that are all arrays and numbers are looked up by dtype and shape.
+    1. *fast*: the compiled code of a trace that has served calls checks the arguments itself.
+    2. *by shape*: arguments that are all arrays and numbers are looked up by dtype and shape.
     3. *traced*: arguments are bound to the signature, and their trace is found or made.
 
-    `Function.__call__` is an attribute of each instance: first a `CallPath`, and once machine code
-    serves a function, that code itself, which calls the `CallPath` for what it does not take. A
-    Python method in front of it would double the time of a call.
+    `Function.__call__` is an attribute of each instance: first a `CallPath`, later the compiled
+    code itself, which falls back to the `CallPath` for arguments it does not accept. A Python
+    method in front of it would double the time of a call.
     """
 
     __slots__ = ("_function", "_installed")
 
     def __init__(self, function: Function) -> None:
-        self._function = weakref.ref(function)  # the function holds this
-        self._installed: FastPath | None = None  # whose code is the function's `__call__`
+        self._function = weakref.ref(function)  # weak, since the function holds this object
+        self._installed: FastPath | None = None  # the one that is the function's `__call__`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._function()
         if function is None:
-            raise ReferenceError("the wend.function whose __call__ this is is gone: keep it")
+            raise ReferenceError(
+                "the wend.function of this __call__ is gone: keep a reference to it"
+            )
         try:
             return self._call_fast(function, args, kwargs)
         except Exception as error:
@@ -51,68 +53,68 @@ class CallPath:
             raise
 
     def _call_fast(self, function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call machine code, if that of some trace takes the arguments; install the last one."""
+        """Call the first fast path that accepts the arguments; install the last one used."""
         cache, fast_paths = function._cache, function._cache.fast_paths
         if not fast_paths:
-            return _call_known(function, args, kwargs)
+            return _call_by_shape(function, args, kwargs)
         try:
             result = fast_paths.call(args, kwargs)
             if result is FALLBACK and cache.refresh_budget():
                 result = fast_paths.call(args, kwargs)
         except ValueError:
             if fast_paths.failed is not None:
-                _explain_sizes(function, fast_paths.failed, args, kwargs)
+                _explain_shape_error(function, fast_paths.failed, args, kwargs)
             raise
         if result is FALLBACK:
-            result = _call_known(function, args, kwargs)
+            result = _call_by_shape(function, args, kwargs)
         if fast_paths.first is not self._installed:
             self._installed = fast_paths.first
             if self._installed is not None:
-                function.__call__ = self._installed.or_else(self)  # type: ignore[method-assign]
+                function.__call__ = self._installed.call_or(self)  # type: ignore[method-assign]
         return result
 
 
-def _call_known(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Run the trace that is known for arrays and numbers of these types."""
+def _call_by_shape(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Run the trace known for arrays and numbers of these dtypes and shapes."""
     if kwargs or recorder.get() is not None or settings().eager:
         return _call_traced(function, args, kwargs)
-    first = 1 if function.signature.is_method else 0
-    arrays = args[first:]
+    self_count = 1 if function.signature.is_method else 0
+    arrays = args[self_count:]
     trace = function._cache.find_by_shape(arrays)
     if trace is None:
         return _call_traced(function, args, kwargs)
     backend = function.backend or settings().backend
-    if backend not in trace.needs_python:
-        plan = LeafPlan(range(first, len(args)), len(args))
+    if backend not in trace.slow_backends:
+        plan = LeafPlan(range(self_count, len(args)), len(args))
         function._cache.install_fast_path(trace, plan, backend)
     try:
         return trace.concrete.run(backend, arrays)
     except ValueError:
-        _explain_sizes(function, trace, args, {})
+        _explain_shape_error(function, trace, args, {})
         raise
 
 
 def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Bind the arguments, find or make their trace, and run it, or record a call of it."""
+    """Bind the arguments, find or make their trace, and run it or record a call of it."""
     if function.eagerly is not None and runs_eagerly():
         if function.input_signature is not None:
-            args, kwargs = function._binding.fit(args, kwargs)
+            args, kwargs = function._binding.coerce(args, kwargs)
         return run_python(function.name, function.eagerly, args, kwargs)
     arguments = function._bind(args, kwargs)
     try:
         trace = function._trace_for(arguments)
     except Exception as error:
-        # The user's own lines only; those of wend that are left out are no help.
+        # Keep only the user's frames; those of wend do not help.
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
     concrete, recording = trace.concrete, current()
     if recording is not None:
         return concrete.traced.call_in(recording, arguments.arrays, function.backend)
-    first = 1 if function.signature.is_method else 0
-    if not kwargs and _is_flat(arguments, args, first):
-        function._cache.remember_plain(args[first:], trace)
+    self_count = 1 if function.signature.is_method else 0
+    if not kwargs and _is_flat(arguments, args, self_count):
+        function._cache.remember_by_shape(args[self_count:], trace)
     backend = function.backend or settings().backend
-    if trace.is_used and backend not in trace.needs_python:
+    if trace.is_used and backend not in trace.slow_backends:
         plan = _leaf_plan(function, args, kwargs, arguments)
         if plan is not None:
             function._cache.install_fast_path(trace, plan, backend)
@@ -120,44 +122,44 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     try:
         return concrete.run(backend, arguments.arrays)
     except ValueError:
-        if not trace.special:
-            _trace_with_known_sizes(function, arguments)
+        if not trace.accepts_zero_one:
+            _raise_static_shape_error(function, arguments)
         raise
 
 
 def _leaf_plan(
     function: Function, args: Sequence[Any], kwargs: dict[str, Any], arguments: Arguments
 ) -> LeafPlan | None:
-    """Return how to flatten calls that are structured like this one, of arrays only."""
-    first = 1 if function.signature.is_method else 0
-    has_static = len(arguments.rest) != first or function.input_signature is not None
-    if has_static or _is_flat(arguments, args, first):
+    """Return how to flatten calls structured like this one; None if flat, or not all traced."""
+    self_count = 1 if function.signature.is_method else 0
+    has_static = len(arguments.static_keys) != self_count or function.input_signature is not None
+    if has_static or _is_flat(arguments, args, self_count):
         return None
     leaves, tree = trees.flatten((tuple(args), kwargs))
-    numbered = trees.unflatten(tree, range(len(leaves)))
-    positions = function.signature.bound_leaves(*numbered)
-    return LeafPlan(positions[first:], len(leaves), tree)
+    positions = function.signature.bound_leaves(*trees.unflatten(tree, range(len(leaves))))
+    return LeafPlan(positions[self_count:], len(leaves), tree)
 
 
-def _is_flat(arguments: Arguments, args: Sequence[Any], first: int) -> bool:
-    """Return whether the traced leaves are just the arguments, from the first on."""
+def _is_flat(arguments: Arguments, args: Sequence[Any], self_count: int) -> bool:
+    """Return whether the traced leaves are exactly the arguments after `self`."""
     arrays = arguments.arrays
-    if len(arrays) != len(args) - first or len(arguments.leaves) != len(args):
+    if len(arrays) != len(args) - self_count or len(arguments.leaves) != len(args):
         return False
-    return all(array is arg for array, arg in zip(arrays, args[first:], strict=True))
+    return all(array is arg for array, arg in zip(arrays, args[self_count:], strict=True))
 
 
-def _explain_sizes(
+def _explain_shape_error(
     function: Function, trace: Trace, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
-    if not trace.special:
-        _trace_with_known_sizes(function, function._bind(args, kwargs))
+    """Raise the error of a trace with static sizes, if this trace has symbolic ones."""
+    if not trace.accepts_zero_one:
+        _raise_static_shape_error(function, function._bind(args, kwargs))
 
 
-def _trace_with_known_sizes(function: Function, arguments: Arguments) -> None:
-    """Raise the error of a trace with known sizes, in place of one that a run met."""
+def _raise_static_shape_error(function: Function, arguments: Arguments) -> None:
+    """Trace with static sizes, and raise its error in place of the one at run time."""
     try:
-        function._cache.make(arguments)
+        function._cache.build(arguments)
     except ShapeError as error:
         error.__traceback__ = user_traceback(error.__traceback__)
         raise error from None

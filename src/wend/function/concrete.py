@@ -14,7 +14,7 @@ from wend.base.config import settings
 from wend.base.errors import explain, listed
 from wend.base.source import at
 from wend.function.forward_run import Run, start
-from wend.function.pruning import part_between
+from wend.function.pruning import prune_graph
 from wend.function.report import Explanation, costs, memory
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments
@@ -34,10 +34,10 @@ class ConcreteFunction:
     """A function traced for one signature.
 
     Attributes:
-        name: the function's name.
-        graph: what was recorded. `print(concrete.graph)` shows it.
-        captured_inputs: the arrays that it captures, by reference.
-        structured_outputs: its results, with their types in place of arrays.
+        name: the name of the function.
+        graph: the recorded graph. `print(concrete.graph)` shows it.
+        captured_inputs: the arrays and variables that it captures, by reference.
+        structured_outputs: its results, with types in place of arrays.
         structured_input_signature: its (args, kwargs), with types in place of arrays.
 
     Example:
@@ -80,12 +80,12 @@ class ConcreteFunction:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables that it reads or assigns."""
+        """The variables that it reads or assigns to."""
         return tuple(x for x in self.traced.bindings if isinstance(x, Variable))
 
     @property
     def host_calls(self) -> tuple[str, ...]:
-        """The Python functions that its graph calls, with their lines: what cannot be saved.
+        """The Python functions that its graph calls, with their lines; those prevent saving.
 
         Example:
             >>> import wend
@@ -103,11 +103,11 @@ class ConcreteFunction:
         return self
 
     def __reduce__(self) -> NoReturn:
-        """Not possible yet; with calls of Python it never will be.
+        """Refuse to be pickled.
 
         Raises:
-            TypeError: it calls functions of Python, which are named.
-            NotImplementedError: it does not, and is waiting for saving to be built.
+            TypeError: it calls Python functions, which are named; this will never be possible.
+            NotImplementedError: it does not; saving is not built yet.
         """
         if calls := self.host_calls:
             raise TypeError(
@@ -120,11 +120,11 @@ class ConcreteFunction:
         raise NotImplementedError("saving a concrete function is not built yet; save the function")
 
     def explain(self) -> Explanation:
-        """What runs of it, so far, have kept and asked of Python.
+        """Return a text on what its runs so far keep in memory and leave to Python.
 
-        A line for each record that loops keep, for the backward pass or in lists of the program;
-        for each operation that compiled code leaves to Python; and for the memory that waits for
-        the next call. Empty before the first run.
+        There is a line for each record that loops keep, for the backward pass or in lists of the
+        program; for each operation that compiled code leaves to Python; and for the memory that
+        is held for the next call. The text is empty before the first run.
 
         Example:
             >>> import wend, wend.numpy as wnp
@@ -138,16 +138,16 @@ class ConcreteFunction:
         return Explanation("\n".join([*self.costs(), *memory(self.compiled.executables())]))
 
     def costs(self) -> list[str]:
-        """Return the lines of `explain` on what compiled runs keep, fuse and ask of Python."""
+        """Return the lines of `explain` on what compiled runs keep, fuse and leave to Python."""
         return costs(self.compiled.optimized_graphs(), self.compiled.executables())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run this trace, and no other, on arguments of its types.
 
-        Values that are part of the trace, as static arguments are, may be left out.
+        Values that are part of the trace, such as static arguments, may be omitted.
 
         Raises:
-            TypeMismatchError: an argument is not of the type, or not the value, that it was traced
+            TypeMismatchError: an argument does not have the type, or the value, that it was traced
                 for.
 
         Example:
@@ -164,21 +164,21 @@ class ConcreteFunction:
         return self.run(self.backend or settings().backend, arrays)
 
     def prune(self, feeds: Any, fetches: Any) -> ConcreteFunction:
-        """The part of this function that computes some values from others, as a function.
+        """Return the part of this function that computes some values from others, as a function.
 
-        Values are told by what they are called: arguments (`"x"`, `"state['h']"`), results
-        (`"result"`, `"result['loss']"`), what `wend.name` has named, the numbers of the printed
-        graph (`"%3"`); or they are values of `graph`. Captured variables stay captured, but for
-        those that are fed.
+        Values are referred to by name: arguments (`"x"`, `"state['h']"`), results (`"result"`,
+        `"result['loss']"`), names given by `wend.name`, and the numbers of the printed graph
+        (`"%3"`). They may also be values of `graph`. Captured variables stay captured unless they
+        are fed.
 
         Args:
-            feeds: the values that it takes, each or each pytree of them an argument.
-            fetches: a pytree of what it returns. In the place of an effect (a node of `graph`, or
-                a `Variable` that is assigned to) it returns None. Effects that are neither
-                fetched nor on the way are dropped.
+            feeds: the inputs, each a value or a pytree of values that becomes one argument.
+            fetches: a pytree of the values to return. It may contain effects (a node of `graph`,
+                or a `Variable` that is assigned to), in whose place None is returned. Effects that
+                are neither fetched nor needed are dropped.
 
         Raises:
-            ValueError: there is no such value; or one depends on an argument that is not fed.
+            ValueError: there is no such value, or one depends on an argument that is not fed.
 
         Example:
             >>> import wend, wend.numpy as wnp
@@ -191,14 +191,15 @@ class ConcreteFunction:
             >>> decode(encode(0.0), 3.0), decode(h=2.0, w=3.0)
             (np.float64(0.0), np.float64(6.0))
         """
-        part = part_between(self, feeds, fetches)
-        name = part.traced.graph.name
-        return ConcreteFunction(name, part.traced, part.arguments, part.binding, self.backend)
+        pruned = prune_graph(self, feeds, fetches)
+        return ConcreteFunction(
+            pruned.traced.graph.name, pruned.traced, pruned.arguments, pruned.binding, self.backend
+        )
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, Run]:
-        """Run the forward form: what the function returns, and what `backward` needs.
+        """Run the forward graph; return the function's value and a run for `backward`.
 
-        Each run owns what it keeps, so that two runs before one backward do not mix.
+        Each run owns its residuals, so several runs before one backward pass do not interfere.
 
         Example:
             >>> import wend
@@ -210,18 +211,19 @@ class ConcreteFunction:
         return start(self, self._inputs.bind(args, kwargs))
 
     def backward(self, run: Run, cotangent: Any) -> tuple[Any, ...]:
-        """Run the backward form on one run of the forward form.
+        """Run the backward graph on one run of the forward graph.
 
         Args:
-            run: from `forward`.
-            cotangent: like what the function returns, None in the place of each result from which
-                nothing comes: what only those would need does not run.
+            run: the run, from `forward`.
+            cotangent: a pytree like the function's value, with None for results without a
+                cotangent; what only those need does not run.
 
         Returns:
-            A cotangent for each positional argument; None where no path leads to what is given.
+            A cotangent for each positional argument; None for arguments that the given cotangents
+            do not reach.
 
         Raises:
-            TypeError: `run` is of another function.
+            TypeError: `run` belongs to another function.
         """
         if not isinstance(run, Run) or run.concrete is not self:
             raise TypeError(f"{self.name}.backward takes a run of its own forward, not {run!r}")
@@ -229,14 +231,13 @@ class ConcreteFunction:
 
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""
-        boundary = choose(backend).boundary
-        return self.traced.run(self.compiled.executable(backend), arrays, boundary)
+        return self.traced.run(self.compiled.executable(backend), arrays, choose(backend).boundary)
 
     @property
     def forward_graph(self) -> Graph:
-        """What `forward` runs: after the function's own results it gives what `backward` reads.
+        """The graph that `forward` runs: it returns the function's results, then the residuals.
 
-        Made when it is first asked for, as `backward_graph` is.
+        Like `backward_graph`, it is built at first use.
 
         Example:
             >>> import wend
@@ -251,9 +252,9 @@ class ConcreteFunction:
 
     @property
     def backward_graph(self) -> Graph:
-        """What `backward` runs where all results that are floats have cotangents.
+        """The graph that `backward` runs if all float results have cotangents.
 
-        It takes what the forward form kept, then the cotangents; and gives those of the arguments
+        It takes the residuals and the cotangents, and returns the cotangents of the arguments
         that are connected.
 
         Example:
@@ -271,16 +272,16 @@ class ConcreteFunction:
 
     @functools.cached_property
     def forms(self) -> ForwardBackward:
-        """The forward form, and a backward form for every choice of cotangents."""
-        results = self.traced.result_types
+        """The forward graph, and a backward graph for every choice of cotangents."""
         wrt = [k for k, leaf in enumerate(self.input_types) if is_differentiable(leaf.type)]
-        seeded = [k for k, leaf in enumerate(results) if is_differentiable(leaf.type)]
+        seeded = [
+            k for k, leaf in enumerate(self.traced.result_types) if is_differentiable(leaf.type)
+        ]
         return self.compiled.forward_backward(wrt, seeded)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the picture of its graph."""
+        """Return the picture of its graph for notebooks."""
         return self.graph._repr_html_()
 
     def __repr__(self) -> str:
-        types = ", ".join(map(str, self.input_types))
-        return f"<concrete {self.name}({types})>"
+        return f"<concrete {self.name}({', '.join(map(str, self.input_types))})>"

@@ -1,4 +1,4 @@
-"""`config(eager=True)`: functions run as Python at every call, gradients on recorded values."""
+"""`config(eager=True)`: Python runs at every call, and gradients use recorded values."""
 
 from __future__ import annotations
 
@@ -22,32 +22,26 @@ from wend.trace.traced import check_results
 
 
 def runs_eagerly() -> bool:
-    """Whether Python is to run here; inside a trace functions are traced all the same."""
-    here = current()
-    return settings().eager and (here is None or here.runs_now())
+    """Return whether Python is to run now; while tracing, functions are traced all the same."""
+    recording = current()
+    return settings().eager and (recording is None or recording.runs_now())
 
 
 def run_python(name: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
-    """Call a function, and return what it returns as a compiled one does."""
-    result = fun(*args, **kwargs)
-    leaves, tree = trees.flatten(result)
+    """Call a Python function, and return its result as a compiled function does."""
+    leaves, tree = trees.flatten(fun(*args, **kwargs))
     check_results(name, leaves, trees.paths(tree, "result"))
-    found = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
-    found = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in found]
-    found = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in found]
-    return trees.unflatten(tree, HOST.own(found, trees.flatten((list(args), kwargs))[0]))
+    results = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
+    results = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in results]
+    results = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in results]
+    return trees.unflatten(tree, HOST.own(results, trees.flatten((list(args), kwargs))[0]))
 
 
 class RecordedRun:
-    """One run of a function on recorded arguments.
-
-    Args:
-        fun: the Python function.
-        arguments: its arguments, taken apart.
-        wrt: which of the traced leaves are differentiated.
+    """One run of a function on recorded arguments; `wrt` are the traced leaves to differentiate.
 
     Attributes:
-        result: what it returned, a pytree of recorded and plain arrays.
+        result: the value it returned, a pytree of recorded and plain arrays.
     """
 
     def __init__(self, fun: Callable[..., Any], arguments: Arguments, wrt: Sequence[int]) -> None:
@@ -57,44 +51,43 @@ class RecordedRun:
         self.tape.enter()
         try:
             for k in wrt:
-                type = arguments.types[k]
                 if isinstance(arrays[k], Variable):
                     self.tape.watch_variable(arrays[k])
                 else:
-                    arrays[k] = self.tape.watch_apart(arrays[k], weak=type.weak)
+                    arrays[k] = self.tape.watch_separately(arrays[k], weak=arguments.types[k].weak)
             self.sources = [self.tape.recording.lift(arrays[k]) for k in wrt]
             self.result = arguments.call(fun, arrays)
         finally:
             self.tape.leave()
 
     def leaves(self, name: str) -> tuple[list[Any], trees.TreeDef]:
-        """The leaves of the result, which must be arrays."""
+        """Return the leaves of the result, which must be arrays, and its structure."""
         leaves, tree = trees.flatten(self.result)
         check_results(name, leaves, trees.paths(tree, "result"))
         return leaves, tree
 
     def pull_back(self, seeds: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
-        """Cotangents of what is differentiated, from pairs of a result and its cotangent.
+        """Return the cotangents of the differentiated leaves for pairs (result, its cotangent).
 
-        Zeros where nothing depends on it.
+        They are zeros for leaves that none of the results depends on.
         """
-        known: list[tuple[Value, Any]] = []
+        value_cts: list[tuple[Value, Any]] = []
         for leaf, ct in seeds:
             value = self.tape.value_of(leaf)
             if value is not None:
-                known.append((value, ct))
-        given = self.arguments.arrays
-        found = zip(self.wrt, self.tape.pull_back(known, self.sources), strict=True)
-        return {k: _zeros_like(given[k]) if ct is None else ct for k, ct in found}
+                value_cts.append((value, ct))
+        arrays = self.arguments.arrays
+        source_cts = zip(self.wrt, self.tape.pull_back(value_cts, self.sources), strict=True)
+        return {k: _zeros_like(arrays[k]) if ct is None else ct for k, ct in source_cts}
 
 
 def as_value(leaf: Any) -> Any:
-    """A result as it is returned: recorded where an outer tape follows it, else plain."""
-    found = as_array(leaf)
-    return found if isinstance(found, Staged) else np.array(found)[()]
+    """Return a result: still recorded if an outer tape follows it, otherwise plain."""
+    value = as_array(leaf)
+    return value if isinstance(value, Staged) else np.array(value)[()]
 
 
 def _zeros_like(array: Any) -> Any:
-    """Zeros like an argument."""
-    found = creating.zeros_like(array)
-    return found[()] if isinstance(found, np.ndarray) else found
+    """Return zeros like an argument."""
+    zeros = creating.zeros_like(array)
+    return zeros[()] if isinstance(zeros, np.ndarray) else zeros

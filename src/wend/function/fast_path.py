@@ -1,4 +1,4 @@
-"""Calls of a function that go straight into compiled code, once a trace has served some."""
+"""Calls of a function that enter compiled code directly, after a trace has served some calls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ from wend.backends.fastcall import (
 from wend.backends.protocol import FastCallable
 from wend.base import trees
 from wend.base.config import Settings, settings_storage
-from wend.base.pytree_codegen import (
-    Flatten,
-    Unflatten,
-    compile_flatten,
-    compile_unflatten,
-)
+from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
 from wend.runtime.storage import Storage
 
@@ -32,84 +27,87 @@ if TYPE_CHECKING:
     from wend.function.cache import Trace
     from wend.trace.traced import Traced
 
-_MOST = 8  # traces that are tried
+_MAX_FAST_PATHS = 8  # they are tried one after another, so many would slow down every miss
 _NOT_RECORDED = Guard(recorder, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class LeafPlan:
-    """What a trace takes of a call.
+    """How the leaves of a call map to the inputs of a trace.
 
     Attributes:
-        places: for each array that is traced, which argument it is, or which leaf.
-        count: how many there are.
-        tree: the structure of (args, kwargs); None where the arguments are the leaves.
+        positions: for each traced array, the index of its argument, or of its leaf.
+        leaf_count: the number of arguments or leaves.
+        tree: the structure of (args, kwargs); None if the arguments are the leaves.
     """
 
-    places: Sequence[int]
-    count: int
+    positions: Sequence[int]
+    leaf_count: int
     tree: trees.TreeDef | None = None
 
 
 @dataclass(slots=True)
 class FastPath:
-    """A trace with what calls its code.
+    """A trace with a callable into its compiled code.
 
     Attributes:
-        call: takes leaves; gives `FALLBACK` where the trace does not serve.
-        take: gives the leaves of (args, kwargs); None where the arguments are the leaves.
-        is_bare: whether nothing is done by Python, also where the code fails.
+        trace: the trace.
+        fast_call: the fast call of its executable.
+        call: takes the leaves; returns `FALLBACK` where the trace does not accept them.
+        flatten: returns the leaves of (args, kwargs); None if the arguments are the leaves.
+        is_direct: whether no Python runs around the compiled code, not even after an error.
+        direct_call: the callable that `call_or` has built.
     """
 
     trace: Trace
     fast_call: FastCall
     call: Callable[..., Any]
-    take: Flatten | None = None
-    is_bare: bool = False
-    bare: Callable[..., Any] | None = None
+    flatten: Flatten | None = None
+    is_direct: bool = False
+    direct_call: Callable[..., Any] | None = None
 
-    def allow_calls(self, more: int = 0) -> int:
-        """Let it serve as many calls as need no look, and more; returns how many more than now."""
-        count = self.trace.watch.allow_calls() + more
+    def allow_calls(self, extra: int = 0) -> int:
+        """Allow the calls until the next guard check, and `extra`; return how many were added."""
+        count = self.trace.guard_schedule.allow_calls() + extra
         return count - self.fast_call.allow_calls(count)
 
-    def or_else(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """What a call is done by: bare code where it can be, which calls `otherwise` if need be."""
-        if not self.is_bare:
+    def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callable for calls: the compiled code itself if possible, else `otherwise`."""
+        if not self.is_direct:
             return otherwise
-        if self.bare is None:
-            self.bare = self.fast_call.call_or(otherwise)
-        return self.bare
+        if self.direct_call is None:
+            self.direct_call = self.fast_call.call_or(otherwise)
+        return self.direct_call
 
 
 class FastPaths:
-    """Those of one function.
+    """The fast paths of one function.
 
     Attributes:
-        first: the one that served last, of those that take the arguments as they are.
-        failed: the trace whose run failed last.
+        first: the last one that served a call, among those whose arguments are the leaves.
+        failed: the trace whose run raised last.
     """
 
     def __init__(self) -> None:
         self.first: FastPath | None = None
         self.failed: Trace | None = None
-        self._all: dict[tuple[int, str, trees.TreeDef | None], FastPath] = {}
+        self._by_key: dict[tuple[int, str, trees.TreeDef | None], FastPath] = {}
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._by_key)
 
     def clear(self) -> None:
-        """Let none serve any more: a trace was dropped."""
+        """Disable all fast paths, because a trace was dropped."""
         self.first = None
-        for shortcut in self._all.values():
-            shortcut.fast_call.allow_calls(0)
-        self._all = {}
+        for fast_path in self._by_key.values():
+            fast_path.fast_call.allow_calls(0)
+        self._by_key = {}
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call with the first that serves; or `FALLBACK`.
+        """Call the first fast path that accepts the arguments; return `FALLBACK` if there is none.
 
         Raises:
-            ValueError: what `failed` runs has raised it.
+            ValueError: from the run of the trace `failed`.
         """
         first = self.first
         if first is not None and not kwargs:
@@ -118,82 +116,92 @@ class FastPaths:
                 return result
         if recorder.get() is not None:
             return FALLBACK
-        for shortcut in (*self._all.values(),):
+        for fast_path in (*self._by_key.values(),):
             leaves: Sequence[Any] | None = None
-            if shortcut.take is not None:
-                leaves = shortcut.take((args, kwargs))
-            elif not kwargs and shortcut is not first:
+            if fast_path.flatten is not None:
+                leaves = fast_path.flatten((args, kwargs))
+            elif not kwargs and fast_path is not first:
                 leaves = args
-            result = FALLBACK if leaves is None else self._call(shortcut, leaves)
+            result = FALLBACK if leaves is None else self._call(fast_path, leaves)
             if result is not FALLBACK:
-                self.first = shortcut if shortcut.take is None else self.first
+                self.first = fast_path if fast_path.flatten is None else self.first
                 return result
         return FALLBACK
 
-    def _call(self, shortcut: FastPath, leaves: Sequence[Any]) -> Any:
+    def _call(self, fast_path: FastPath, leaves: Sequence[Any]) -> Any:
         try:
-            return shortcut.call(*leaves)
+            return fast_path.call(*leaves)
         except ValueError:
-            self.failed = shortcut.trace
+            self.failed = fast_path.trace
             raise
 
-    def spent(self) -> list[FastPath]:
-        """Those that have served as many calls as they may."""
-        return [shortcut for shortcut in self._all.copy().values() if not shortcut.fast_call.left]
+    def exhausted(self) -> list[FastPath]:
+        """Return the fast paths without remaining calls."""
+        return [
+            fast_path
+            for fast_path in self._by_key.copy().values()
+            if not fast_path.fast_call.remaining_calls
+        ]
 
-    def renew(self, trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> int:
-        """A trace was found to be in order: let its code serve calls, as many as need no look.
+    def install(
+        self, trace: Trace, plan: LeafPlan, backend: str, current_settings: Settings
+    ) -> int:
+        """Allow direct calls into the code of a trace until its next guard check.
 
         Args:
-            trace: the trace.
-            taken: what it takes of a call.
-            backend: what runs it.
-            here: the settings in force.
+            trace: the trace, whose guards hold.
+            plan: how leaves of calls map to its inputs.
+            backend: the backend that runs it.
+            current_settings: the settings in force.
 
         Returns:
-            How many calls more its code may serve than before.
+            How many more calls its code may serve than before.
         """
-        key = id(trace), backend, taken.tree
-        found = self._all.get(key)
-        if found is None:
-            found = _made(trace, taken, backend, here)
-            if found is None:
-                trace.needs_python.add(backend)
+        key = id(trace), backend, plan.tree
+        fast_path = self._by_key.get(key)
+        if fast_path is None:
+            fast_path = _build_fast_path(trace, plan, backend, current_settings)
+            if fast_path is None:
+                trace.slow_backends.add(backend)
                 return 0
-            if len(self._all) >= _MOST:
+            if len(self._by_key) >= _MAX_FAST_PATHS:
                 self.clear()
-            self._all[key] = found
-        if taken.tree is None:
-            self.first = found
-        found.fast_call.set_guard(1, here)
-        return found.allow_calls()
+            self._by_key[key] = fast_path
+        if plan.tree is None:
+            self.first = fast_path
+        fast_path.fast_call.set_guard(1, current_settings)
+        return fast_path.allow_calls()
 
 
-def _made(trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> FastPath | None:
-    """None where Python has something to do in each call."""
+def _build_fast_path(
+    trace: Trace, plan: LeafPlan, backend: str, current_settings: Settings
+) -> FastPath | None:
+    """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
-    is_more = traced.passed or traced.stored or traced.pending
-    if is_more or traced.has_world or not traced.is_closed():
+    has_python_work = traced.passed or traced.stored or traced.pending
+    if has_python_work or traced.has_world or not traced.is_closed():
         return None
-    takes: list[CallOperand] = [
-        CallArgument(place, type.weak, trace.special)
-        for place, type in zip(taken.places, concrete.input_types, strict=True)
+    operands: list[CallOperand] = [
+        CallArgument(position, type.weak, trace.accepts_zero_one)
+        for position, type in zip(plan.positions, concrete.input_types, strict=True)
     ]
-    count = taken.count
+    count = plan.leaf_count
     variables = [x for x in traced.captured if isinstance(x, Storage)]
-    of_variables = iter(range(count, count + len(variables)))
-    takes += [
-        CallArgument(next(of_variables)) if isinstance(x, Storage) else CallConstant(x)
+    variable_positions = iter(range(count, count + len(variables)))
+    operands += [
+        CallArgument(next(variable_positions)) if isinstance(x, Storage) else CallConstant(x)
         for x in traced.captured
     ]
     tree = traced.result_tree
-    guards = (_NOT_RECORDED, Guard(*settings_storage(), here))
+    guards = (_NOT_RECORDED, Guard(*settings_storage(), current_settings))
     is_single = tree.is_leaf() and not traced.written
-    gives = len(traced.result_types) + len(traced.written)
-    form = CallSignature(tuple(takes), count + len(variables), gives, is_single, guards)
-    execute = concrete.compiled.executable(backend)
-    fast_call = execute.fast_call(form) if isinstance(execute, FastCallable) else None
+    result_count = len(traced.result_types) + len(traced.written)
+    signature = CallSignature(
+        tuple(operands), count + len(variables), result_count, is_single, guards
+    )
+    run = concrete.compiled.executable(backend)
+    fast_call = run.fast_call(signature) if isinstance(run, FastCallable) else None
     if fast_call is None:
         return None
     fast_call.allow_calls(0)
@@ -201,36 +209,38 @@ def _made(trace: Trace, taken: LeafPlan, backend: str, here: Settings) -> FastPa
     if variables:
         call = _with_variables(call, variables)
     if traced.written:
-        call = _with_writes(call, traced, taken.places)
+        call = _with_writes(call, traced, plan.positions)
     if tree.is_leaf() and traced.written:
         call = _with_structure(call, operator.itemgetter(0))
     elif not tree.is_leaf() and tree != trees.flatten((0,) * tree.num_leaves)[1]:
         call = _with_structure(call, compile_unflatten(trees.numbered(tree)) or tree.unflatten)
-    if taken.tree is None:
-        return FastPath(trace, fast_call, call, is_bare=call is fast_call.call and trace.special)
-    take = compile_flatten(trees.numbered(taken.tree))
-    return None if take is None else FastPath(trace, fast_call, call, take)
+    if plan.tree is None:
+        return FastPath(
+            trace, fast_call, call, is_direct=call is fast_call.call and trace.accepts_zero_one
+        )
+    flatten = compile_flatten(trees.numbered(plan.tree))
+    return None if flatten is None else FastPath(trace, fast_call, call, flatten)
 
 
-def _with_variables(call: Callable[..., Any], places: Sequence[Storage]) -> Callable[..., Any]:
+def _with_variables(call: Callable[..., Any], storages: Sequence[Storage]) -> Callable[..., Any]:
     def call_with_variables(*args: Any) -> Any:
-        return call(*args, *[place.owner.concrete for place in places])
+        return call(*args, *[storage.owner.concrete for storage in storages])
 
     return call_with_variables
 
 
 def _with_writes(
-    call: Callable[..., Any], traced: Traced, places: Sequence[int]
+    call: Callable[..., Any], traced: Traced, positions: Sequence[int]
 ) -> Callable[..., Any]:
-    """What also writes into the arguments that the function changes."""
+    """Return a callable that also writes to the arguments that the function mutates."""
 
     def call_with_writes(*args: Any) -> Any:
-        found = call(*args)
-        if found is FALLBACK:
+        results = call(*args)
+        if results is FALLBACK:
             return FALLBACK
-        leaves = [args[place] for place in places]
-        traced.check_apart(leaves)
-        return traced.put(leaves, found)
+        leaves = [args[position] for position in positions]
+        traced.check_no_alias(leaves)
+        return traced.write_results(leaves, results)
 
     return call_with_writes
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from wend.base import trees
 from wend.base.errors import RetraceWarning
 from wend.base.source import is_wend_file
-from wend.capture.guards.reads import include_guards
+from wend.capture.guards.guards import include_guards
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
 from wend.function.guard_checks import warn
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
-from wend.function.signature.signature import Arguments, Signature
+from wend.function.signature.signature import Arguments, Signature, callable_name
 from wend.function.tracing import Tracing
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
@@ -28,8 +28,8 @@ from wend.trace.recording.recording import current
 class Function:
     """A function that is traced once per signature of its arguments; made by `wend.function`.
 
-    Arrays and numbers are traced by dtype and shape, so other values of them do not trace again;
-    anything else (strings, objects, static arguments) is part of the signature by value.
+    Arrays and numbers are keyed by dtype and shape, so other values do not trace again. Everything
+    else (strings, objects, static arguments) is part of the signature by value.
 
     Example:
         >>> import wend
@@ -68,7 +68,7 @@ class Function:
         if reduce_retracing not in (True, False, "auto"):
             raise ValueError(f"reduce_retracing is 'auto', True or False, not {reduce_retracing!r}")
         self.python_function = python_function
-        self.name = name or _name_of(python_function)
+        self.name = name or callable_name(python_function)
         self.backend = backend
         self.capture = capture
         self.capture_by_value = capture_by_value
@@ -79,19 +79,19 @@ class Function:
             (static_argnames,) if isinstance(static_argnames, str) else static_argnames,
             is_method,
         )
-        # What runs in eager mode; functions that wend makes are traced unless they say.
-        self.eagerly = eagerly or (None if _is_own(python_function) else python_function)
+        # Runs in eager mode; functions that wend makes are traced there, too, unless they pass one.
+        self.eagerly = eagerly or (None if _is_wend_code(python_function) else python_function)
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._binding = Binding(self.name, self.signature, self.input_signature)
         self._tracing = Tracing(
             python_function, self.name, capture, capture_by_value, self._binding, backend
         )
         policy = reduce_retracing if input_signature is None else False
-        # Those that derivatives make for a call are not the user's to keep.
+        # Functions that derivatives make for one call deserve no redefinition warning.
         owner = python_function if is_users else None
         self._cache = TraceCache(self.name, self._tracing, policy, owner)
         self.__call__ = CallPath(self)  # type: ignore[method-assign]
-        self._of_instances: dict[int, tuple[Any, Function]] = {}
+        self._instance_functions: dict[int, tuple[Any, Function]] = {}
         self._options: dict[str, Any] = {
             "input_signature": self.input_signature,
             "static_argnames": sorted(self.signature.static),
@@ -110,53 +110,57 @@ class Function:
         return f"<wend.function {self.name}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By name where it is what its name stands for; else anew, without traces."""
+        """Pickle by name if that refers to this function, otherwise rebuild it without traces."""
         name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", "")
-        found: Any = sys.modules.get(module)
+        resolved: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
-        return name if found is self else (_remade, (self.python_function, self._options))
+            resolved = getattr(resolved, part, None)
+        return name if resolved is self else (_rebuild, (self.python_function, self._options))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
         leaves, _ = trees.flatten(instance)
         if len(leaves) != 1 or leaves[0] is not instance or is_array_leaf(instance):
-            return functools.partial(self, instance)  # it holds arrays, which are traced
+            return functools.partial(self, instance)  # a pytree: its arrays are traced
         return BoundFunction(self._for_instance(instance), instance)
 
     def _for_instance(self, instance: Any) -> Function:
-        """The function of one instance, with traces of its own, as long as the instance lives."""
-        found = self._of_instances.get(id(instance))
-        if found is not None and found[0]() is instance:
-            return found[1]
-        made = self._of_instances
-        number = id(instance)
+        """Return the function of one instance, with traces that live as long as the instance."""
+        entry = self._instance_functions.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return entry[1]
+        instance_functions = self._instance_functions
+        instance_id = id(instance)
         try:
-            reference = weakref.ref(instance, lambda _: made.pop(number, None))
-        except TypeError:  # it cannot be held weakly: its traces are with those of all
+            reference = weakref.ref(instance, lambda _: instance_functions.pop(instance_id, None))
+        except TypeError:  # not weakly referenceable: instances share traces
             return self
-        own = Function(self.python_function, **{**self._options, "is_method": True})
-        return made.setdefault(number, (reference, own))[1]
+        instance_function = Function(self.python_function, **{**self._options, "is_method": True})
+        return instance_functions.setdefault(instance_id, (reference, instance_function))[1]
 
     @property
     def trace_count(self) -> int:
-        """How many traces have been made; of a method those of all instances there are.
+        """How many traces have been made, for a method over all living instances.
 
-        A trace that made variables counts: it is dropped, and the function traced again.
+        A trace that made variables counts, although it is dropped and the function traced again.
         """
-        own = self._of_instances.copy().values()
-        return self._cache.count() + self._tracing.dropped + sum(fun.trace_count for _, fun in own)
+        instance_entries = self._instance_functions.copy().values()
+        return (
+            self._cache.count()
+            + self._tracing.dropped
+            + sum(fun.trace_count for _, fun in instance_entries)
+        )
 
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """Every trace there is."""
-        found = [trace.concrete for trace in self._cache.traces.copy().values()]
-        for _, fun in self._of_instances.copy().values():
-            found += fun.concrete_functions()
-        return found
+        """Return all traces."""
+        concrete = [trace.concrete for trace in self._cache.traces.copy().values()]
+        for _, fun in self._instance_functions.copy().values():
+            concrete += fun.concrete_functions()
+        return concrete
 
     def explain(self) -> str:
-        """Every trace with the reason why it was made, and the loops that Python ran in it.
+        """Return a text on every trace, why it was made, and the loops that Python unrolled in it.
 
         Example:
             >>> import wend
@@ -172,12 +176,12 @@ class Function:
         """
         count = self._cache.count()
         lines = [f"{self.name}: {count} trace{'' if count == 1 else 's'}", *self._cache.lines()]
-        for reference, fun in self._of_instances.copy().values():
+        for reference, fun in self._instance_functions.copy().values():
             lines.append(f"of {reference()!r:.60}, {fun.explain()}")
         return Explanation("\n".join(lines))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments; `TensorSpec`s may stand for arrays.
+        """Return the trace for these arguments; a `TensorSpec` may take the place of an array.
 
         Example:
             >>> import wend
@@ -188,39 +192,41 @@ class Function:
               return %1
             }
         """
-        if self.input_signature is not None and not kwargs:
-            own = 1 if self.signature.is_method else 0
-            if len(args) == own:
-                args = (*args, *self.input_signature)
+        passes_none = len(args) == int(self.signature.is_method) and not kwargs
+        if self.input_signature is not None and passes_none:
+            args = (*args, *self.input_signature)
         return self._find(self._bind(args, kwargs))
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
         return self._binding.bind(args, kwargs)
 
     def _find(self, arguments: Arguments) -> ConcreteFunction:
-        """The trace that serves these arguments, made now if there is none."""
+        """Return the concrete function for these arguments, traced now if there is none."""
         return self._trace_for(arguments).concrete
 
     def _trace_for(self, arguments: Arguments) -> Trace:
-        key = arguments.key if self.input_signature is None else None  # one signature, one trace
-        within = current() is not None
-        found = self._cache.find(key)
-        while found is None or self._cache.is_outdated(found, look=within):
-            found, warning = self._cache.find_or_make(key, self._binding.as_declared(arguments))
+        # An input signature has a single trace.
+        key = arguments.key if self.input_signature is None else None
+        is_nested = current() is not None
+        trace = self._cache.find(key)
+        while trace is None or self._cache.drop_if_stale(trace, force=is_nested):
+            trace, warning = self._cache.find_or_trace(
+                key, self._binding.with_declared_types(arguments)
+            )
             if warning is not None:
                 warn(RetraceWarning, warning)
-            self._cache.tell_of_changes()
-        if within:
-            include_guards(found.watch.reads)
-        return found
+            self._cache.check_guards()
+        if is_nested:
+            include_guards(trace.guard_schedule.guards)
+        return trace
 
 
 class BoundFunction:
-    """A method that is a `wend.function`, of one instance, which has traces of its own.
+    """A method that is a `wend.function`, bound to one instance, with its own traces.
 
     Attributes:
         function: the function of that instance.
-        instance: the instance; as long as it lives, so do its traces.
+        instance: the instance; the traces live as long as it does.
     """
 
     def __init__(self, function: Function, instance: Any) -> None:
@@ -239,7 +245,7 @@ class BoundFunction:
 
     @property
     def python_function(self) -> Any:
-        """The method in Python."""
+        """The bound Python method."""
         return types.MethodType(self.function.python_function, self.instance)
 
     @property
@@ -248,36 +254,30 @@ class BoundFunction:
         return self.function.trace_count
 
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """Every trace of this instance."""
+        """Return all traces of this instance."""
         return self.function.concrete_functions()
 
     def explain(self) -> str:
-        """Every trace of this instance with the reason why it was made."""
+        """Return a text on every trace of this instance and why it was made."""
         return self.function.explain()
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments; `TensorSpec`s may stand for arrays."""
+        """Return the trace for these arguments; a `TensorSpec` may take the place of an array."""
         return self.function.get_concrete_function(self.instance, *args, **kwargs)
 
 
-def _name_of(fun: Callable[..., Any]) -> str:
-    if isinstance(fun, functools.partial):
-        return _name_of(fun.func)
-    return str(getattr(fun, "__name__", None) or type(fun).__name__)
-
-
-def _remade(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
-    """What a pickled function becomes that no name stands for."""
+def _rebuild(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
+    """Rebuild a pickled function that cannot be found by name."""
     return Function(fun, **options)
 
 
-def _is_own(fun: Callable[..., Any]) -> bool:
+def _is_wend_code(fun: Callable[..., Any]) -> bool:
     code = getattr(fun, "__code__", None)
     return code is not None and is_wend_file(code.co_filename)
 
 
 class Options(TypedDict, total=False):
-    """The options of `function`, by keyword."""
+    """The keyword options of `function`."""
 
     input_signature: Sequence[Any] | None
     static_argnums: int | Sequence[int]
@@ -313,15 +313,15 @@ def function(
         input_signature: `TensorSpec`s for the arguments, for exactly one trace.
         static_argnums: arguments, by position, whose values are part of the signature.
         static_argnames: the same, by name.
-        capture: let Python's own `while`, `for` and `if` be recorded.
-        capture_by_value: let arrays and variables that it reads from outside be constants, as they
-            are when it is traced: what is assigned to them later is not seen, and there are no
-            gradients with respect to them. Functions that it calls read constants too.
-        reduce_retracing: "auto": where a second shape of equal rank comes, the sizes that differ
-            become unknown, and others do not trace again; a function that cannot be traced so is
-            traced for each shape. Sizes 0 and 1 stay what they are. True: sizes are unknown from
-            the first trace. False: a trace for each shape.
-        backend: what runs it: `"numpy"` or `"native"`; None: `wend.config`'s.
+        capture: whether Python's own `while`, `for` and `if` are recorded.
+        capture_by_value: whether arrays and variables that it reads from outside are constants with
+            the values at the time of tracing. Later assignments to them are not seen, and they have
+            no gradients. The same holds for the functions that it calls.
+        reduce_retracing: "auto": when an argument has another shape of equal rank, the sizes that
+            differ become unknown, and further ones do not trace again; a function that cannot be
+            traced so is traced for each shape. Sizes 0 and 1 stay known. True: sizes are unknown
+            from the first trace. False: one trace per shape.
+        backend: the backend that runs it, `"numpy"` or `"native"`; None: that of `wend.config`.
         name: a name for graphs and messages.
 
     Example:
@@ -332,20 +332,19 @@ def function(
         >>> norm(wnp.asarray([3.0, 4.0]))
         np.float64(5.0)
     """
-    options: dict[str, Any] = {
-        "input_signature": input_signature,
-        "static_argnums": static_argnums,
-        "static_argnames": static_argnames,
-        "capture": capture,
-        "capture_by_value": capture_by_value,
-        "reduce_retracing": reduce_retracing,
-        "backend": backend,
-        "name": name,
-        "is_users": True,
-    }
-    if fun is None:
-        return lambda fun: Function(fun, **options)
-    return Function(fun, **options)
+    make = functools.partial(
+        Function,
+        input_signature=input_signature,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        capture=capture,
+        capture_by_value=capture_by_value,
+        reduce_retracing=reduce_retracing,
+        backend=backend,
+        name=name,
+        is_users=True,
+    )
+    return make if fun is None else make(fun)
 
 
-jit = function  # the name that JAX and Numba use
+jit = function  # the name in JAX and Numba

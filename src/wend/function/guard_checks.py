@@ -1,4 +1,4 @@
-"""Traces that go on with Python values which have changed since."""
+"""When the guards of traces are checked, and the warnings about stale traces."""
 
 from __future__ import annotations
 
@@ -7,39 +7,53 @@ from collections.abc import Iterable
 
 from wend.base.errors import StaleTraceWarning, explain
 from wend.base.source import user_source
-from wend.capture.guards.reads import Change, GuardSet
+from wend.capture.guards.guards import Change, GuardSet
 
-# Looking takes a microsecond or two, a call five. So every call looks at first, later few do.
-_OFTEN, _AT_LEAST = 16, 64
-_AT_MOST = 1024  # calls that are counted at a time, where nothing was read
+# A check of the guards takes a microsecond or two, a call five. So every call is checked at
+# first; after each 16 checks their interval doubles, up to 64 calls.
+_CHECKS_PER_DOUBLING, _MAX_CHECK_INTERVAL = 16, 64
+# A trace without guards needs no checks; its calls are still counted, this many at a time.
+_MAX_UNGUARDED_CALLS = 1024
 
 
-class GuardCheck:
-    """Says at which calls of a trace one looks whether what it read has changed."""
+class GuardSchedule:
+    """The calls of a trace at which its guards are checked.
 
-    __slots__ = ("_granted", "_looks", "_waits", "reads")
+    Attributes:
+        guards: the Python values that the trace read.
+    """
 
-    def __init__(self, reads: GuardSet) -> None:
-        self.reads = reads
-        self._looks = self._waits = 0
-        self._granted = 0
+    __slots__ = ("_calls_until_check", "_check_count", "_next_allowance", "guards")
+
+    def __init__(self, guards: GuardSet) -> None:
+        self.guards = guards
+        self._check_count = self._calls_until_check = 0
+        self._next_allowance = 0
 
     def is_due(self) -> bool:
-        """Whether to look at this call."""
-        if self._waits:
-            self._waits -= 1
+        """Return whether to check the guards at this call."""
+        if self._calls_until_check:
+            self._calls_until_check -= 1
             return False
-        self._looks += 1
-        self._waits = min(_AT_LEAST, 2 ** (self._looks // _OFTEN)) - 1
+        self._check_count += 1
+        self._calls_until_check = (
+            min(_MAX_CHECK_INTERVAL, 2 ** (self._check_count // _CHECKS_PER_DOUBLING)) - 1
+        )
         return True
 
     def allow_calls(self) -> int:
-        """How many calls may go by without asking: where there is no look, each time more."""
-        if self.reads.groups:
-            waits, self._waits = self._waits, 0
-            return waits
-        granted, self._granted = self._granted, min(_AT_MOST, 2 * self._granted or 1)
-        return granted
+        """Return how many calls may run unchecked, and take them off the schedule.
+
+        Without guards these are twice as many each time.
+        """
+        if self.guards.groups:
+            allowance, self._calls_until_check = self._calls_until_check, 0
+            return allowance
+        allowance, self._next_allowance = (
+            self._next_allowance,
+            min(_MAX_UNGUARDED_CALLS, 2 * self._next_allowance or 1),
+        )
+        return allowance
 
 
 def warn(category: type[Warning], text: str) -> None:
@@ -49,27 +63,24 @@ def warn(category: type[Warning], text: str) -> None:
     warnings.warn_explicit(text, category, file, line)
 
 
-class ChangeWarnings:
-    """What one function has warned of: each name once."""
+class StaleTraceWarnings:
+    """The warnings about changed values that one function has issued, one per name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._names: set[str] = set()
+        self._reported_names: set[str] = set()
 
-    def tell(self, changes: Iterable[Change]) -> None:
-        """Warn of what is new."""
-        new = [change for change in changes if change.name not in self._names]
+    def warn_once(self, changes: Iterable[Change]) -> None:
+        """Warn about the changes not reported yet."""
+        new = [change for change in changes if change.name not in self._reported_names]
         if not new:
             return
-        self._names.update(change.name for change in new)
-        first = (
-            f"{self._name} goes on with what Python held when it was traced: "
-            f"{'; '.join(map(str, new))}."
-        )
+        self._reported_names.update(change.name for change in new)
+        headline = f"{self._name} still uses the values of its trace: {'; '.join(map(str, new))}."
         warn(
             StaleTraceWarning,
             explain(
-                first,
+                headline,
                 cure="pass it as an argument, hold it in a wend.Variable, or let the function be "
                 "traced anew: wend.config(watch_globals=True).",
             ),

@@ -1,4 +1,4 @@
-"""`ConcreteFunction.prune`: a function between any values of another one's graph."""
+"""`ConcreteFunction.prune`: functions between any values of another one's graph."""
 
 from __future__ import annotations
 
@@ -23,82 +23,77 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a function, with what it takes to call it."""
+class PrunedPart:
+    """A part of a function, with its calling convention."""
 
     traced: Traced
     arguments: Arguments
     binding: Binding
 
 
-def part_between(concrete: ConcreteFunction, feeds: Any, fetches: Any) -> Part:
-    """What computes `fetches` from `feeds`; see `ConcreteFunction.prune`."""
+def prune_graph(concrete: ConcreteFunction, feeds: Any, fetches: Any) -> PrunedPart:
+    """Return the part that computes `fetches` from `feeds`; see `ConcreteFunction.prune`."""
     names = ValueNames(concrete)
-    each = tuple(feeds) if isinstance(feeds, (list, tuple)) else (feeds,)
-    leaves, feed_tree = trees.flatten((each, {}))
-    fed = [names.array(leaf) for leaf in leaves]
+    feed_arguments = tuple(feeds) if isinstance(feeds, (list, tuple)) else (feeds,)
+    leaves, feed_tree = trees.flatten((feed_arguments, {}))
+    fed = [names.feed(leaf) for leaf in leaves]
     if len({*fed}) < len(fed):
-        what = f"{names.head}: {listed(map(names.shown, fed))} are fed: one of them twice."
+        what = f"{names.head}: {listed(map(names.described, fed))} are fed: one of them twice."
         raise PruneError(explain(what, cure="feed each value once."))
-    wanted, _ = trees.flatten(fetches)
-    found = [names.target(leaf) for leaf in wanted]
-    values = [x for x in found if isinstance(x, Value)]
-    assigned = [x for x in found if isinstance(x, Variable)]
-    held = [names.assigned_to(variable) for variable in assigned]
-    cut = _cut(names, fed, [*values, *held], [x for x in found if isinstance(x, Node)])
-    is_value = iter([isinstance(x, Value) or None for x in found])
+    fetch_leaves, _ = trees.flatten(fetches)
+    fetched = [names.fetch(leaf) for leaf in fetch_leaves]
+    values = [x for x in fetched if isinstance(x, Value)]
+    assigned = [x for x in fetched if isinstance(x, Variable)]
+    stored = [names.stored_value(variable) for variable in assigned]
+    subgraph = _extract(names, fed, [*values, *stored], [x for x in fetched if isinstance(x, Node)])
+    is_value = iter([isinstance(x, Value) or None for x in fetched])
     traced = Traced(
-        cut.graph,
+        subgraph.graph,
         trees.flatten(trees.tree_map(lambda _: next(is_value), fetches))[1],
         tuple(names.type(value) for value in values),
-        tuple(concrete.traced.captured[k] for k in cut.captures),
-        cut.has_world,
-        stored=tuple(variable.place for variable in assigned),
+        tuple(concrete.traced.captured[k] for k in subgraph.captures),
+        subgraph.has_world,
+        stored=tuple(variable.storage for variable in assigned),
     )
-    parameters = _parameters(each, [names.given.get(value) for value in fed])
+    parameters = _parameter_names(feed_arguments, [names.user_names.get(value) for value in fed])
     types = tuple(names.type(value) for value in fed)
-    places = tuple(range(len(fed)))
-    arguments = Arguments(types, feed_tree, places, types, (), tuple(parameters))
-    return Part(traced, arguments, Binding(cut.graph.name, _signature(parameters)))
+    arguments = Arguments(types, feed_tree, tuple(range(len(fed))), types, (), tuple(parameters))
+    return PrunedPart(traced, arguments, Binding(subgraph.graph.name, _signature(parameters)))
 
 
-def _cut(
-    names: ValueNames, fed: Sequence[Value], wanted: Sequence[Value], effects: Sequence[Node]
+def _extract(
+    names: ValueNames, fed: Sequence[Value], fetched: Sequence[Value], effects: Sequence[Node]
 ) -> Subgraph:
-    """The part of the graph.
-
-    Raises:
-        PruneError: something that is wanted needs an argument that is not fed.
-    """
-    needs = [*wanted, *(operand for node in effects for operand in node.operands)]
+    """Extract the subgraph; refuse fetched values that need an argument that is not fed."""
+    needs = [*fetched, *(operand for node in effects for operand in node.operands)]
     missing = missing_params(names.graph, fed, needs)
     if missing:
-        lacking = listed(map(names.shown, missing))
+        lacking = listed(map(names.described, missing))
         what = f"{names.head}: what is fetched cannot be computed without {lacking}."
-        cure = "feed it as well, or a value on the way from it."
+        cure = "feed it as well, or a value computed from it."
         raise PruneError(explain(what, cure=cure))
-    return extract_subgraph(names.graph, fed, wanted, effects)
+    return extract_subgraph(names.graph, fed, fetched, effects)
 
 
-def _parameters(each: Sequence[Any], names: Sequence[str | None]) -> list[str]:
-    """Names for the parameters: those of what is fed, where they can be."""
-    found: list[str] = []
-    rest = iter(names)
-    for k, feed in enumerate(each):
-        first, *others = [next(rest) for _ in trees.flatten(feed)[0]] or [None]
+def _parameter_names(feed_arguments: Sequence[Any], names: Sequence[str | None]) -> list[str]:
+    """Return the names of the parameters: those of the fed values if they are usable."""
+    parameters: list[str] = []
+    remaining = iter(names)
+    for k, feed in enumerate(feed_arguments):
+        first, *further_names = [next(remaining) for _ in trees.flatten(feed)[0]] or [None]
         is_name = first is not None and first.isidentifier() and not iskeyword(first)
-        is_free = is_name and not others and first not in found
-        found.append(str(first) if is_free else f"feed{k}")
-    return found
+        is_usable = is_name and not further_names and first not in parameters
+        parameters.append(str(first) if is_usable else f"feed{k}")
+    return parameters
 
 
 def _signature(parameters: Sequence[str]) -> Signature:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
-    def takes(*args: Any, **kwargs: Any) -> None:
-        """Stands for a function of these parameters."""
+    def placeholder(*args: Any, **kwargs: Any) -> None:
+        """Stand in for a function with these parameters."""
 
-    takes.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    placeholder.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, kind) for name in parameters]
     )
-    return Signature(takes)
+    return Signature(placeholder)

@@ -1,4 +1,4 @@
-"""What `Function.explain` tells: each trace, and how it differs from the nearest earlier one."""
+"""The texts of `Function.explain`: each trace, and how it differs from the nearest earlier one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.base import trees
 from wend.base.source import at
 from wend.function.remarks import fused_loops, hoisted, largest, recomputed
 from wend.function.signature.keys import ByIdentity
-from wend.function.signature.shape_relaxation import serves
+from wend.function.signature.shape_relaxation import subsumes
 from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
 from wend.ir.graph import Graph, Node
@@ -19,11 +19,11 @@ from wend.ir.types import Dim
 from wend.ops.records import Record, records
 from wend.trace.recording.arguments import LeafType
 
-_PYTHON = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
+_PYTHON_KINDS = {"b": "bool", "i": "int", "f": "float", "c": "complex"}
 
 
 class Explanation(str):
-    """A text that a prompt shows as it reads."""
+    """A string whose repr is its text, for prompts."""
 
     __slots__ = ()
 
@@ -33,13 +33,13 @@ class Explanation(str):
 
 @dataclass(frozen=True)
 class ArgumentSummary:
-    """What a trace was made for, by name; holds no argument.
+    """The arguments that a trace was made for, by name, without the arguments themselves.
 
     Attributes:
-        leaves: each leaf's type, or the key of its value.
-        texts: how those are shown.
+        leaves: the type of each leaf, or the key of its value.
+        texts: the texts of those.
         treedef: the structure of the arguments.
-        parameters: the names of the positional ones.
+        parameters: the names of the positional parameters.
     """
 
     leaves: dict[str, LeafType | Hashable]
@@ -53,37 +53,37 @@ class ArgumentSummary:
         return ", ".join(f"{name} {self.texts[name]}" for name in self.leaves)
 
     def by_parameter(self) -> dict[str, Any]:
-        """The structure of each argument, with something in place of leaves."""
+        """Return the structure of each argument, with placeholders for leaves."""
         args, kwargs = trees.unflatten(self.treedef, [0] * self.treedef.num_leaves)
         names = [*self.parameters, *map(str, range(len(self.parameters), len(args)))]
         return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
-def given(arguments: Arguments) -> ArgumentSummary:
-    """What a trace is made for."""
+def summarize(arguments: Arguments) -> ArgumentSummary:
+    """Return the summary of the arguments of a trace."""
     leaves: dict[str, LeafType | Hashable] = {}
     texts: dict[str, str] = {}
-    types, rest = iter(arguments.types), iter(arguments.rest)
-    traced = {*arguments.places}
-    sizes: dict[Dim, str] = {}
+    types, static_keys = iter(arguments.types), iter(arguments.static_keys)
+    traced = {*arguments.traced_positions}
+    symbol_names: dict[Dim, str] = {}
     for k, name in enumerate(arguments.all_names()):
         if k in traced:
             type = next(types)
-            leaves[name], texts[name] = type, _type_text(type, sizes)
+            leaves[name], texts[name] = type, _type_text(type, symbol_names)
         else:
-            leaves[name], texts[name] = next(rest), _value_text(arguments.leaves[k])
+            leaves[name], texts[name] = next(static_keys), _value_text(arguments.leaves[k])
     return ArgumentSummary(leaves, texts, arguments.treedef, arguments.parameters)
 
 
-def _type_text(type: LeafType, sizes: dict[Dim, str]) -> str:
-    """`f64[3]`, unknown sizes numbered as graphs print them; or `float` for a Python number."""
+def _type_text(type: LeafType, symbol_names: dict[Dim, str]) -> str:
+    """Return `f64[3]` with symbols named as in printed graphs, or `float` for a Python number."""
     dtype, shape = type.type.dtype, type.type.shape
     if type.variable is not None:
         return str(type)
     if type.weak:
-        return _PYTHON[dtype.kind]
+        return _PYTHON_KINDS[dtype.kind]
     dims = [
-        str(dim) if isinstance(dim, int) else sizes.setdefault(dim, f"n{len(sizes)}")
+        str(dim) if isinstance(dim, int) else symbol_names.setdefault(dim, f"n{len(symbol_names)}")
         for dim in shape or ()
     ]
     return f"{short(dtype)}[{'...' if shape is None else ','.join(dims)}]"
@@ -95,37 +95,37 @@ def _value_text(value: Any) -> str:
 
 
 def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
-    """How what a trace was made for differs from what an earlier one was made for."""
-    found = []
+    """Return how the arguments of a new trace differ from those of an earlier one."""
+    texts = []
     if new.treedef != old.treedef:
-        mine, theirs = new.by_parameter(), old.by_parameter()
-        for name in dict.fromkeys([*mine, *theirs]):
-            if name not in theirs:
-                found.append(f"{name} is given")
-            elif name not in mine:
-                found.append(f"{name} is not given")
+        new_arguments, old_arguments = new.by_parameter(), old.by_parameter()
+        for name in dict.fromkeys([*new_arguments, *old_arguments]):
+            if name not in old_arguments:
+                texts.append(f"{name} is given")
+            elif name not in new_arguments:
+                texts.append(f"{name} is not given")
             else:
-                found += _structure(theirs[name], mine[name], name)
+                texts += _structure_difference(old_arguments[name], new_arguments[name], name)
     for name, leaf in new.leaves.items():
-        if name in old.leaves and not _fits(leaf, old.leaves[name]):
-            found.append(_changed(name, new, old))
-    if not found and new.leaves != old.leaves:
-        found.append("sizes that are one there differ")
-    return found
+        if name in old.leaves and not _needs_no_trace(leaf, old.leaves[name]):
+            texts.append(_leaf_difference(name, new, old))
+    if not texts and new.leaves != old.leaves:
+        texts.append("sizes that are one there differ")
+    return texts
 
 
-def _fits(new: LeafType | Hashable, old: LeafType | Hashable) -> bool:
-    """Whether a leaf does not need another trace."""
+def _needs_no_trace(new: LeafType | Hashable, old: LeafType | Hashable) -> bool:
+    """Return whether a trace for the old leaf accepts the new one."""
     if new == old:
         return True
     if not isinstance(new, LeafType) or not isinstance(old, LeafType) or new.weak != old.weak:
         return False
     if new.variable != old.variable:
         return False
-    return serves([old], [new], special=False)
+    return subsumes([old], [new], accepts_zero_one=False)
 
 
-def _structure(old: Any, new: Any, name: str) -> list[str]:
+def _structure_difference(old: Any, new: Any, name: str) -> list[str]:
     difference = trees.first_difference(old, new, name)
     if difference is None:
         return []
@@ -134,29 +134,34 @@ def _structure(old: Any, new: Any, name: str) -> list[str]:
     return [f"{path} is {now}, not {before}" if now else path]
 
 
-def _changed(name: str, new: ArgumentSummary, old: ArgumentSummary) -> str:
-    mine, theirs = new.leaves[name], old.leaves[name]
-    now, before = new.texts[name], old.texts[name]
-    if not isinstance(mine, LeafType) or not isinstance(theirs, LeafType):
-        if now == before and _kind_text(mine) == _kind_text(theirs):
-            return f"{name} is another {_kind_text(mine)}"
-        if now == before:
-            now, before = (f"{now} ({_kind_text(key)})" for key in (mine, theirs))
-        return f"{name} is {now}, not {before}"
-    if mine.variable != theirs.variable:
-        if mine.variable is None or theirs.variable is None:
-            return f"{name} is {now}, not {before}"
-        return f"{name} is variable {mine.variable + 1} of the call, not {theirs.variable + 1}"
-    if mine.weak or theirs.weak:
-        known = {True: "the Python {}", False: "the array {}"}
-        return f"{name} is {known[mine.weak].format(now)}, not {known[theirs.weak].format(before)}"
-    if mine.type.dtype != theirs.type.dtype:
-        if mine.type.rank != theirs.type.rank:
-            return f"{name} is {now}, not {before}"
-        return f"the dtype of {name} is {mine.type.dtype}, not {theirs.type.dtype}"
-    if mine.type.rank != theirs.type.rank:
-        return f"the rank of {name} is {mine.type.rank}, not {theirs.type.rank}"
-    shapes = [text[text.index("[") :] for text in (now, before)]
+def _leaf_difference(name: str, new: ArgumentSummary, old: ArgumentSummary) -> str:
+    new_leaf, old_leaf = new.leaves[name], old.leaves[name]
+    new_text, old_text = new.texts[name], old.texts[name]
+    if not isinstance(new_leaf, LeafType) or not isinstance(old_leaf, LeafType):
+        if new_text == old_text and _kind_text(new_leaf) == _kind_text(old_leaf):
+            return f"{name} is another {_kind_text(new_leaf)}"
+        if new_text == old_text:
+            new_text, old_text = (f"{new_text} ({_kind_text(key)})" for key in (new_leaf, old_leaf))
+        return f"{name} is {new_text}, not {old_text}"
+    if new_leaf.variable != old_leaf.variable:
+        if new_leaf.variable is None or old_leaf.variable is None:
+            return f"{name} is {new_text}, not {old_text}"
+        return (
+            f"{name} is variable {new_leaf.variable + 1} of the call, not {old_leaf.variable + 1}"
+        )
+    if new_leaf.weak or old_leaf.weak:
+        templates = {True: "the Python {}", False: "the array {}"}
+        return (
+            f"{name} is {templates[new_leaf.weak].format(new_text)}, "
+            f"not {templates[old_leaf.weak].format(old_text)}"
+        )
+    if new_leaf.type.dtype != old_leaf.type.dtype:
+        if new_leaf.type.rank != old_leaf.type.rank:
+            return f"{name} is {new_text}, not {old_text}"
+        return f"the dtype of {name} is {new_leaf.type.dtype}, not {old_leaf.type.dtype}"
+    if new_leaf.type.rank != old_leaf.type.rank:
+        return f"the rank of {name} is {new_leaf.type.rank}, not {old_leaf.type.rank}"
+    shapes = [text[text.index("[") :] for text in (new_text, old_text)]
     return f"the shape of {name} is {shapes[0]}, not {shapes[1]}"
 
 
@@ -170,54 +175,58 @@ def _kind_text(key: Any) -> str:
 def nearest(
     new: ArgumentSummary, earlier: Sequence[ArgumentSummary]
 ) -> tuple[int, list[str]] | None:
-    """Which earlier trace differs least, the last of several, and how."""
+    """Return the earlier trace with the fewest differences, the last of several, and these."""
     best: tuple[int, list[str]] | None = None
     for k, old in enumerate(earlier):
-        found = differences(new, old)
-        if best is None or len(found) <= len(best[1]):
-            best = k, found
+        changes = differences(new, old)
+        if best is None or len(changes) <= len(best[1]):
+            best = k, changes
     return best
 
 
-_MOST_RECORDS = 3  # in a line
+_MAX_RECORDS_PER_LINE = 3
 
 
-def costs(graphs: Sequence[Graph], runs: Sequence[Executable]) -> list[str]:
-    """A line for each of them, and for what was done to save some.
+def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[str]:
+    """Return a line for each cost of runs, and for each optimisation that saved some.
 
-    Args:
-        graphs: those of a trace, as they are run, each once.
-        runs: what runs them.
+    `graphs` are the optimised graphs of a trace, each once.
     """
-    explaining = [run for run in runs if isinstance(run, Explains)]
+    explaining = [run for run in executables if isinstance(run, Explains)]
     loops = [loop for run in explaining for loop in run.fused_loops]
     calls = [node for run in explaining for node in run.host_nodes]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
-    done = [*recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
-    return [*_kept(graphs), *done, *dict.fromkeys(in_python)]
+    remarks = [*recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
+    return [*_kept_records(graphs), *remarks, *dict.fromkeys(in_python)]
 
 
-def _kept(graphs: Sequence[Graph]) -> list[str]:
-    """A line for each loop that keeps records."""
+def _kept_records(graphs: Sequence[Graph]) -> list[str]:
+    """Return a line for each loop that keeps records."""
     of_loops: dict[Node, list[Record]] = {}
-    for kept in (kept for graph in graphs for kept in records(graph)):
-        of_loops.setdefault(kept.loop, []).append(kept)
-    found = []
-    for loop, group in of_loops.items():
-        group.sort(key=lambda kept: (kept.variable_part == "records", -kept.min_bytes))
-        names = [*dict.fromkeys(map(str, group))]
-        more = len(names) - _MOST_RECORDS
-        what = ", ".join(names[:_MOST_RECORDS]) + (f" and {more} more" if more > 0 else "")
-        least = sum(kept.min_bytes for kept in group)
-        rest = dict.fromkeys(kept.variable_part for kept in group if kept.variable_part)
-        size = " and its ".join([f"{least:,} bytes", *rest])
-        found.append((least, f"keeps {what}, {size} a trip of the loop{at(loop.source)}"))
-    return largest(found)
+    for record in (record for graph in graphs for record in records(graph)):
+        of_loops.setdefault(record.loop, []).append(record)
+    sized_lines = []
+    for loop, loop_records in of_loops.items():
+        loop_records.sort(key=lambda record: (record.variable_part == "records", -record.min_bytes))
+        names = [*dict.fromkeys(map(str, loop_records))]
+        more = len(names) - _MAX_RECORDS_PER_LINE
+        record_names = ", ".join(names[:_MAX_RECORDS_PER_LINE]) + (
+            f" and {more} more" if more > 0 else ""
+        )
+        fixed_bytes = sum(record.min_bytes for record in loop_records)
+        variable_parts = dict.fromkeys(
+            record.variable_part for record in loop_records if record.variable_part
+        )
+        size = " and its ".join([f"{fixed_bytes:,} bytes", *variable_parts])
+        sized_lines.append(
+            (fixed_bytes, f"keeps {record_names}, {size} a trip of the loop{at(loop.source)}")
+        )
+    return largest(sized_lines)
 
 
-def memory(runs: Sequence[Executable]) -> list[str]:
-    """A line about the memory that waits for the next call, if any does."""
-    holding = [run for run in runs if isinstance(run, HoldsMemory)]
+def memory(executables: Sequence[Executable]) -> list[str]:
+    """Return a line about the memory held for the next call, if there is any."""
+    holding = [run for run in executables if isinstance(run, HoldsMemory)]
     sizes = [item for run in holding for item in run.held_memory().items()]
     texts = [f"{size:,} bytes of {what}" for what, size in sizes if size]
     return [f"holds for the next call: {', '.join(texts)}"] if texts else []

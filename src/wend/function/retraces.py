@@ -1,4 +1,4 @@
-"""When a function is traced so often that it is worth a warning."""
+"""Warnings about functions that are traced too often."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from wend.base.errors import explain
 from wend.base.source import Source
 from wend.trace.recording.recording import current
 
-_OFTEN, _RECENT = 5, 10  # so many traces in so many calls are worth a warning
-_CODES = 1024  # of so many functions one knows how often they were made
+# Five traces within ten calls are worth a warning: tracing costs what many calls do.
+_MIN_TRACES_TO_WARN, _MAX_CALLS_TO_WARN = 5, 10
+_MAX_TRACKED_CODES = 1024  # pieces of code whose redefinitions are counted; bounds the memory
 
 
-class Calls:
-    """How often a function was called; outlives the function."""
+class CallCounter:
+    """The number of calls of a function; outlives the function."""
 
     __slots__ = ("count",)
 
@@ -24,86 +25,92 @@ class Calls:
         self.count = 0
 
 
-class _Made:
-    """The last functions that were made of one piece of code, and traced."""
+class _Redefinitions:
+    """The last functions that were defined by one piece of code, and traced."""
 
     def __init__(self) -> None:
-        self.last: deque[tuple[weakref.ref[Retraces], Calls]] = deque(maxlen=_OFTEN)
+        self.recent: deque[tuple[weakref.ref[Retraces], CallCounter]] = deque(
+            maxlen=_MIN_TRACES_TO_WARN
+        )
         self.has_warned = False
 
 
-# By file, line and name of the code: the code itself is not kept.
-_made: dict[tuple[str, int, str], _Made] = {}
+# Keyed by file, line and name, so that the code itself is not kept alive
+_redefinitions: dict[tuple[str, int, str], _Redefinitions] = {}
 
 
 class Retraces:
     """Counts the calls and traces of one function.
 
     Args:
-        name: the function's, for messages.
-        fun: the Python function; None where making it anew is nothing to tell of.
+        name: the name of the function, for messages.
+        fun: the Python function; None if its redefinition deserves no warning.
 
     Attributes:
-        calls: how often it was called.
+        calls: the number of its calls.
     """
 
     def __init__(self, name: str, fun: Callable[..., Any] | None = None) -> None:
         self.name = name
-        self.calls = Calls()
+        self.calls = CallCounter()
         self._code = getattr(fun, "__code__", None)
-        # At which calls the last traces were made, and why.
-        self._recent: deque[tuple[int, str]] = deque(maxlen=_OFTEN)
+        # The last traces: the number of the call, and the reason
+        self._recent_traces: deque[tuple[int, str]] = deque(maxlen=_MIN_TRACES_TO_WARN)
         self._has_warned = False
 
     def traced(self, reason: str) -> str | None:
-        """Note a trace; returns what to warn of, once."""
-        is_first = not self._recent
-        self._recent.append((self.calls.count, reason))
-        return self._made_anew() if is_first else self._traced_often()
+        """Record a trace; return the text of a warning, at most once each."""
+        is_first = not self._recent_traces
+        self._recent_traces.append((self.calls.count, reason))
+        return self._redefinition_warning() if is_first else self._retrace_warning()
 
-    def _traced_often(self) -> str | None:
-        if self._has_warned or len(self._recent) < _OFTEN:
+    def _retrace_warning(self) -> str | None:
+        if self._has_warned or len(self._recent_traces) < _MIN_TRACES_TO_WARN:
             return None
-        calls = self.calls.count - self._recent[0][0] + 1
-        if calls > _RECENT:
+        calls = self.calls.count - self._recent_traces[0][0] + 1
+        if calls > _MAX_CALLS_TO_WARN:
             return None
         self._has_warned = True
         return explain(
-            f"{self.name} was traced {_OFTEN} times in its last {calls} calls: each costs what "
-            "many calls do.",
-            *[reason for _, reason in self._recent],
+            f"{self.name} was traced {_MIN_TRACES_TO_WARN} times in its last {calls} calls: "
+            "each trace costs as much as many calls.",
+            *[reason for _, reason in self._recent_traces],
             cure="pass arrays in place of values that change, and the same functions and objects "
             "each time; leave out static_argnums; declare unknown sizes by input_signature. "
-            "f.explain() tells of every trace.",
+            "f.explain() lists every trace.",
         )
 
-    def _made_anew(self) -> str | None:
-        """What to warn of where functions of the same code are made, traced and thrown away."""
+    def _redefinition_warning(self) -> str | None:
+        """Return a warning if functions of the same code are defined, traced and dropped."""
         if self._code is None or current() is not None:
             return None
         key = (self._code.co_filename, self._code.co_firstlineno, self._code.co_qualname)
-        if key not in _made:
-            if len(_made) >= _CODES:
-                del _made[next(iter(_made))]
-            _made[key] = _Made()
-        made = _made[key]
-        earlier = [*made.last][1 - _OFTEN :]
-        made.last.append((weakref.ref(self), self.calls))
-        calls = self.calls.count + sum(counted.count for _, counted in earlier)
-        if made.has_warned or len(earlier) < _OFTEN - 1 or calls > _RECENT:
+        if key not in _redefinitions:
+            if len(_redefinitions) >= _MAX_TRACKED_CODES:
+                del _redefinitions[next(iter(_redefinitions))]
+            _redefinitions[key] = _Redefinitions()
+        redefinitions = _redefinitions[key]
+        earlier = [*redefinitions.recent][1 - _MIN_TRACES_TO_WARN :]
+        redefinitions.recent.append((weakref.ref(self), self.calls))
+        calls = self.calls.count + sum(counter.count for _, counter in earlier)
+        if (
+            redefinitions.has_warned
+            or len(earlier) < _MIN_TRACES_TO_WARN - 1
+            or calls > _MAX_CALLS_TO_WARN
+        ):
             return None
         if any(other() is not None for other, _ in earlier):
-            return None  # several functions that live side by side are just that
-        made.has_warned = True
+            return None  # several live functions of one code are intended
+        redefinitions.has_warned = True
         where = Source(self._code.co_filename, self._code.co_firstlineno, "").short
         return explain(
-            f"{self.name} at {where} was made {_OFTEN} times, and traced each time, for {calls} "
-            "calls: the traces go when the function goes.",
+            f"{self.name} at {where} was made {_MIN_TRACES_TO_WARN} times, and traced each time, "
+            f"for {calls} calls: the traces are lost with the function.",
             cure="make the wend.function once, outside of the loop or function that calls it, and "
-            "keep it; of a method keep the instance.",
+            "keep it; for a method, keep the instance.",
         )
 
 
-def forget_made() -> None:
-    """Let no function count as made before."""
-    _made.clear()
+def clear_redefinitions() -> None:
+    """Forget all counted redefinitions."""
+    _redefinitions.clear()

@@ -1,4 +1,4 @@
-"""Runs the forms of a concrete function: on arrays, or as calls in the recording under way."""
+"""Runs the graphs of a derivative: on arrays, or as calls in the current recording."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wend.backends.protocol import choose
-from wend.base.errors import explain
+from wend.base.errors import NotDifferentiableError, explain
 from wend.function.host.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.runtime.sequence import Sequence as Sequence_
@@ -16,7 +16,18 @@ from wend.trace.recording.recording import current
 if TYPE_CHECKING:
     from wend.function.concrete import ConcreteFunction
 
-_RECORDS = (Sequence_, HostRun)  # what a run keeps that is no array
+_RECORD_TYPES = (Sequence_, HostRun)  # residuals that are not arrays
+
+
+def refuse_written(what: str, concrete: ConcreteFunction) -> None:
+    """Refuse a function that changes an argument in place.
+
+    Raises:
+        NotDifferentiableError: it does.
+    """
+    if concrete.traced.written:
+        problem = f"{what}: it changes an argument in place."
+        raise NotDifferentiableError(explain(problem, cure="change a copy of it: x = x.copy()."))
 
 
 def run_forward(
@@ -24,26 +35,28 @@ def run_forward(
     graph: Graph,
     arrays: Sequence[Any],
     backend: str,
-    given: Sequence[Any] = (),
+    tangents: Sequence[Any] = (),
     *,
-    keeps: bool = True,
+    keeps_residuals: bool = True,
 ) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Run a graph of (what the function takes…, given…): the function's results, and the others.
+    """Run a graph of the function's arguments and tangents; return its results and the residuals.
 
-    What the caller writes into arguments and value does not reach the others, which are what a
-    backward form reads if the graph `keeps` that.
+    Later writes by the caller to arguments or value do not reach the residuals, which a backward
+    graph reads if the graph `keeps_residuals`.
     """
     traced, count = concrete.traced, len(concrete.graph.results)
     recording = current()
     if recording is not None:
-        node = traced.call_graph(recording, graph, arrays, given, backend)
-        own = [recording.wrap(value) for value in node.results]
-        return own, own[count:]
-    execute = concrete.compiled.executable(backend, graph, shown=count if keeps else None)
+        node = traced.call_graph(recording, graph, arrays, tangents, backend)
+        wrapped = [recording.wrap(value) for value in node.results]
+        return wrapped, wrapped[count:]
+    run = concrete.compiled.executable(backend, graph, shown=count if keeps_residuals else None)
     boundary = choose(backend).boundary
-    arguments = boundary.copy([*traced.arguments(arrays, boundary), *map(boundary.receive, given)])
-    with traced.running(arrays):
-        results = execute(arguments)
+    arguments = boundary.copy(
+        [*traced.arguments(arrays, boundary), *map(boundary.receive, tangents)]
+    )
+    with traced.run_context(arrays):
+        results = run(arguments)
     return boundary.copy(results[:count]), results[count:]
 
 
@@ -52,35 +65,31 @@ def run_linear(
     concrete: ConcreteFunction,
     graph: Graph,
     backend: str,
-    kept: Sequence[Any],
-    given: Sequence[Any],
+    residuals: Sequence[Any],
+    inputs: Sequence[Any],
 ) -> Sequence[Any]:
-    """Run a linear graph on what was kept of a run of the function, and more.
+    """Run a linear graph on the residuals of a run of the function, and cotangents or tangents.
 
-    Args:
-        what: what has kept it, for messages.
-        concrete: the function.
-        graph: what takes (kept…, given…).
-        backend: what runs it.
-        kept: what a run of a forward graph gave besides the function's results.
-        given: cotangents or tangents.
+    `what` is the owner of the residuals, for messages.
     """
     recording = current()
     if recording is None:
-        execute = concrete.compiled.executable(backend, graph)
+        run = concrete.compiled.executable(backend, graph)
         boundary = choose(backend).boundary
-        arguments = [*kept, *map(boundary.receive, given)]
-        return boundary.own(execute(arguments), arguments)
-    if not recording.runs_now() and any(isinstance(x, _RECORDS) for x in kept):
+        arguments = [*residuals, *map(boundary.receive, inputs)]
+        return boundary.own(run(arguments), arguments)
+    if not recording.runs_now() and any(isinstance(x, _RECORD_TYPES) for x in residuals):
         raise NotImplementedError(
             explain(
-                f"what {what}, run outside a trace, has kept are the records of a "
-                "loop or of a host call, which cannot enter a trace.",
+                f"{what}, run outside a trace, has kept records of a loop or of a host call, "
+                "which cannot enter a trace.",
                 cure="differentiate inside the traced function.",
             )
         )
     values = [
-        RecordedValue(param.type, x, recording) if isinstance(x, _RECORDS) else recording.lift(x)
-        for param, x in zip(graph.params, (*kept, *given), strict=True)
+        RecordedValue(param.type, x, recording)
+        if isinstance(x, _RECORD_TYPES)
+        else recording.lift(x)
+        for param, x in zip(graph.params, (*residuals, *inputs), strict=True)
     ]
     return [recording.wrap(value) for value in recording.call(graph, values, backend).results]

@@ -1,4 +1,4 @@
-"""How one function is traced: a second time, where the first made variables."""
+"""Traces one function: a second time if the first trace created variables."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ import numpy as np
 from wend.base.errors import NestingError, listed
 from wend.base.gc_pause import gc_paused
 from wend.capture.convert import capture
-from wend.capture.guards.reads import guard_function
+from wend.capture.guards.guards import guard_function
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature.binding import Binding
 from wend.function.signature.keys import ByIdentity
 from wend.function.signature.signature import Arguments
-from wend.trace.state.creation import Creation, Initialiser, described
+from wend.trace.state.creation import Creation, Initializer, described
 from wend.trace.state.variable import Variable
 from wend.trace.traced import Traced, trace_function
 
 
 class Tracing:
-    """How one function is traced; knows nothing of the traces there are.
+    """The tracing of one function; knows nothing of its other traces.
 
-    Variables may be made at the first call, and where they belong to an object that is given
-    for the first time. They must be made once, so a trace that makes some is dropped, and the
-    function traced again, now with what it has made.
+    Variables may be created at the first call, and as parts of an object that is passed for the
+    first time. They must be created once, so a trace that creates some is dropped, and the function
+    is traced again, now with the variables it has created.
 
     Attributes:
-        pending: what gives variables their first values at the next call.
-        dropped: how many traces made variables and were dropped.
+        pending: initializers of variables, to run at the next call.
+        dropped: the number of dropped traces, which created variables.
     """
 
     def __init__(
@@ -49,54 +49,58 @@ class Tracing:
     ) -> None:
         self.fun, self.name, self.capture, self.by_value = fun, name, capture, by_value
         self.binding, self.backend = binding, backend
-        self.pending: list[Initialiser] = []
+        self.pending: list[Initializer] = []
         self.dropped = 0
         self._is_first = True
-        self._known: list[ByIdentity] = []
+        self._traced_objects: list[ByIdentity] = []
 
     def __call__(self, arguments: Arguments) -> ConcreteFunction:
-        new = [] if self._is_first else self._new_objects(arguments)
+        new_objects = [] if self._is_first else self._new_objects(arguments)
         creation = Creation(self.name, self.pending)
-        if not self._is_first and not new:
-            self._refuse_later(creation)
+        if not self._is_first and not new_objects:
+            self._forbid_creation(creation)
         try:
             with gc_paused():
-                traced = self._traced_once_or_twice(arguments, creation, new)
-        finally:  # of a trace that failed, too: what Python holds is not made again
+                traced = self._trace_twice_if_needed(arguments, creation, new_objects)
+        finally:  # after a failure, too: Python may still hold the created variables
             self.pending[:] = [
-                one for one in (*self.pending, *creation.new) if not one.place.is_gone
+                initializer
+                for initializer in (*self.pending, *creation.deferred)
+                if not initializer.storage.is_gone
             ]
         self._is_first = False
-        alive = [known for known in self._known if known.reference() is not None]
-        self._known = [*alive, *map(ByIdentity, _objects(arguments))]
+        alive = [
+            object_key for object_key in self._traced_objects if object_key.reference() is not None
+        ]
+        self._traced_objects = [*alive, *map(ByIdentity, _objects(arguments))]
         return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
 
-    def _traced_once_or_twice(
-        self, arguments: Arguments, creation: Creation, new: list[Any]
+    def _trace_twice_if_needed(
+        self, arguments: Arguments, creation: Creation, new_objects: list[Any]
     ) -> Traced:
         traced = self._trace(arguments, creation)
-        if creation.made:
+        if creation.created:
             if not self._is_first:
-                self._check_belongs(creation, new)
-            again = Creation(
+                self._check_owners(creation, new_objects)
+            retrace_creation = Creation(
                 self.name,
                 self.pending,
                 refusal=f"is made again when {self.name} is traced a second time: each call would "
                 "make one.",
                 cure="make it once: if self.v is None: self.v = wend.Variable(…).",
-                new=creation.new,
+                deferred=creation.deferred,
             )
             self.dropped += 1
-            traced = self._trace(arguments, again)
-            made = listed(map(described, creation.made))
-            note = f"traced twice: the first trace made {made.rstrip(',')}"
+            traced = self._trace(arguments, retrace_creation)
+            created = listed(map(described, creation.created))
+            note = f"traced twice: the first trace made {created.rstrip(',')}"
             traced = replace(traced, notes=(*traced.notes, note))
         return traced
 
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
-        plain = inspect.unwrap(self.fun)
-        if isinstance(plain, FunctionType):
-            guard_function(plain, **arguments.objects())
+        unwrapped = inspect.unwrap(self.fun)
+        if isinstance(unwrapped, FunctionType):
+            guard_function(unwrapped, **arguments.objects())
         try:
             return trace_function(
                 capture(self.fun) if self.capture else self.fun,
@@ -110,95 +114,107 @@ class Tracing:
         finally:
             creation.end()
 
-    def _refuse_later(self, creation: Creation) -> None:
+    def _forbid_creation(self, creation: Creation) -> None:
+        """Refuse any variable that the trace creates."""
         creation.refusal = f"is made in a later trace of {self.name}, which may make none."
         creation.cure = (
             "make it when the function is first called, or as a part of an object that is passed."
         )
 
     def _new_objects(self, arguments: Arguments) -> list[Any]:
-        """The objects among the arguments that no trace was made for."""
-        return [x for x in _objects(arguments) if ByIdentity(x) not in self._known]
+        """Return the objects among the arguments that have not been passed before."""
+        return [x for x in _objects(arguments) if ByIdentity(x) not in self._traced_objects]
 
-    def _check_belongs(self, creation: Creation, new: list[Any]) -> None:
-        """Refuse variables that do not belong to one of some objects.
-
-        Raises:
-            VariableError: there is one.
-        """
-        found = {id(x) for x in _parts(new)}
-        for variable in creation.made:
-            if id(variable) not in found:
-                self._refuse_later(creation)
+    def _check_owners(self, creation: Creation, new_objects: list[Any]) -> None:
+        """Check that the created variables belong to new objects."""
+        owned = {id(x) for x in _reachable(new_objects)}
+        for variable in creation.created:
+            if id(variable) not in owned:
+                self._forbid_creation(creation)
                 creation.check(variable)
 
 
 def _objects(arguments: Arguments) -> list[Any]:
-    """The arguments that are objects of the user's, and can be held weakly."""
-    traced = {*arguments.places}
-    leaves = [leaf for k, leaf in enumerate(arguments.leaves) if k not in traced]
-    return [leaf for leaf in leaves if hasattr(leaf, "__weakref__")]
+    """Return the arguments that are the user's objects, if they are weakly referenceable."""
+    traced = {*arguments.traced_positions}
+    return [
+        leaf
+        for k, leaf in enumerate(arguments.leaves)
+        if k not in traced and hasattr(leaf, "__weakref__")
+    ]
 
 
-def _parts(owners: Iterable[Any]) -> Iterator[Any]:
-    """What can be reached from objects by attributes and containers."""
-    waiting, seen = [*owners], set[int]()
-    while waiting:
-        x = waiting.pop()
-        if id(x) in seen or isinstance(x, _CLOSED):
+def _reachable(owners: Iterable[Any]) -> Iterator[Any]:
+    """Yield what objects reach by attributes and containers."""
+    stack, seen = [*owners], set[int]()
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or isinstance(x, _OPAQUE_TYPES):
             continue
         seen.add(id(x))
         yield x
         if isinstance(x, Variable):
             continue
         if isinstance(x, dict):
-            waiting += [*x.keys(), *x.values()]
+            stack += [*x.keys(), *x.values()]
         elif isinstance(x, (list, tuple, set, frozenset, deque)):
-            waiting += x
-        waiting += getattr(x, "__dict__", {}).values()
-        for kind in type(x).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
+            stack += x
+        stack += getattr(x, "__dict__", {}).values()
+        for cls in type(x).__mro__:
+            slots = cls.__dict__.get("__slots__", ())
             names = (slots,) if isinstance(slots, str) else slots
-            waiting += [getattr(x, name) for name in names if hasattr(x, name)]
+            stack += [getattr(x, name) for name in names if hasattr(x, name)]
 
 
-# Nothing that belongs to an object is looked for in these.
-_CLOSED = (type, ModuleType, FunctionType, str, bytes, int, float, complex, np.ndarray, np.generic)
+# Not searched for variables.
+_OPAQUE_TYPES = (
+    type,
+    ModuleType,
+    FunctionType,
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    np.ndarray,
+    np.generic,
+)
 
 
-# Recording a function inside another takes some twenty of Python's frames, more in branches.
-_FRAMES = 40
-_LEVELS = 100  # so many functions in each other have room; without end none has
+# Tracing a function inside another takes some twenty Python frames, more in branches.
+_FRAMES_PER_LEVEL = 40
+# The recursion limit is raised for this many nested functions only, so that endless recursion ends.
+_MAX_EXTENDED_LEVELS = 100
 
 _innermost: ContextVar[Nested | None] = ContextVar("wend_nesting", default=None)
 
 
 class Nested:
-    """While in it one more function is being recorded, and Python allows the frames it takes.
-
-    Args:
-        function: what is recorded, by identity.
+    """A context in which one more function is being traced, with room for its Python frames.
 
     Raises:
-        RecursionError: at the end of the outermost, with advice, if many functions took all frames.
+        RecursionError: from the outermost context, with advice, if nested functions used up all
+            frames.
     """
 
-    __slots__ = ("_deepest", "_function", "_level", "_limit", "_outer", "_token")
+    __slots__ = ("_function", "_functions_by_level", "_level", "_limit", "_outer", "_reset_token")
 
     def __init__(self, function: object) -> None:
         self._function = function
 
     def __enter__(self) -> None:
         self._outer = _innermost.get()
-        self._token = _innermost.set(self)
+        self._reset_token = _innermost.set(self)
         self._level: int = 0 if self._outer is None else self._outer._level + 1
-        # What was met at each level, by the first that came there: one list for all in each other
-        self._deepest: list[object] = [] if self._outer is None else self._outer._deepest
-        if self._level == len(self._deepest):
-            self._deepest.append(self._function)
+        # The first function met at each level; one list shared by all nested contexts
+        self._functions_by_level: list[object] = (
+            [] if self._outer is None else self._outer._functions_by_level
+        )
+        if self._level == len(self._functions_by_level):
+            self._functions_by_level.append(self._function)
         self._limit = sys.getrecursionlimit()
-        if 0 < self._level <= _LEVELS:
-            sys.setrecursionlimit(self._limit + _FRAMES)
+        if 0 < self._level <= _MAX_EXTENDED_LEVELS:
+            sys.setrecursionlimit(self._limit + _FRAMES_PER_LEVEL)
 
     def __exit__(
         self,
@@ -206,11 +222,14 @@ class Nested:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _innermost.reset(self._token)
+        _innermost.reset(self._reset_token)
         sys.setrecursionlimit(self._limit)
-        # Here, since what is raised on the way out may hit the limit again, and so lose lines; and
-        # what is done later with a graph of so many in each other may hit it, too.
+        # Raised by the outermost context only: an error raised on the way out may hit the limit
+        # again and lose lines, and so may later work on a graph nested this deeply.
         if self._outer is None and isinstance(error, RecursionError):
-            count, different = len(self._deepest), len({*map(id, self._deepest)})
-            if count > _LEVELS and 2 * different > count:
-                raise NestingError.of(count) from None
+            depth, distinct = (
+                len(self._functions_by_level),
+                len({*map(id, self._functions_by_level)}),
+            )
+            if depth > _MAX_EXTENDED_LEVELS and 2 * distinct > depth:
+                raise NestingError.of(depth) from None

@@ -39,8 +39,7 @@ def digest(graph: Graph) -> str:
 def _canonical(graph: Graph) -> tuple[str, list[Any]]:
     """Return the text of a graph without its name, and the side table of the text."""
     table: list[Any] = []
-    text = to_text(dataclasses.replace(graph, name="_"), table=table)
-    return text, table
+    return to_text(dataclasses.replace(graph, name="_"), table=table), table
 
 
 def _same_entry(a: Any, b: Any) -> bool:

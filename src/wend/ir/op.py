@@ -51,6 +51,15 @@ class Linear:
     jointly: bool = True
     accumulate: Rule | None = None
 
+    @classmethod
+    def adding(cls, accumulate: Rule, operands: tuple[int, ...] | None = None) -> Linear:
+        """Return the derivative whose `transpose` is `accumulate` into zeros of operand 0."""
+
+        def transpose(b: Any, node: Any, ct: Any, index: int) -> Any:
+            return accumulate(b, node, ct, index, b.zeros_like(node.operands[0]))
+
+        return cls(transpose, operands, accumulate=accumulate)
+
 
 @dataclass(frozen=True, slots=True)
 class Explicit:

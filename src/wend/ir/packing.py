@@ -96,9 +96,7 @@ def pack(graphs: Sequence[Graph], names: Names) -> bytes:
 def unpack(data: bytes, names: Names) -> list[Graph]:
     """Return new graphs from their serialized form; symbols that `names` lacks are new ones.
 
-    Args:
-        data: the result of `pack`.
-        names: with the objects that it had after packing.
+    `names` has the objects that it had after packing.
     """
     ops, types, sources, attrs, graphs, numbers, count = marshal.loads(data)
     symbols = [*names.symbols]
@@ -191,8 +189,7 @@ class _Packer:
 
     def packed_type(self, kind: Type) -> Packed:
         if isinstance(kind, TensorType):
-            shape = kind.shape and tuple([self.dim(dim) for dim in kind.shape])
-            return kind.dtype.str, shape
+            return kind.dtype.str, kind.shape and tuple([self.dim(dim) for dim in kind.shape])
         if isinstance(kind, (ListType, MaybeType, ResourceType)):
             inner = kind.element if isinstance(kind, ListType) else kind.of
             return _WRAPPERS[type(kind)], self.packed_type(inner)

@@ -141,8 +141,7 @@ class _Printer:
                 return f":{short(value)}"
             case np.ndarray() if value.size <= INLINE_ELEMENTS and is_supported(value.dtype):
                 numbers = " ".join(self.attr(number) for number in value.ravel().tolist())
-                dims = ",".join(map(str, value.shape))
-                return f"{short(value.dtype)}[{dims}]<{numbers}>"
+                return f"{short(value.dtype)}[{','.join(map(str, value.shape))}]<{numbers}>"
         if isinstance(value, TYPE_CLASSES):
             return f":{self.type(value)}"
         return self.side(value)

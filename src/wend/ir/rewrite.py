@@ -81,9 +81,7 @@ NodeRewriter: TypeAlias = Callable[[list[Node], Node, list[Value]], Sequence[Val
 def rewrite_nodes(graph: Graph, rewrite: NodeRewriter) -> Graph:
     """Return the graph with each node rewritten.
 
-    Args:
-        graph: the graph to rewrite.
-        rewrite: appends the replacement of a node to the new nodes, and returns its results.
+    `rewrite` appends the replacement of a node to the new nodes, and returns its results.
     """
     mapping: dict[Value, Value] = {}
     nodes: list[Node] = []

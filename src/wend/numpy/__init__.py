@@ -1,6 +1,7 @@
-"""`wend.numpy`: NumPy's functions, on plain arrays and on traced ones.
+"""`wend.numpy`: NumPy's functions on plain and on traced arrays.
 
-On plain arrays each is NumPy's own; on traced ones it adds to the graph.
+On plain arrays each function calls NumPy's own. On traced arrays it records operations in the
+graph.
 """
 
 from numpy import bool as bool

@@ -1,4 +1,4 @@
-"""Makes the public function of a ufunc that is composed of other functions."""
+"""Public functions of ufuncs that are composed of other functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from wend.numpy.operands import staged
-from wend.numpy.ufuncs import made_of
+from wend.numpy.ufuncs import make_ufunc
 
 
 def composed(original: np.ufunc, compute: Callable[..., Any], note: str = "") -> Callable[..., Any]:
-    """Make the public function of a ufunc; `compute` gets every operand as a value of the graph.
+    """Make the public function of a ufunc; `compute` gets every operand as a graph value.
 
-    So it may use it often, and an array that the user may change is read once, at the run.
+    Thus `compute` may use an operand several times, while an array that the user may mutate is read
+    only once, at run time.
     """
-    return made_of(original, compute, note, prepare=staged)
+    return make_ufunc(original, compute, note, prepare=staged)

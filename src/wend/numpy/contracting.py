@@ -1,4 +1,4 @@
-"""Products of arrays."""
+"""Products of arrays: matrix, inner, outer and tensor products."""
 
 from __future__ import annotations
 
@@ -17,62 +17,66 @@ from wend.ops.contracting import Axes, dot_general
 from wend.ops.shapes import same_dim
 
 
-def _pair(x: Any, y: Any) -> tuple[Any, Any]:
-    # Products take Python's numbers as arrays, so they are not weak.
+def _promote_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    # As in NumPy, Python scalars become arrays in a product, so they are not weakly typed.
     x, y = as_array(x), as_array(y)
     dtype = np.result_type(tensor_type(x).dtype, tensor_type(y).dtype)
     return cast(x, dtype), cast(y, dtype)
 
 
-def _product(x: Any, y: Any, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]) -> Any:
-    for mine, theirs in zip(*contract, strict=True):
-        a, b = tensor_type(x).dims[mine], tensor_type(y).dims[theirs]
-        if isinstance(a, int) and isinstance(b, int) and a != b:
+def _contract(x: Any, y: Any, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes]) -> Any:
+    for x_axis, y_axis in zip(*contract, strict=True):
+        x_size, y_size = tensor_type(x).dims[x_axis], tensor_type(y).dims[y_axis]
+        if isinstance(x_size, int) and isinstance(y_size, int) and x_size != y_size:
             shapes = f"{tensor_type(x).shape} and {tensor_type(y).shape}"
-            raise ShapeError(f"shapes {shapes} not aligned: {a} (dim {mine}) != {b} (dim {theirs})")
+            raise ShapeError(
+                f"shapes {shapes} not aligned: {x_size} (dim {x_axis}) != {y_size} (dim {y_axis})"
+            )
     return apply(dot_general, x, y, contract=contract, batch=batch)
 
 
 @implements(np.matmul)
 def matmul(x: Any, y: Any) -> Any:
-    """`numpy.matmul`, for traced arrays as well."""
-    x, y = _pair(x, y)
-    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
-    if not mine or not theirs:
+    """Return the matrix product of two arrays; see `numpy.matmul`."""
+    x, y = _promote_pair(x, y)
+    x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
+    if not x_rank or not y_rank:
         raise ValueError("matmul: Input operand does not have enough dimensions")
-    if mine <= 2 or theirs == 1:
-        return _plain(x, y, mine, theirs)
-    if theirs == 2:
-        return _product(x, y, ((mine - 1,), (0,)), ((), ()))
-    x, y = shaping.spread_stacks(x, y, kept=2)
+    if x_rank <= 2 or y_rank == 1:
+        return _matmul_unbatched(x, y, x_rank, y_rank)
+    if y_rank == 2:
+        return _contract(x, y, ((x_rank - 1,), (0,)), ((), ()))
+    x, y = shaping.broadcast_batch_dims(x, y, core_rank=2)
     rank = shaping.rank_of(x)
     axes = tuple(range(rank - 2))
-    return _product(x, y, ((rank - 1,), (rank - 2,)), (axes, axes))
+    return _contract(x, y, ((rank - 1,), (rank - 2,)), (axes, axes))
 
 
-def _plain(x: Any, y: Any, mine: int, theirs: int) -> Any:
-    """Where no stack has to be lined up with another."""
-    free = _product(x, y, ((mine - 1,), (max(theirs - 2, 0),)), ((), ()))
-    if theirs <= 2:
-        return free
-    # [m] @ [s…, k, n] gave [m, s…, n]: the stack comes first.
-    return shaping.moveaxis(free, 0, -2) if mine == 2 else free
+def _matmul_unbatched(x: Any, y: Any, x_rank: int, y_rank: int) -> Any:
+    """Multiply operands of which at most one has batch dimensions."""
+    product = _contract(x, y, ((x_rank - 1,), (max(y_rank - 2, 0),)), ((), ()))
+    if y_rank <= 2:
+        return product
+    # [m, k] @ [s…, k, n] gave [m, s…, n]; the batch dimensions s… come first.
+    return shaping.moveaxis(product, 0, -2) if x_rank == 2 else product
 
 
 @implements(np.dot)
 def dot(x: Any, y: Any) -> Any:
-    """`numpy.dot`, for traced arrays as well."""
-    x, y = _pair(x, y)
-    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
-    if not mine or not theirs:
+    """Return the dot product of two arrays; see `numpy.dot`."""
+    x, y = _promote_pair(x, y)
+    x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
+    if not x_rank or not y_rank:
         return x * y
-    return _product(x, y, ((mine - 1,), (max(theirs - 2, 0),)), ((), ()))
+    return _contract(x, y, ((x_rank - 1,), (max(y_rank - 2, 0),)), ((), ()))
 
 
 @implements(np.vdot)
 def vdot(x: Any, y: Any) -> Any:
-    """`numpy.vdot`, for traced arrays as well."""
-    x, y = _pair(*(shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y)))
+    """Return the dot product of two arrays as vectors, the first conjugated; see `numpy.vdot`."""
+    x, y = _promote_pair(
+        *(shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
+    )
     return dot(_conjugate(x), y)
 
 
@@ -82,28 +86,28 @@ def _conjugate(x: Any) -> Any:
 
 @implements(np.outer)
 def outer(x: Any, y: Any) -> Any:
-    """`numpy.outer`, for traced arrays as well."""
+    """Compute the outer product of two vectors; see `numpy.outer`."""
     x, y = (shaping.ravel(v) if isinstance(v, Staged) else np.ravel(v) for v in (x, y))
-    x, y = _pair(x, y)
+    x, y = _promote_pair(x, y)
     return shaping.expand_dims(x, 1) * y
 
 
 @implements(np.tensordot)
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
-    """`numpy.tensordot`, for traced arrays as well."""
-    x, y = _pair(x, y)
-    mine, theirs = shaping.rank_of(x), shaping.rank_of(y)
+    """Compute the tensor dot product along the given axes; see `numpy.tensordot`."""
+    x, y = _promote_pair(x, y)
+    x_rank, y_rank = shaping.rank_of(x), shaping.rank_of(y)
     if isinstance(axes, (int, np.integer)):
-        pairs = tuple(range(mine - int(axes), mine)), tuple(range(int(axes)))
+        pairs = tuple(range(x_rank - int(axes), x_rank)), tuple(range(int(axes)))
     else:
-        pairs = normalize_axis_tuple(axes[0], mine), normalize_axis_tuple(axes[1], theirs)
-    return _product(x, y, pairs, ((), ()))
+        pairs = normalize_axis_tuple(axes[0], x_rank), normalize_axis_tuple(axes[1], y_rank)
+    return _contract(x, y, pairs, ((), ()))
 
 
 @implements(np.vecdot)
 def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
-    """`numpy.vecdot`, for traced arrays as well."""
-    x, y = _pair(x, y)
+    """Compute the vector dot product along an axis; see `numpy.vecdot`."""
+    x, y = _promote_pair(x, y)
     if not shaping.rank_of(x) or not shaping.rank_of(y):
         raise ValueError("vecdot: Input operand does not have enough dimensions")
     x, y = (shaping.moveaxis(v, normalize_axis_index(axis, shaping.rank_of(v)), -1) for v in (x, y))

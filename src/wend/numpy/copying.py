@@ -1,4 +1,4 @@
-"""Copies: a traced array never changes, so it is its own."""
+"""Copies and conversions of arrays."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from wend.numpy.operands import staged
 from wend.numpy.public import implements
 from wend.numpy.shaping import astype
-from wend.numpy.ufuncs import own
+from wend.numpy.ufuncs import copy_if_operand
 
 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """`numpy.copy`, for traced arrays as well."""
+    """Return a copy of the given array; see `numpy.copy`."""
     del order, subok
-    return own(staged(a), [a])
+    return copy_if_operand(staged(a), [a])
 
 
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    """`numpy.ascontiguousarray`, for traced arrays as well."""
+    """Return a contiguous array of at least one dimension; see `numpy.ascontiguousarray`."""
     a = staged(a)
     a = a if dtype is None else astype(a, dtype)
     return a if a.ndim else a.reshape(1)
@@ -29,6 +29,6 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
 
 @implements(np.asanyarray)
 def asanyarray(a: Any, dtype: Any = None) -> Any:
-    """`numpy.asanyarray`, for traced arrays as well."""
+    """Convert the input to an array; see `numpy.asanyarray`."""
     a = staged(a)
     return a if dtype is None else astype(a, dtype)

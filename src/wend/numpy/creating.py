@@ -1,4 +1,4 @@
-"""Functions that make arrays, of staged ones or like them."""
+"""Functions that make arrays from staged values, or like a staged array."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from wend.eager.promotion import cast, tensor_type
 from wend.numpy import shaping
 from wend.numpy.public import implements
 from wend.numpy.shaping import check_device
-from wend.numpy.ufuncs import own
+from wend.numpy.ufuncs import copy_if_operand
 
 
-def _spread(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
+def _full_like(number: Any, like: Any, dtype: Any, shape: Any) -> Any:
     number = cast(number, np.dtype(dtype) if dtype is not None else tensor_type(like).dtype)
     if shape is not None:
-        return shaping.filled(number, shape)
-    return shaping.broadcast_to_shape_of(number, like).copy()
+        return shaping.new_full(number, shape)
+    return shaping.broadcast_like(number, like).copy()
 
 
-def _filled(original: Any, number: int) -> Any:
+def _constant_like(original: Any, number: int) -> Any:
     def staged(x: Any, dtype: Any = None, *, shape: Any = None, device: Any = None) -> Any:
         check_device(device)
         known = tensor_type(x)
         if shape is None and known.is_static:
             return np.full(known.dims, number, dtype or known.dtype)
-        return _spread(number, x, dtype, shape)
+        return _full_like(number, x, dtype, shape)
 
     staged.__name__ = staged.__qualname__ = original.__name__
-    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    staged.__doc__ = f"Return a new array, as `numpy.{original.__name__}`; `x` may be traced."
     return implements(original)(staged)
 
 
-zeros_like = _filled(np.zeros_like, 0)
-ones_like = _filled(np.ones_like, 1)
-empty_like = _filled(np.empty_like, 0)
+zeros_like = _constant_like(np.zeros_like, 0)
+ones_like = _constant_like(np.ones_like, 1)
+empty_like = _constant_like(np.empty_like, 0)
 
 
 @implements(np.full_like)
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None, device: Any = None
 ) -> Any:
-    """`numpy.full_like`, for traced arrays as well."""
+    """Return a full array with the shape and dtype of a given array; see `numpy.full_like`."""
     check_device(device)
-    return _spread(fill_value, x, dtype, shape)
+    return _full_like(fill_value, x, dtype, shape)
 
 
 @implements(np.asarray)
 def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
-    """`numpy.asarray`, for traced arrays and lists of them as well."""
+    """Convert an array, or a list that may hold traced arrays, to an array; see `numpy.asarray`."""
     check_device(device)
-    given = x
+    original = x
     if not isinstance(x, Staged):
         x = shaping.stack([asarray(item) if any_staged([item]) else np.asarray(item) for item in x])
     x = x if dtype is None else cast(x, np.dtype(dtype))
-    if copy is False and x is not given:
+    if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")
-    return own(x, [given]) if copy else x
+    return copy_if_operand(x, [original]) if copy else x
 
 
 @implements(np.array)
 def array(x: Any, dtype: Any = None, *, copy: bool | None = True) -> Any:
-    """`numpy.array`, for traced arrays and lists of them as well."""
+    """Create an array, also from lists that hold traced arrays; see `numpy.array`."""
     return asarray(x, dtype, copy=copy)

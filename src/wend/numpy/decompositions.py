@@ -1,8 +1,9 @@
 """`wend.numpy.linalg`: eigenvalues, singular values and orthogonal factors.
 
-Equal eigenvalues or singular values: their vectors may turn within their space and have no
-derivative there. That turning counts as 0, so whatever does not depend on the choice of vectors,
-such as the values alone, has its right gradient.
+The vectors of repeated eigenvalues or singular values are determined only up to a rotation of their
+subspace, and have no derivative in it. The derivative treats that rotation as 0, so any function
+that does not depend on the choice of vectors, such as a function of the values alone, has the
+correct gradient.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from wend.eager.dispatch import any_staged, apply, apply_all
 from wend.eager.promotion import tensor_type
 from wend.numpy import shaping
-from wend.numpy.operands import inexact
+from wend.numpy.operands import promote_dtypes_inexact
 from wend.numpy.public import STAGED, implements
 from wend.ops import decompositions as ops
 from wend.ops import factors
@@ -26,7 +27,7 @@ SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
 def check_square(a: Any) -> None:
-    """Raise NumPy's error for what is no stack of square matrices."""
+    """Raise NumPy's error unless the array is a square matrix or a stack of them."""
     dims = tensor_type(a).dims
     if len(dims) < 2:
         raise np.linalg.LinAlgError(
@@ -44,32 +45,38 @@ def _is_lower(uplo: str) -> bool:
 
 @implements(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
-    """`numpy.linalg.eigh`, for traced arrays as well.
+    """Return the eigenvalues and eigenvectors of a Hermitian matrix; see `numpy.linalg.eigh`.
 
-    The gradient is Hermitian, though only one triangle is read.
+    The gradient is Hermitian, although only one triangle is read.
     """
-    (a,) = inexact(a)
+    (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return EighResult(*apply_all(ops.eigh, a, lower=_is_lower(UPLO)))
 
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
-    """`numpy.linalg.eigvalsh`, for traced arrays as well."""
+    """Compute the eigenvalues of a Hermitian matrix; see `numpy.linalg.eigvalsh`."""
     return eigh(a, UPLO)[0]
 
 
 @implements(np.linalg.eig)
 def eig(a: Any) -> Any:
-    """`numpy.linalg.eig`, for traced arrays as well; there the results are always complex."""
-    (a,) = inexact(a)
+    """Compute the eigenvalues and right eigenvectors of a square array; see `numpy.linalg.eig`.
+
+    For traced arrays the results are always complex.
+    """
+    (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return EigResult(*apply_all(ops.eig, a))
 
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
-    """`numpy.linalg.eigvals`, for traced arrays as well; there the result is always complex."""
+    """Compute the eigenvalues of a general matrix; see `numpy.linalg.eigvals`.
+
+    For a traced array the result is always complex.
+    """
     return eig(a)[0]
 
 
@@ -77,19 +84,20 @@ def eigvals(a: Any) -> Any:
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """`numpy.linalg.svd`, for traced arrays as well.
+    """Compute the singular value decomposition; see `numpy.linalg.svd`.
 
-    The vectors of a full basis (`full_matrices` of a matrix that is not square) have no derivative.
+    The vectors that complete a basis (`full_matrices` of a matrix that is not square) have no
+    derivative.
     """
     del hermitian
-    (a,) = inexact(a)
+    (a,) = promote_dtypes_inexact(a)
     if not compute_uv:
         return apply_all(ops.svd, a, full=False)[1]
     return SVDResult(*apply_all(ops.svd, a, full=bool(full_matrices)))
 
 
 def svdvals(x: Any, /) -> Any:
-    """`numpy.linalg.svdvals`, for traced arrays as well."""
+    """Return the singular values of a matrix or a stack of matrices; see `numpy.linalg.svdvals`."""
     if not any_staged([x]):
         return np.linalg.svd(x, compute_uv=False)
     return svd(x, compute_uv=False)
@@ -100,15 +108,16 @@ STAGED[np.linalg.svdvals] = svdvals
 
 @implements(np.linalg.qr)
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """`numpy.linalg.qr`, for traced arrays as well, but for `mode="raw"`.
+    """Compute the QR factorization of a matrix; see `numpy.linalg.qr`.
 
-    The columns that complete a basis (`mode="complete"` of a tall matrix) have no derivative.
+    Traced arrays do not support `mode="raw"`. The columns that complete a basis
+    (`mode="complete"` of a tall matrix) have no derivative.
     """
     if mode not in ("reduced", "complete", "r"):
         raise NotImplementedError(f"qr of a traced array has no mode {mode!r}")
-    (a,) = inexact(a)
-    found = apply_all(factors.qr, a, complete=mode == "complete")
-    return found[1] if mode == "r" else QRResult(*found)
+    (a,) = promote_dtypes_inexact(a)
+    results = apply_all(factors.qr, a, complete=mode == "complete")
+    return results[1] if mode == "r" else QRResult(*results)
 
 
 _UNSET: Any = object()
@@ -116,9 +125,12 @@ _UNSET: Any = object()
 
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNSET) -> Any:
-    """`numpy.linalg.pinv`, for traced arrays as well; its derivative is that at constant rank."""
+    """Compute the Moore-Penrose pseudo-inverse of a matrix; see `numpy.linalg.pinv`.
+
+    Its derivative assumes that the rank is locally constant.
+    """
     del hermitian
-    (a,) = inexact(a)
+    (a,) = promote_dtypes_inexact(a)
     limit = rcond
     if rcond is None:
         limit = 1e-15 if rtol is _UNSET else rtol
@@ -127,22 +139,25 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
-    """`numpy.linalg.lstsq`, for traced arrays as well.
+    """Return the least-squares solution to a linear matrix equation; see `numpy.linalg.lstsq`.
 
-    The residuals are there if the matrix has more rows than columns, whatever its rank.
+    For traced arrays the residuals are returned if the matrix has more rows than columns,
+    whatever its rank.
     """
-    a, b = inexact(a, b)
+    a, b = promote_dtypes_inexact(a, b)
     limit = rcond if rcond is None or rcond >= 0 else float(np.finfo(a.dtype).eps)
     x = apply(factors.pinv, a, rtol=limit) @ b
     values = svdvals(a)
     rows, columns = shaping.shape(a)
     eps = np.finfo(values.dtype).eps
-    cut = values[..., :1] * (limit if limit is not None else max(rows, columns) * eps)
-    rank = (values > cut).sum().astype(np.int32)
-    gaps = b - a @ x
-    gaps = np.real(gaps * np.conjugate(gaps))
+    cutoff = values[..., :1] * (limit if limit is not None else max(rows, columns) * eps)
+    rank = (values > cutoff).sum().astype(np.int32)
+    errors = b - a @ x
+    errors = np.real(errors * np.conjugate(errors))
     if rows > columns:
-        left = gaps.sum(axis=0) if shaping.rank_of(b) > 1 else gaps.sum().reshape(1)
+        squared_residuals = (
+            errors.sum(axis=0) if shaping.rank_of(b) > 1 else errors.sum().reshape(1)
+        )
     else:
-        left = np.zeros(0, values.dtype)
-    return x, left, rank, values
+        squared_residuals = np.zeros(0, values.dtype)
+    return x, squared_residuals, rank, values

@@ -1,4 +1,4 @@
-"""`einsum`: sums of products by subscripts, as matrix products two operands at a time."""
+"""`einsum` as a sequence of matrix products, two operands at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wend.base.errors import ShapeError
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import matrices, reducing, shaping
-from wend.numpy.operands import alike
+from wend.numpy.operands import promote_dtypes
 from wend.numpy.public import STAGED
 from wend.ops.contracting import dot_general
 
@@ -21,22 +21,22 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An operand with a label for each axis."""
+    """An operand with one label for each axis."""
 
     array: Any
     labels: str
 
 
 def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: Any) -> Any:
-    """`numpy.einsum`, for traced arrays as well.
+    """Evaluate the Einstein summation convention on the operands; see `numpy.einsum`.
 
     Args:
-        *operands: subscripts (`"ij,jk->ik"`, with ellipses) and arrays, or arrays each followed by
-            a list of numbers for its axes, and perhaps one for the result's.
-        out: not with traced arrays.
-        optimize: as NumPy takes it. Traced, the cheapest order is looked for anyway, where all
-            sizes are known.
-        **options: NumPy's; traced `dtype` only.
+        *operands: subscripts (`"ij,jk->ik"`, with ellipses) and arrays; or arrays, each followed by
+            a list of axis numbers, optionally ending with a list for the result.
+        out: not supported for traced arrays.
+        optimize: as in NumPy. For traced arrays of static sizes, the cheapest contraction order is
+            always searched for.
+        **options: as in NumPy; for traced arrays `dtype` only.
 
     Example:
         >>> import numpy as np, wend
@@ -46,65 +46,65 @@ def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: A
     """
     if not any_staged(operands):
         return np.einsum(*operands, out=out, optimize=optimize, **options)
-    subscripts, given = _read(operands)
+    subscripts, arguments = _parse(operands)
     dtype = options.pop("dtype", None)
     if out is not None or set(options) - {"order", "casting"}:
         raise TypeError(f"einsum of traced arrays takes no {', '.join(['out', *options])}")
-    arrays = alike(*given)
+    arrays = promote_dtypes(*arguments)
     arrays = arrays if dtype is None else [cast(x, np.dtype(dtype)) for x in arrays]
-    inputs, result = _without_ellipsis(subscripts, [shaping.rank_of(x) for x in arrays])
-    terms = [_own(Term(x, labels)) for x, labels in zip(arrays, inputs, strict=True)]
-    terms = _without_ones(terms)
-    return _all(terms, result)
+    inputs, result = _expand_ellipsis(subscripts, [shaping.rank_of(x) for x in arrays])
+    terms = [_take_diagonals(Term(x, labels)) for x, labels in zip(arrays, inputs, strict=True)]
+    terms = _drop_unit_axes(terms)
+    return _contract_all(terms, result)
 
 
 STAGED[np.einsum] = einsum
 
 
 # Subscripts
-def _read(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+def _parse(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
-    lists, given = list(operands[1::2]), list(operands[0::2])
-    if len(lists) < len(given):
-        result = "->" + _labels(given.pop())
+    lists, arrays = list(operands[1::2]), list(operands[0::2])
+    if len(lists) < len(arrays):
+        result = "->" + _labels(arrays.pop())
     else:
         result = ""
-    return ",".join(map(_labels, lists)) + result, given
+    return ",".join(map(_labels, lists)) + result, arrays
 
 
 def _labels(numbers: Sequence[Any]) -> str:
     return "".join("..." if number is Ellipsis else _LETTERS[number] for number in numbers)
 
 
-def _without_ellipsis(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """The labels of each operand and of the result, an ellipsis being labels of its own."""
+def _expand_ellipsis(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Return the labels of each operand and of the result, with ellipses as labels."""
     left, arrow, right = subscripts.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ranks):
         raise ValueError(f"einstein sum has {len(inputs)} subscripts for {len(ranks)} operands")
-    spare = [letter for letter in _LETTERS[::-1] if letter not in subscripts]
-    covered = [
+    unused_labels = [letter for letter in _LETTERS[::-1] if letter not in subscripts]
+    ellipsis_ranks = [
         rank - len(labels.replace("...", "")) if "..." in labels else 0
         for labels, rank in zip(inputs, ranks, strict=True)
     ]
-    most = "".join(spare[: max(covered, default=0)])
-    full = [
-        labels.replace("...", most[len(most) - count :])
-        for labels, count in zip(inputs, covered, strict=True)
+    ellipsis_labels = "".join(unused_labels[: max(ellipsis_ranks, default=0)])
+    expanded = [
+        labels.replace("...", ellipsis_labels[len(ellipsis_labels) - count :])
+        for labels, count in zip(inputs, ellipsis_ranks, strict=True)
     ]
-    for labels, rank in zip(full, ranks, strict=True):
+    for labels, rank in zip(expanded, ranks, strict=True):
         if len(labels) != rank:
             raise ValueError(f"einstein sum subscripts {labels!r} do not fit {rank} dimensions")
     if arrow:
-        return full, right.replace("...", most)
+        return expanded, right.replace("...", ellipsis_labels)
     once = sorted(c for c in set(left) - set(".,") if left.count(c) == 1)
-    return full, most + "".join(once)
+    return expanded, ellipsis_labels + "".join(once)
 
 
 # One operand
-def _own(term: Term) -> Term:
-    """Diagonals for labels that an operand has twice."""
+def _take_diagonals(term: Term) -> Term:
+    """Take the diagonal of axes that share a label."""
     array, labels = term.array, term.labels
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -114,28 +114,28 @@ def _own(term: Term) -> Term:
     return Term(array, labels)
 
 
-def _without_ones(terms: list[Term]) -> list[Term]:
-    """Drop an axis of size 1 where another operand has more along that label."""
+def _drop_unit_axes(terms: list[Term]) -> list[Term]:
+    """Drop axes of size 1 whose label has a larger size in another operand."""
     sizes: dict[str, set[Any]] = {}
     for term in terms:
         for label, dim in zip(term.labels, tensor_type(term.array).dims, strict=True):
             sizes.setdefault(label, set()).add(dim)
-    for label, found in sizes.items():
-        known = {dim for dim in found if isinstance(dim, int)} - {1}
+    for label, label_sizes in sizes.items():
+        known = {dim for dim in label_sizes if isinstance(dim, int)} - {1}
         if len(known) > 1:
             raise ShapeError(f"einsum: sizes {sorted(known)} of label {label!r} differ")
-    wide = {label for label, found in sizes.items() if len(found) > 1 and 1 in found}
+    broadcast_labels = {label for label, ns in sizes.items() if len(ns) > 1 and 1 in ns}
     out = []
     for term in terms:
         dims = tensor_type(term.array).dims
-        ones = [k for k, c in enumerate(term.labels) if c in wide and dims[k] == 1]
+        ones = [k for k, c in enumerate(term.labels) if c in broadcast_labels and dims[k] == 1]
         array = shaping.squeeze(term.array, tuple(ones)) if ones else term.array
         out.append(Term(array, "".join(c for k, c in enumerate(term.labels) if k not in ones)))
     return out
 
 
-def _summed(term: Term, keep: str) -> Term:
-    """Sum over the labels that nothing else needs."""
+def _sum_unused(term: Term, keep: str) -> Term:
+    """Sum over the labels that are not in `keep`."""
     axes = tuple(k for k, label in enumerate(term.labels) if label not in keep)
     if not axes:
         return term
@@ -147,24 +147,24 @@ def _summed(term: Term, keep: str) -> Term:
 
 
 # All operands
-def _all(terms: list[Term], result: str) -> Any:
-    for group in _order(terms, result):
-        chosen = [terms[k] for k in sorted(group)]
+def _contract_all(terms: list[Term], result: str) -> Any:
+    for group in _contraction_order(terms, result):
+        selected = [terms[k] for k in sorted(group)]
         terms = [term for k, term in enumerate(terms) if k not in group]
-        found = chosen[0]
-        for position, other in enumerate(chosen[1:], 2):
-            rest = [*terms, *chosen[position:]]
-            keep = result + "".join(term.labels for term in rest)
-            found = _times(found, other, keep)
-        terms.append(found)
-    last = _summed(terms[0], result)
-    if set(result) - set(last.labels) or len(set(result)) != len(result):
+        product = selected[0]
+        for position, other in enumerate(selected[1:], 2):
+            remaining = [*terms, *selected[position:]]
+            keep = result + "".join(term.labels for term in remaining)
+            product = _contract_pair(product, other, keep)
+        terms.append(product)
+    total = _sum_unused(terms[0], result)
+    if set(result) - set(total.labels) or len(set(result)) != len(result):
         raise ValueError(f"einstein sum output {result!r} has labels that are not in the input")
-    return shaping.transpose(last.array, tuple(last.labels.index(label) for label in result))
+    return shaping.transpose(total.array, tuple(total.labels.index(label) for label in result))
 
 
-def _order(terms: list[Term], result: str) -> list[tuple[int, ...]]:
-    """Which operands to multiply, in turn; the product becomes the last operand."""
+def _contraction_order(terms: list[Term], result: str) -> list[tuple[int, ...]]:
+    """Return the operands to contract in each step; the product is appended to the operands."""
     count = len(terms)
     if count > 2 and all(tensor_type(term.array).is_static for term in terms):
         subscripts = ",".join(term.labels for term in terms) + "->" + result
@@ -175,9 +175,9 @@ def _order(terms: list[Term], result: str) -> list[tuple[int, ...]]:
     return [(0, 1)] * (count - 1)
 
 
-def _times(x: Term, y: Term, keep: str) -> Term:
-    """The product of two operands, summed over what nothing else needs."""
-    x, y = _summed(x, keep + y.labels), _summed(y, keep + x.labels)
+def _contract_pair(x: Term, y: Term, keep: str) -> Term:
+    """Return the product of two operands, summed over the labels that are not in `keep`."""
+    x, y = _sum_unused(x, keep + y.labels), _sum_unused(y, keep + x.labels)
     shared = [label for label in x.labels if label in y.labels]
     batch = [label for label in shared if label in keep]
     contract = [label for label in shared if label not in keep]

@@ -1,4 +1,4 @@
-"""Elementwise functions: NumPy's ufuncs, with NumPy's own choice of dtypes."""
+"""Elementwise functions: NumPy's ufuncs, with NumPy's dtype promotion."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 
 from wend.eager.dispatch import Staged, any_staged, apply
-from wend.eager.promotion import (
-    as_array,
-    broadcast,
-    cast,
-    is_weak,
-    result_dtype,
-    tensor_type,
-)
+from wend.eager.promotion import as_array, broadcast, cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
-from wend.numpy.ufuncs import made_of, ufunc
+from wend.numpy.ufuncs import make_ufunc, ufunc
 from wend.ops import elementwise as ops
 
 UINT64 = np.dtype(np.uint64)
@@ -70,88 +63,90 @@ left_shift = bitwise_left_shift = ufunc(np.left_shift, ops.shift_left)
 right_shift = bitwise_right_shift = ufunc(np.right_shift, ops.shift_right)
 
 
-def _comparing(original: np.ufunc, op: Op) -> Callable[..., Any]:
-    """A comparison, which NumPy makes by value where the integers have no common dtype."""
+def _comparison(original: np.ufunc, op: Op) -> Callable[..., Any]:
+    """Make a comparison, which is by value if integer operands have no common dtype."""
 
     def compute(x: Any, y: Any) -> Any:
         kinds = tensor_type(x).dtype.kind + tensor_type(y).dtype.kind
         if kinds not in ("iu", "ui"):
             return apply(op, x, y)
-        # A negative number is less than any that has no sign.
-        signed, below = (x, (-1, 0)) if kinds == "iu" else (y, (0, -1))
-        by_size = apply(op, cast(x, UINT64), cast(y, UINT64))
-        return where(less(signed, 0), bool(original(*below)), by_size)
+        # A negative number is less than any unsigned number.
+        signed, signs = (x, (-1, 0)) if kinds == "iu" else (y, (0, -1))
+        unsigned = apply(op, cast(x, UINT64), cast(y, UINT64))
+        return where(less(signed, 0), bool(original(*signs)), unsigned)
 
-    by_dtype = made_of(original, compute)
+    by_dtype = make_ufunc(original, compute)
 
     def by_value(x: Any, y: Any) -> Any:
         for number in (x, y):
             if type(number) is int and not -(2**63) <= number < 2**64:
-                return _filled(y if number is x else x, _constant(original, x, y), BOOL)
+                return _full_like(
+                    y if number is x else x, _compare_out_of_range(original, x, y), BOOL
+                )
         x, y = (np.uint64(n) if type(n) is int and n >= 2**63 else n for n in (x, y))
-        *taken, _ = original.resolve_dtypes((tensor_type(x).dtype, tensor_type(y).dtype, None))
-        return compute(*broadcast(*(cast(n, d) for n, d in zip((x, y), taken, strict=True))))
+        *dtypes, _ = original.resolve_dtypes((tensor_type(x).dtype, tensor_type(y).dtype, None))
+        return compute(*broadcast(*(cast(n, d) for n, d in zip((x, y), dtypes, strict=True))))
 
     @functools.wraps(by_dtype)
     def function(*xs: Any, **options: Any) -> Any:
         if options or len(xs) != 2 or not any_staged(xs) or is_weak(xs[0]) == is_weak(xs[1]):
             return by_dtype(*xs, **options)
         arrays = [as_array(x) for x in xs]
-        whole = all(tensor_type(x).dtype.kind in "iu" for x in arrays)
-        return by_value(*arrays) if whole else by_dtype(*arrays)
+        are_integers = all(tensor_type(x).dtype.kind in "iu" for x in arrays)
+        return by_value(*arrays) if are_integers else by_dtype(*arrays)
 
     STAGED[original] = function
     return function
 
 
-def _constant(original: np.ufunc, x: Any, y: Any) -> bool:
-    """How whole numbers compare with a Python int that is beyond all of them."""
+def _compare_out_of_range(original: np.ufunc, x: Any, y: Any) -> bool:
+    """Compare any integer array with a Python int that is out of range of all its dtypes."""
     return bool(original(*(n if type(n) is int else np.int64(0) for n in (x, y))))
 
 
-equal = _comparing(np.equal, ops.eq)
-not_equal = _comparing(np.not_equal, ops.ne)
-less = _comparing(np.less, ops.lt)
-less_equal = _comparing(np.less_equal, ops.le)
-greater = _comparing(np.greater, ops.gt)
-greater_equal = _comparing(np.greater_equal, ops.ge)
+equal = _comparison(np.equal, ops.eq)
+not_equal = _comparison(np.not_equal, ops.ne)
+less = _comparison(np.less, ops.lt)
+less_equal = _comparison(np.less_equal, ops.le)
+greater = _comparison(np.greater, ops.gt)
+greater_equal = _comparison(np.greater_equal, ops.ge)
 
 
-def _logical(original: np.ufunc, op: Op) -> Callable[..., Any]:
-    return made_of(original, lambda *xs: apply(op, *(cast(x, BOOL) for x in xs)))
+def _make_logical(original: np.ufunc, op: Op) -> Callable[..., Any]:
+    return make_ufunc(original, lambda *xs: apply(op, *(cast(x, BOOL) for x in xs)))
 
 
-logical_and = _logical(np.logical_and, ops.bit_and)
-logical_or = _logical(np.logical_or, ops.bit_or)
-logical_xor = _logical(np.logical_xor, ops.bit_xor)
-logical_not = _logical(np.logical_not, ops.bit_not)
+logical_and = _make_logical(np.logical_and, ops.bit_and)
+logical_or = _make_logical(np.logical_or, ops.bit_or)
+logical_xor = _make_logical(np.logical_xor, ops.bit_xor)
+logical_not = _make_logical(np.logical_not, ops.bit_not)
 
 
-def _rounding(original: np.ufunc, op: Op) -> Callable[..., Any]:
-    """A rounding function: of whole numbers it is the number itself."""
-    return made_of(original, lambda x: apply(op, x) if tensor_type(x).dtype.kind == "f" else x)
+def _make_rounding(original: np.ufunc, op: Op) -> Callable[..., Any]:
+    """Make a rounding function, which is the identity on integers."""
+    return make_ufunc(original, lambda x: apply(op, x) if tensor_type(x).dtype.kind == "f" else x)
 
 
-def _testing(original: np.ufunc, op: Op, otherwise: bool) -> Callable[..., Any]:
-    """A test that only floats can answer differently."""
+def _make_predicate(original: np.ufunc, op: Op, otherwise: bool) -> Callable[..., Any]:
+    """Make a predicate that is constant for all but inexact dtypes."""
 
     def compute(x: Any) -> Any:
-        return apply(op, x) if tensor_type(x).dtype.kind in "fc" else _filled(x, otherwise, BOOL)
+        return apply(op, x) if tensor_type(x).dtype.kind in "fc" else _full_like(x, otherwise, BOOL)
 
-    return made_of(original, compute)
+    return make_ufunc(original, compute)
 
 
-def _filled(like: Any, number: complex, dtype: np.dtype) -> Any:
-    """An array of one number, of the shape of another."""
+def _full_like(like: Any, number: complex, dtype: np.dtype) -> Any:
+    """Return an array of one number, with the shape of another array."""
     return broadcast(cast(number, dtype), like)[0]
 
 
-floor = _rounding(np.floor, ops.floor)
-ceil = _rounding(np.ceil, ops.ceil)
-trunc = _rounding(np.trunc, ops.trunc)
-isnan = _testing(np.isnan, ops.isnan, otherwise=False)
-isinf = _testing(np.isinf, ops.isinf, otherwise=False)
-isfinite = _testing(np.isfinite, ops.isfinite, otherwise=True)
+floor = _make_rounding(np.floor, ops.floor)
+ceil = _make_rounding(np.ceil, ops.ceil)
+trunc = _make_rounding(np.trunc, ops.trunc)
+isnan = _make_predicate(np.isnan, ops.isnan, otherwise=False)
+isinf = _make_predicate(np.isinf, ops.isinf, otherwise=False)
+isfinite = _make_predicate(np.isfinite, ops.isfinite, otherwise=True)
 
 
 def _absolute(x: Any) -> Any:
@@ -164,19 +159,21 @@ def _absolute(x: Any) -> Any:
 def _sign(x: Any) -> Any:
     if tensor_type(x).dtype.kind != "c":
         return apply(ops.sign, x)
-    parts, size = (apply(ops.real, x), apply(ops.imag, x)), apply(ops.complex_abs, x)
-    # An infinite part points its way; two of them nowhere.
-    both = isinf(parts[0]) & isinf(parts[1])
-    parts = tuple(where(isinf(size), where(isinf(v), sign(v), 0), v) for v in parts)
-    size = where(both, np.nan, where(isinf(size) | (size == 0), 1, size))
-    return apply(ops.complex, *(v / size for v in parts))
+    parts, magnitude = (apply(ops.real, x), apply(ops.imag, x)), apply(ops.complex_abs, x)
+    # One infinite part determines the direction; with two it is undefined.
+    are_both_infinite = isinf(parts[0]) & isinf(parts[1])
+    parts = tuple(where(isinf(magnitude), where(isinf(v), sign(v), 0), v) for v in parts)
+    magnitude = where(
+        are_both_infinite, np.nan, where(isinf(magnitude) | (magnitude == 0), 1, magnitude)
+    )
+    return apply(ops.complex, *(v / magnitude for v in parts))
 
 
-absolute = abs = made_of(np.absolute, _absolute)
-sign = made_of(np.sign, _sign)
-positive = made_of(np.positive, lambda x: x)
-square = made_of(np.square, lambda x: apply(ops.mul, x, x))
-conjugate = conj = made_of(
+absolute = abs = make_ufunc(np.absolute, _absolute)
+sign = make_ufunc(np.sign, _sign)
+positive = make_ufunc(np.positive, lambda x: x)
+square = make_ufunc(np.square, lambda x: apply(ops.mul, x, x))
+conjugate = conj = make_ufunc(
     np.conjugate, lambda x: apply(ops.conj, x) if tensor_type(x).dtype.kind == "c" else x
 )
 
@@ -186,13 +183,13 @@ _power = ufunc(np.power, ops.pow)
 
 @implements(np.power, np.pow)
 def power(x: Any, y: Any) -> Any:
-    """`numpy.power`, for traced arrays as well.
+    """Return elements of x raised to powers from y; see `numpy.power`.
 
-    Its derivative is 0 in the base where the exponent is 0, and 0 in the exponent where the base
-    is 0.
+    The derivative with respect to the base is 0 where the exponent is 0; that with respect to the
+    exponent is 0 where the base is 0.
     """
     if type(y) in (int, float) and y == 2 and tensor_type(x).dtype.kind in "fc":
-        return multiply(x, x)  # as NumPy does
+        return multiply(x, x)  # as in NumPy
     return _power(x, y)
 
 
@@ -200,48 +197,48 @@ pow = power
 
 
 def _hypot(x: Any, y: Any) -> Any:
-    # Safe against overflow; an infinity wins over NaN, as in C.
+    # Scaled to avoid overflow; as in C, infinity takes precedence over NaN.
     x, y = absolute(x), absolute(y)
-    big, small = maximum(x, y), minimum(x, y)
-    ratio = small / where(big == 0, 1, big)
-    size = big * sqrt(1 + ratio * ratio)
-    return where(isinf(x) | isinf(y), np.inf, size)
+    larger, smaller = maximum(x, y), minimum(x, y)
+    ratio = smaller / where(larger == 0, 1, larger)
+    length = larger * sqrt(1 + ratio * ratio)
+    return where(isinf(x) | isinf(y), np.inf, length)
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    big, small = maximum(x, y), minimum(x, y)
-    gap = where(big == small, 0.0, small - big)
-    return big + log1p(exp(gap))
+    larger, smaller = maximum(x, y), minimum(x, y)
+    gap = where(larger == smaller, 0.0, smaller - larger)
+    return larger + log1p(exp(gap))
 
 
-hypot = made_of(np.hypot, _hypot)
-logaddexp = made_of(np.logaddexp, _logaddexp)
+hypot = make_ufunc(np.hypot, _hypot)
+logaddexp = make_ufunc(np.logaddexp, _logaddexp)
 
 
 @implements(np.real)
 def real(x: Any) -> Any:
-    """`numpy.real`, for traced arrays as well."""
+    """Return the real part of the complex argument; see `numpy.real`."""
     return apply(ops.real, x) if tensor_type(x).dtype.kind == "c" else x
 
 
 @implements(np.imag)
 def imag(x: Any) -> Any:
-    """`numpy.imag`, for traced arrays as well."""
+    """Return the imaginary part of the complex argument; see `numpy.imag`."""
     dtype = tensor_type(x).dtype
-    return apply(ops.imag, x) if dtype.kind == "c" else _filled(x, 0, dtype)
+    return apply(ops.imag, x) if dtype.kind == "c" else _full_like(x, 0, dtype)
 
 
 @implements(np.where)
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """`numpy.where` of three arguments, for traced arrays as well.
+    """Return elements chosen from x or y depending on condition; see `numpy.where`.
 
-    An element that is not chosen has derivative 0, but is computed: guard a function that is not
-    finite there by `wend.cond`, or inside its argument.
+    Both `x` and `y` are computed; elements that are not selected have derivative 0. If a function
+    is not finite there, guard it with `wend.cond`, or with a `where` inside its argument.
     """
     x, y = as_array(x), as_array(y)
     dtype = result_dtype(x, y)
     condition = cast(as_array(condition), BOOL)
-    # As in NumPy a Python int that the dtype cannot hold wraps here.
+    # As in NumPy, a Python int that is out of range of the dtype wraps.
     x, y = (np.asarray(v).astype(dtype)[()] if type(v) is int else cast(v, dtype) for v in (x, y))
     return apply(ops.select, *broadcast(condition, x, y))
 
@@ -255,10 +252,10 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> Any:
-    """`numpy.clip`, for traced arrays as well."""
+    """Clip (limit) the values in an array; see `numpy.clip`."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     dtype = tensor_type(x).dtype
-    if dtype.kind in "iu":  # as in NumPy, a Python int may bound nothing
+    if dtype.kind in "iu":  # as in NumPy, a Python int may be out of range
         low = None if type(low) is int and low <= np.iinfo(dtype).min else low
         high = None if type(high) is int and high >= np.iinfo(dtype).max else high
     if low is None and high is None:
@@ -271,9 +268,9 @@ def clip(
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same array, as a constant to every derivative.
+    """Return the same array, as a constant to differentiation.
 
-    Under a `GradientTape` it is a plain array: `float(wend.stop_gradient(x))` is a number.
+    Under a `GradientTape` the result is a plain array, so `float(wend.stop_gradient(x))` works.
 
     Args:
         x: an array of any shape and dtype.

@@ -16,7 +16,7 @@ from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import creating, parts, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.public import implements
-from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
+from wend.numpy.slices import has_staged_bounds, is_full_slice, narrow_bounds, static_bounds
 from wend.ops import indexing as ops
 from wend.ops import shaping as shaping_ops
 
@@ -24,66 +24,67 @@ _WHOLE = slice(None)
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """`x[key]`.
+    """Return `x[key]`.
 
     Args:
         x: a staged array.
         key: integers, slices, None, an ellipsis, arrays of integers or bools, plain or staged,
-            lists of such numbers, or a tuple of these. A slice with staged bounds has a size that
-            only the run tells.
+            lists of such numbers, or a tuple of these. The size of a slice with staged bounds is
+            known at run time only.
 
     Raises:
-        IndexError: too many indices, or a position that is known to be out of range.
+        IndexError: too many indices, or a static position is out of range.
     """
-    keys = parts.staged_entries(tensor_type(x), key)
-    if keys is not None and not parts.are_simple(keys) and not parts.is_small(x):
-        return parts.named(x, keys).take(x)
-    x, entries = _row_first(*_per_axis(x, key))
-    x, entries = cut(x, entries)
-    x, entries = _drop_known_integers(*_slice_axes(x, entries))
+    keys = parts.staged_axis_entries(tensor_type(x), key)
+    if keys is not None and not parts.has_dedicated_op(keys) and not parts.is_small(x):
+        return parts.subview_of(x, keys).load(x)
+    x, entries = _gather_leading_scalars(*_expand_key(x, key))
+    x, entries = apply_dynamic_slices(x, entries)
+    x, entries = _drop_known_integers(*_apply_static_slices(x, entries))
     if all(isinstance(entry, slice) for entry in entries):
         return x
-    return _advanced(x, entries)
+    return _gather(x, entries)
 
 
-def places_of(dims: Any, entries: Sequence[Any]) -> Any:
-    """The positions in the flattened array that entries name: those in each axis, added up.
+def flat_positions(dims: Any, entries: Sequence[Any]) -> Any:
+    """Return the positions in the flattened array that the entries select.
 
-    So a part costs what its size is, and not what the array's is.
+    They are computed from the positions along each axis, so the cost depends on the size of the
+    selected part, not on that of the array.
     """
-    found: Any = np.int64(0)
-    rank, step = 0, 1
+    positions: Any = np.int64(0)
+    rank, stride = 0, 1
     for size, entry in zip(reversed(dims), reversed(entries), strict=True):
-        numbers = np.arange(size)
-        mine = getitem(numbers, entry) if parts.is_staged_key(entry) else numbers[entry]
+        indices = np.arange(size)
+        offsets = getitem(indices, entry) if parts.is_staged_key(entry) else indices[entry]
         if isinstance(entry, slice):
-            mine = shaping.expand_dims(mine, tuple(range(1, rank + 1)))
+            offsets = shaping.expand_dims(offsets, tuple(range(1, rank + 1)))
             rank += 1
-        found, step = ew.add(ew.multiply(mine, np.int64(step)), found), step * size
-    return found
+        positions, stride = ew.add(ew.multiply(offsets, np.int64(stride)), positions), stride * size
+    return positions
 
 
-def _row_first(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Take what leading numbers name before slices copy what is around it."""
+def _gather_leading_scalars(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Gather at leading staged integers first, so that slices copy only the selected part."""
     count = 0
     while count < len(entries) and isinstance(entries[count], Staged):
         if tensor_type(entries[count]).shape != ():
             return x, entries
         count += 1
-    rest = entries[count:]
-    if not count or not all(isinstance(entry, slice) for entry in rest):
+    trailing = entries[count:]
+    if not count or not all(isinstance(entry, slice) for entry in trailing):
         return x, entries
-    if all(map(is_whole, rest)):
+    if all(map(is_full_slice, trailing)):
         return x, entries
-    return _advanced(x, [*entries[:count], *[_WHOLE] * len(rest)]), rest
+    return _gather(x, [*entries[:count], *[_WHOLE] * len(trailing)]), trailing
 
 
 def _is_mask(entry: Any) -> bool:
     return not isinstance(entry, slice) and tensor_type(entry).dtype == BOOL
 
 
-def normal(entry: Any) -> Any:
-    """An entry as a slice, a Python int, or an array."""
+def normalize_entry(entry: Any) -> Any:
+    """Return an entry as a slice, a Python int, an array, None or an ellipsis."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
@@ -97,9 +98,12 @@ def normal(entry: Any) -> Any:
     return array.astype(np.int64) if kind not in "iub" else array
 
 
-def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
-    """Give every axis its entry: expand the ellipsis, insert axes for None, unpack masks."""
-    entries = [normal(entry) for entry in (key if isinstance(key, tuple) else (key,))]
+def _expand_key(x: Any, key: Any) -> tuple[Any, list[Any]]:
+    """Return the entry of each axis.
+
+    Expands the ellipsis, inserts axes for None, and unpacks masks.
+    """
+    entries = [normalize_entry(entry) for entry in (key if isinstance(key, tuple) else (key,))]
     used = sum(0 if e is None or e is Ellipsis else _mask_rank(e) for e in entries)
     rank = shaping.rank_of(x)
     if used > rank:
@@ -109,8 +113,8 @@ def _per_axis(x: Any, key: Any) -> tuple[Any, list[Any]]:
     dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    place = dots[0] if dots else len(entries)
-    entries[place : place + len(dots)] = [_WHOLE] * (rank - used)
+    ellipsis_position = dots[0] if dots else len(entries)
+    entries[ellipsis_position : ellipsis_position + len(dots)] = [_WHOLE] * (rank - used)
     new_axes: list[int] = []
     full: list[Any] = []
     for entry in entries:
@@ -132,43 +136,43 @@ def _mask_rank(entry: Any) -> int:
 
 
 def _unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
-    """A mask as one vector of positions per axis, from axis `start` of the array on."""
+    """Return a mask as one vector of positions per axis, starting at axis `start`."""
     if isinstance(entry, (slice, int)) or not _is_mask(entry):
         return [entry]
     if shaping.rank_of(entry) == 0:
         raise IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
     sizes = tensor_type(x).dims[start:]
-    for k, (size, mine) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
-        if size != mine:
-            entry = _of_size(entry, k, shaping.shape(x)[start + k], start + k)
+    for k, (size, mask_size) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
+        if size != mask_size:
+            entry = _check_mask_size(entry, k, shaping.shape(x)[start + k], start + k)
     return list(apply_all(ops.nonzero, entry))
 
 
-def _of_size(mask: Any, axis: int, size: Any, place: int) -> Any:
-    """A mask, with an error where one of its axes has not the size of the axis at a place."""
+def _check_mask_size(mask: Any, axis: int, size: Any, array_axis: int) -> Any:
+    """Return the mask, with a check that its size along `axis` is that of the indexed axis."""
     message = (
-        f"boolean index did not match indexed array along axis {place}; size of axis is {{size}} "
-        "but size of corresponding boolean axis is {mine}"
+        f"boolean index did not match indexed array along axis {array_axis}; size of axis is "
+        "{size} but size of corresponding boolean axis is {mine}"
     )
     dims = tensor_type(mask).dims
     if isinstance(size, int) and isinstance(dims[axis], int):
         raise IndexError(message.format(size=size, mine=dims[axis]))
-    wanted: list[Any] = [np.array([-1])] * len(dims)
-    wanted[axis] = shaping.reshape_1(shaping.as_size(size))
-    given = apply(shaping_ops.concat, *wanted, axis=0) if len(wanted) > 1 else wanted[0]
+    sizes: list[Any] = [np.array([-1])] * len(dims)
+    sizes[axis] = shaping.as_vector(shaping.as_size(size))
+    shape = apply(shaping_ops.concat, *sizes, axis=0) if len(sizes) > 1 else sizes[0]
     attrs = {"shape": dims, "message": message, "error": "index"}
-    return apply(shaping_ops.keep_shape, mask, given, **attrs)
+    return apply(shaping_ops.keep_shape, mask, shape, **attrs)
 
 
-def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Apply the slices; integers that are known become slices of one."""
+def _apply_static_slices(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Apply the static slices; static integers become slices of size 1."""
     dims = tensor_type(x).dims
     slices: list[tuple[int | None, int | None, int | None]] = []
-    left: list[Any] = []
+    remaining: list[Any] = []
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
-            slices.append(known_bounds(entry))
-            left.append(_WHOLE)
+            slices.append(static_bounds(entry))
+            remaining.append(_WHOLE)
         elif isinstance(entry, int) and isinstance(dims[axis], int):
             size = dims[axis]
             assert isinstance(size, int)
@@ -176,28 +180,28 @@ def _slice_axes(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
                 raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {size}")
             start = entry % size
             slices.append((start, start + 1, None))
-            left.append(0)
+            remaining.append(0)
         else:
             slices.append((None, None, None))
-            left.append(entry)
+            remaining.append(entry)
     if any(bounds != (None, None, None) for bounds in slices):
         x = apply(shaping_ops.slice_, x, slices=tuple(slices))
-    return x, left
+    return x, remaining
 
 
-def cut(x: Any, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Apply the slices that have staged bounds; what is left of their entries are their steps."""
-    left = list(entries)
+def apply_dynamic_slices(x: Any, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Apply the slices with staged bounds; their entries keep only the steps."""
+    remaining = list(entries)
     for axis, entry in enumerate(entries):
         if has_staged_bounds(entry):
-            start, stop, size = cut_at(entry, shaping.shape(x)[axis])
+            start, stop, size = narrow_bounds(entry, shaping.shape(x)[axis])
             x = apply(shaping_ops.narrow, x, start, stop, axis=axis, size=size)
-            left[axis] = slice(None, None, entry.step)
-    return x, left
+            remaining[axis] = slice(None, None, entry.step)
+    return x, remaining
 
 
 def _drop_known_integers(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Drop the axes of known integers, unless arrays are there for them to be broadcast with."""
+    """Drop the axes of static integers, unless these broadcast with index arrays."""
     arrays = [e for e in entries if not isinstance(e, (slice, int))]
     dims = tensor_type(x).dims
     known = [k for k, e in enumerate(entries) if isinstance(e, int) and dims[k] == 1]
@@ -207,42 +211,42 @@ def _drop_known_integers(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     return x, [entry for k, entry in enumerate(entries) if k not in known]
 
 
-def _advanced(x: Any, entries: list[Any]) -> Any:
-    """Index by arrays: bring their axes to the front, gather, put the result's axes in place."""
-    places = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
+def _gather(x: Any, entries: list[Any]) -> Any:
+    """Index by arrays: move their axes to the front, gather, and move the result's axes back."""
+    axes = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
     try:
-        indices = broadcast(*(cast(entries[k], INT64) for k in places))
+        indices = broadcast(*(cast(entries[k], INT64) for k in axes))
     except ShapeError as error:
         raise IndexError(f"shape mismatch: indexing arrays: {error}") from None
-    rest = [k for k in range(len(entries)) if k not in places]
-    moved = shaping.transpose(x, (*places, *rest)) if places != list(range(len(places))) else x
-    found = apply(ops.gather, moved, *indices)
+    other_axes = [k for k in range(len(entries)) if k not in axes]
+    in_front = shaping.transpose(x, (*axes, *other_axes)) if axes != list(range(len(axes))) else x
+    gathered = apply(ops.gather, in_front, *indices)
     index_rank = shaping.rank_of(indices[0])
-    together = places == list(range(places[0], places[0] + len(places)))
-    if not together or places[0] == 0 or index_rank == 0:
-        return found
+    is_contiguous = axes == list(range(axes[0], axes[0] + len(axes)))
+    if not is_contiguous or axes[0] == 0 or index_rank == 0:
+        return gathered
     front = tuple(range(index_rank))
-    return shaping.moveaxis(found, front, tuple(places[0] + k for k in front))
+    return shaping.moveaxis(gathered, front, tuple(axes[0] + k for k in front))
 
 
 @implements(np.take)
 def take(
     x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
 ) -> Any:
-    """`numpy.take`, for traced arrays and positions as well."""
+    """Take elements from an array along an axis; see `numpy.take`."""
     if out is not None:
         raise TypeError("take of a traced array takes no out=; use the result")
     x = as_array(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0
-    place = normalize_axis_index(axis, shaping.rank_of(x))
+    axis = normalize_axis_index(axis, shaping.rank_of(x))
     indices = as_array(indices)
-    indices = within(indices, shaping.shape(x)[place], mode, "take")
-    return _advanced(x, [_WHOLE] * place + [indices] + [_WHOLE] * (shaping.rank_of(x) - place - 1))
+    indices = apply_index_mode(indices, shaping.shape(x)[axis], mode, "take")
+    return _gather(x, [_WHOLE] * axis + [indices] + [_WHOLE] * (shaping.rank_of(x) - axis - 1))
 
 
-def within(indices: Any, size: Any, mode: str, name: str) -> Any:
-    """Positions as a function's `mode` asks: wrapped or clipped to a size, or as they are."""
+def apply_index_mode(indices: Any, size: Any, mode: str, name: str) -> Any:
+    """Return the positions, wrapped or clipped to a size as the `mode` of a function asks."""
     if mode == "wrap":
         return ew.remainder(indices, size)
     if mode == "clip":
@@ -254,34 +258,39 @@ def within(indices: Any, size: Any, mode: str, name: str) -> Any:
 
 @implements(np.take_along_axis)
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
-    """`numpy.take_along_axis`, for traced arrays as well."""
+    """Take values from an array by matching 1-d index arrays; see `numpy.take_along_axis`."""
     x, indices = as_array(x), as_array(indices)
     if tensor_type(indices).dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     if axis is None:
         x, axis = shaping.ravel(x), 0
-    place = normalize_axis_index(axis, shaping.rank_of(x))
-    mine, theirs = tensor_type(x).dims, tensor_type(indices).dims
-    if len(mine) != len(theirs):
+    axis = normalize_axis_index(axis, shaping.rank_of(x))
+    x_dims, index_dims = tensor_type(x).dims, tensor_type(indices).dims
+    if len(x_dims) != len(index_dims):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    rest = [(*dims[:place], *dims[place + 1 :]) for dims in (mine, theirs)]
-    if rest[0] != rest[1]:
-        x, indices = _spread_others(x, indices, place=place)
-    return apply(ops.take_along, x, cast(indices, INT64), axis=place)
+    other_dims = [(*dims[:axis], *dims[axis + 1 :]) for dims in (x_dims, index_dims)]
+    if other_dims[0] != other_dims[1]:
+        x, indices = _broadcast_other_axes(x, indices, axis=axis)
+    return apply(ops.take_along, x, cast(indices, INT64), axis=axis)
 
 
-def _spread_others(*xs: Any, place: int) -> list[Any]:
-    """Spread two arrays over the shape that all their axes but one have in common."""
+def _broadcast_other_axes(*xs: Any, axis: int) -> list[Any]:
+    """Broadcast two arrays to a common shape along all axes but one."""
     try:
-        found = shaping.spread_stacks(*(shaping.moveaxis(v, place, -1) for v in xs), kept=1)
+        arrays = shaping.broadcast_batch_dims(
+            *(shaping.moveaxis(v, axis, -1) for v in xs), core_rank=1
+        )
     except ShapeError as error:
         raise IndexError(f"take_along_axis: {error}") from None
-    return [shaping.moveaxis(v, -1, place) for v in found]
+    return [shaping.moveaxis(v, -1, axis) for v in arrays]
 
 
 @implements(np.nonzero)
 def nonzero(x: Any) -> Any:
-    """`numpy.nonzero`, for traced arrays as well; how many there are, only the run tells."""
+    """Return the indices of the elements that are non-zero; see `numpy.nonzero`.
+
+    For a traced array, their number is known at run time only.
+    """
     if not shaping.rank_of(x):
         raise ValueError("nonzero is not defined for 0-d arrays")
     return tuple(apply_all(ops.nonzero, cast(x, BOOL)))

@@ -15,7 +15,7 @@ from wend.eager.promotion import cast, tensor_type
 from wend.numpy import contracting, matrices, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.decompositions import check_square, svdvals
-from wend.numpy.operands import all_staged, dtype_of, inexact, known_size, staged
+from wend.numpy.operands import all_staged, dtype_of, known_size, promote_dtypes_inexact, staged
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import eye
 from wend.ops import factors
@@ -26,50 +26,53 @@ SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 @implements(np.linalg.inv)
 def inv(a: Any) -> Any:
-    """`numpy.linalg.inv`, for traced arrays as well."""
-    (a,) = inexact(a)
+    """Compute the inverse of a matrix; see `numpy.linalg.inv`."""
+    (a,) = promote_dtypes_inexact(a)
     check_square(a)
-    one = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
-    return apply(ops.solve, a, staged(shaping.broadcast_to(staged(one), shaping.shape(a))))
+    identity = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
+    return apply(ops.solve, a, staged(shaping.broadcast_to(staged(identity), shaping.shape(a))))
 
 
 @implements(np.linalg.det)
 def det(a: Any) -> Any:
-    """`numpy.linalg.det`, for traced arrays as well.
+    """Compute the determinant of an array; see `numpy.linalg.det`.
 
-    Its first derivative is right at singular matrices as well; its second is NaN there.
+    Its first derivative is correct at singular matrices; its second derivative is NaN there.
     """
-    (a,) = inexact(a)
+    (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return apply(factors.det, a)
 
 
 @implements(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
-    """`numpy.linalg.slogdet`, for traced arrays as well."""
-    (a,) = inexact(a)
+    """Compute the sign and the logarithm of the determinant; see `numpy.linalg.slogdet`."""
+    (a,) = promote_dtypes_inexact(a)
     check_square(a)
     return SlogdetResult(*apply_all(factors.slogdet, a))
 
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: Any, n: int) -> Any:
-    """`numpy.linalg.matrix_power`, for traced arrays as well, by repeated squaring."""
+    """Raise a square matrix to an integer power; see `numpy.linalg.matrix_power`.
+
+    It is computed by repeated squaring.
+    """
     a, n = staged(a), operator.index(n)
     check_square(a)
     if n < 0:
         return matrix_power(inv(a), -n)
     if n == 0:
-        one = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
-        return shaping.broadcast_to(staged(one), shaping.shape(a))
-    found = None
+        identity = eye(shaping.shape(a)[-1], dtype=dtype_of(a))
+        return shaping.broadcast_to(staged(identity), shaping.shape(a))
+    power = None
     square = a
     while True:
         if n % 2:
-            found = square if found is None else contracting.matmul(found, square)
+            power = square if power is None else contracting.matmul(power, square)
         n //= 2
         if not n:
-            return found
+            return power
         square = contracting.matmul(square, square)
 
 
@@ -81,9 +84,9 @@ def matrix_rank(
     *,
     rtol: Any = None,
 ) -> Any:
-    """`numpy.linalg.matrix_rank`, for traced arrays as well."""
+    """Return the rank of a matrix using the SVD method; see `numpy.linalg.matrix_rank`."""
     del hermitian
-    (a,) = inexact(A)
+    (a,) = promote_dtypes_inexact(A)
     if shaping.rank_of(a) < 2:
         return reducing.any(ew.not_equal(a, 0)).astype(np.int64)
     values = svdvals(a)
@@ -91,20 +94,23 @@ def matrix_rank(
         if rtol is None:
             size = max(known_size(a, k, "matrix_rank") for k in (-2, -1))
             rtol = size * np.finfo(dtype_of(values)).eps
-        tol = reducing.max(values, axis=-1, keepdims=True) * _column(rtol)
+        tol = reducing.max(values, axis=-1, keepdims=True) * _per_matrix(rtol)
     else:
-        tol = _column(tol)
+        tol = _per_matrix(tol)
     return reducing.sum(cast(values > tol, np.dtype(np.int64)), axis=-1)
 
 
-def _column(x: Any) -> Any:
+def _per_matrix(x: Any) -> Any:
     x = staged(x)
     return x if np.ndim(x) == 0 else shaping.expand_dims(x, -1)
 
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Sequence[Any]) -> Any:
-    """`numpy.linalg.multi_dot`, for traced arrays as well, in the cheapest order."""
+    """Compute the product of two or more arrays; see `numpy.linalg.multi_dot`.
+
+    If all sizes are static, the cheapest order is selected.
+    """
     xs = all_staged(tuple(arrays))
     if len(xs) < 2:
         raise ValueError("Expecting at least two arrays.")
@@ -112,21 +118,21 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     xs[0] = shaping.expand_dims(xs[0], 0) if first == 1 else xs[0]
     xs[-1] = shaping.expand_dims(xs[-1], 1) if last == 1 else xs[-1]
     sizes: Any = [tensor_type(x).dims[0] for x in xs] + [tensor_type(xs[-1]).dims[1]]
-    known = all(isinstance(size, int) for size in sizes)
-    found = _chain(xs, sizes) if known else _from_left(xs)
-    ones = ([0] if first == 1 else []) + ([1] if last == 1 else [])
-    return shaping.squeeze(found, tuple(ones)) if ones else found
+    is_static = all(isinstance(size, int) for size in sizes)
+    result = _multiply_optimally(xs, sizes) if is_static else _multiply_from_left(xs)
+    unit_axes = ([0] if first == 1 else []) + ([1] if last == 1 else [])
+    return shaping.squeeze(result, tuple(unit_axes)) if unit_axes else result
 
 
-def _from_left(xs: Sequence[Any]) -> Any:
-    found = xs[0]
+def _multiply_from_left(xs: Sequence[Any]) -> Any:
+    product = xs[0]
     for x in xs[1:]:
-        found = contracting.matmul(found, x)
-    return found
+        product = contracting.matmul(product, x)
+    return product
 
 
-def _chain(xs: Sequence[Any], sizes: Sequence[int]) -> Any:
-    # The matrix-chain order: Cormen et al., "Introduction to Algorithms", section 15.2.
+def _multiply_optimally(xs: Sequence[Any], sizes: Sequence[int]) -> Any:
+    # Matrix-chain order: Cormen et al., "Introduction to Algorithms", section 15.2.
     best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(xs))}
     for length in range(1, len(xs)):
         for i in range(len(xs) - length):
@@ -147,14 +153,17 @@ def _chain(xs: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 @implements(np.linalg.tensorinv)
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """`numpy.linalg.tensorinv`, for traced arrays of known sizes as well."""
+    """Compute the inverse of an n-dimensional array; see `numpy.linalg.tensorinv`.
+
+    The sizes of a traced array must be static.
+    """
     a = staged(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     sizes = tuple(known_size(a, k, "tensorinv") for k in range(shaping.rank_of(a)))
     rows = math.prod(sizes[:ind])
-    found = inv(shaping.reshape(a, (rows, -1)))
-    return shaping.reshape(found, (*sizes[ind:], *sizes[:ind]))
+    inverse = inv(shaping.reshape(a, (rows, -1)))
+    return shaping.reshape(inverse, (*sizes[ind:], *sizes[:ind]))
 
 
 # The names of the array API standard
@@ -167,7 +176,7 @@ def _standard(
         return run(*args, **{**fixed, **kwargs})
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.linalg.{original.__name__}`, for traced arrays as well."
+    function.__doc__ = f"Compute `numpy.linalg.{original.__name__}` of plain and traced arrays."
     function.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     STAGED[original] = function
     return function

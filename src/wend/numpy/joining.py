@@ -1,4 +1,4 @@
-"""Joining arrays and taking them apart."""
+"""Functions that join and split arrays."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from wend.numpy.operands import all_staged, known_size, staged
 from wend.numpy.public import STAGED, implements
 
 
-def _one_or_all(found: list[Any]) -> Any:
-    return found[0] if len(found) == 1 else tuple(found)
+def _one_or_all(arrays: list[Any]) -> Any:
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
-    """`numpy.atleast_1d`, for traced arrays as well."""
+    """Convert inputs to arrays with at least one dimension; see `numpy.atleast_1d`."""
     return _one_or_all(
         [x if shaping.rank_of(x) else shaping.reshape(x, (1,)) for x in all_staged(arys)]
     )
 
 
-def _matrix(x: Any) -> Any:
+def _to_matrix(x: Any) -> Any:
     match shaping.rank_of(x):
         case 0:
             return shaping.reshape(x, (1, 1))
@@ -36,68 +36,68 @@ def _matrix(x: Any) -> Any:
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
-    """`numpy.atleast_2d`, for traced arrays as well."""
-    return _one_or_all([_matrix(x) for x in all_staged(arys)])
+    """View inputs as arrays with at least two dimensions; see `numpy.atleast_2d`."""
+    return _one_or_all([_to_matrix(x) for x in all_staged(arys)])
 
 
-def _cube(x: Any) -> Any:
-    x = _matrix(x)
+def _to_cube(x: Any) -> Any:
+    x = _to_matrix(x)
     return shaping.expand_dims(x, -1) if shaping.rank_of(x) == 2 else x
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
-    """`numpy.atleast_3d`, for traced arrays as well."""
-    return _one_or_all([_cube(x) for x in all_staged(arys)])
+    """View inputs as arrays with at least three dimensions; see `numpy.atleast_3d`."""
+    return _one_or_all([_to_cube(x) for x in all_staged(arys)])
 
 
-def _rows(tup: Any, prepare: Callable[..., Any]) -> list[Any]:
+def _prepare_all(tup: Any, prepare: Callable[..., Any]) -> list[Any]:
     return [prepare(x) for x in all_staged(tuple(tup))]
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None) -> Any:
-    """`numpy.hstack`, for traced arrays as well."""
-    rows = _rows(tup, atleast_1d)
-    axis = 0 if shaping.rank_of(rows[0]) == 1 else 1
-    return _joined(rows, axis, dtype)
+    """Stack arrays in sequence horizontally (column wise); see `numpy.hstack`."""
+    arrays = _prepare_all(tup, atleast_1d)
+    axis = 0 if shaping.rank_of(arrays[0]) == 1 else 1
+    return _concatenate_as(arrays, axis, dtype)
 
 
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
-    """`numpy.vstack`, for traced arrays as well."""
-    return _joined(_rows(tup, _matrix), 0, dtype)
+    """Stack arrays in sequence vertically (row wise); see `numpy.vstack`."""
+    return _concatenate_as(_prepare_all(tup, _to_matrix), 0, dtype)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> Any:
-    """`numpy.dstack`, for traced arrays as well."""
-    return shaping.concatenate(_rows(tup, _cube), axis=2)
+    """Stack arrays in sequence depth wise (along the third axis); see `numpy.dstack`."""
+    return shaping.concatenate(_prepare_all(tup, _to_cube), axis=2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
-    """`numpy.column_stack`, for traced arrays as well."""
-    columns = _rows(
+    """Stack 1-d arrays as columns into a 2-d array; see `numpy.column_stack`."""
+    columns = _prepare_all(
         tup, lambda x: shaping.expand_dims(atleast_1d(x), 1) if shaping.rank_of(x) < 2 else x
     )
     return shaping.concatenate(columns, axis=1)
 
 
-def _joined(rows: Sequence[Any], axis: int, dtype: Any) -> Any:
-    found = shaping.concatenate(rows, axis=axis)
-    return found if dtype is None else shaping.astype(found, dtype)
+def _concatenate_as(arrays: Sequence[Any], axis: int, dtype: Any) -> Any:
+    joined = shaping.concatenate(arrays, axis=axis)
+    return joined if dtype is None else shaping.astype(joined, dtype)
 
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """`numpy.append`, for traced arrays as well."""
+    """Append values to the end of an array; see `numpy.append`."""
     return shaping.concatenate(all_staged((arr, values)), axis=axis)
 
 
 @implements(np.block)
 def block(arrays: Any) -> Any:
-    """`numpy.block`, for traced arrays as well."""
+    """Assemble an array from nested lists of blocks; see `numpy.block`."""
     depth = _depth(arrays)
     rank = max(depth, *_ranks(arrays))
     return _blocks(arrays, depth, rank)
@@ -120,30 +120,33 @@ def _blocks(arrays: Any, depth: int, rank: int) -> Any:
     return shaping.concatenate([_blocks(x, depth - 1, rank) for x in arrays], axis=-depth)
 
 
-# Apart
+# Splitting
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """`numpy.array_split`, for traced arrays as well; where to split are numbers."""
+    """Split an array into multiple sub-arrays, equally if possible; see `numpy.array_split`.
+
+    The split points or their number must be plain integers.
+    """
     ary = staged(ary)
     if not isinstance(indices_or_sections, (int, np.integer)):
         return shaping.split(ary, indices_or_sections, axis)
     size, count = known_size(ary, axis, "array_split"), int(indices_or_sections)
     if count <= 0:
         raise ValueError("number sections must be larger than 0.")
-    least, more = divmod(size, count)
-    sizes = [least + 1] * more + [least] * (count - more)
+    quotient, remainder = divmod(size, count)
+    sizes = [quotient + 1] * remainder + [quotient] * (count - remainder)
     return shaping.split(ary, np.cumsum(sizes)[:-1], axis)
 
 
 @implements(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """`numpy.hsplit`, for traced arrays as well."""
+    """Split an array into sub-arrays horizontally (column wise); see `numpy.hsplit`."""
     return shaping.split(ary, indices_or_sections, 1 if shaping.rank_of(ary) > 1 else 0)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """`numpy.vsplit`, for traced arrays as well."""
+    """Split an array into sub-arrays vertically (row wise); see `numpy.vsplit`."""
     if shaping.rank_of(ary) < 2:
         raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return shaping.split(ary, indices_or_sections, 0)
@@ -151,21 +154,21 @@ def vsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """`numpy.dsplit`, for traced arrays as well."""
+    """Split an array into sub-arrays along the third axis; see `numpy.dsplit`."""
     if shaping.rank_of(ary) < 3:
         raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return shaping.split(ary, indices_or_sections, 2)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """`numpy.unstack`: the arrays along an axis, whose size must be known."""
+    """Split an array into a tuple of arrays along an axis of static size; see `numpy.unstack`."""
     if not any_staged([x]):
         return tuple(np.moveaxis(np.asarray(x), axis, 0))
     rank = shaping.rank_of(x)
     if not rank:
         raise ValueError("Input array must be at least 1-d.")
-    moved = shaping.moveaxis(x, axis, 0)
-    return tuple(moved[k] for k in range(known_size(moved, 0, "unstack")))
+    front = shaping.moveaxis(x, axis, 0)
+    return tuple(front[k] for k in range(known_size(front, 0, "unstack")))
 
 
 if hasattr(np, "unstack"):  # NumPy 2.1

@@ -1,4 +1,4 @@
-"""Linear algebra: `wend.numpy.linalg`."""
+"""`wend.numpy.linalg`: linear algebra."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 
-def _inexact(*xs: Any) -> list[Any]:
+def _promote_inexact(*xs: Any) -> list[Any]:
     arrays = [as_array(x) for x in xs]
     dtypes = [tensor_type(x).dtype for x in arrays]
     dtype = np.result_type(*(d if d.kind in "fc" else np.float64 for d in dtypes))
@@ -76,21 +76,21 @@ def _inexact(*xs: Any) -> list[Any]:
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
-    """`numpy.linalg.solve`, for traced arrays as well."""
-    a, b = _inexact(a, b)
+    """Solve a linear matrix equation, or a system of them; see `numpy.linalg.solve`."""
+    a, b = _promote_inexact(a, b)
     if not shaping.rank_of(b):
         raise ValueError("solve: Input operand 1 does not have enough dimensions")
     is_vector = shaping.rank_of(b) == 1
     b = shaping.expand_dims(b, -1) if is_vector else b
-    x = apply(ops.solve, *shaping.spread_stacks(a, b, kept=2))
+    x = apply(ops.solve, *shaping.broadcast_batch_dims(a, b, core_rank=2))
     return shaping.squeeze(x, -1) if is_vector else x
 
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """`numpy.linalg.cholesky` of real matrices, for traced arrays as well."""
-    (a,) = _inexact(a)
+    """Compute the Cholesky decomposition of a real matrix; see `numpy.linalg.cholesky`."""
+    (a,) = _promote_inexact(a)
     if not upper:
         return apply(ops.cholesky, a)
-    # As NumPy: then the upper triangle is the one that is read.
+    # As in NumPy, only the upper triangle is read in this case.
     return shaping.matrix_transpose(apply(ops.cholesky, shaping.matrix_transpose(a)))

@@ -16,27 +16,27 @@ from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import arange
 
 
-def _offset(x: Any) -> Any:
-    """Column minus row, of each element of a matrix."""
+def _diagonal_offset(x: Any) -> Any:
+    """Return column minus row for each element of a matrix."""
     rows, columns = shaping.shape(x)[-2:]
     return arange(columns) - shaping.expand_dims(staged(arange(rows)), 1)
 
 
 @implements(np.tril)
 def tril(m: Any, k: Any = 0) -> Any:
-    """`numpy.tril`, for traced arrays as well."""
-    m = _at_least_matrix(staged(m))
-    return ew.where(_offset(m) <= k, m, 0)
+    """Return a copy of an array with elements above the k-th diagonal zeroed; see `numpy.tril`."""
+    m = _to_matrix(staged(m))
+    return ew.where(_diagonal_offset(m) <= k, m, 0)
 
 
 @implements(np.triu)
 def triu(m: Any, k: Any = 0) -> Any:
-    """`numpy.triu`, for traced arrays as well."""
-    m = _at_least_matrix(staged(m))
-    return ew.where(_offset(m) >= k, m, 0)
+    """Return a copy of an array with elements below the k-th diagonal zeroed; see `numpy.triu`."""
+    m = _to_matrix(staged(m))
+    return ew.where(_diagonal_offset(m) >= k, m, 0)
 
 
-def _at_least_matrix(m: Any) -> Any:
+def _to_matrix(m: Any) -> Any:
     if shaping.rank_of(m) != 1:
         return m
     size = shaping.shape(m)[0]
@@ -46,7 +46,10 @@ def _at_least_matrix(m: Any) -> Any:
 # Diagonals
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """`numpy.diagonal`, for traced arrays as well; the offset is a number."""
+    """Return specified diagonals of an array; see `numpy.diagonal`.
+
+    The offset must be a plain integer.
+    """
     a = staged(a)
     rank = shaping.rank_of(a)
     first, second = (normalize_axis_index(axis, rank) for axis in (axis1, axis2))
@@ -57,48 +60,48 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     row, column = max(0, -offset), max(0, offset)
     count = ew.maximum(ew.minimum(rows - row, columns - column), 0)
     index = arange(count)
-    found: Any = shaping.moveaxis(front[index + row, index + column], 0, -1)
-    if is_staged(found) and is_staged(a):
-        found.become_view_of(a)  # in NumPy, changing the array would change it
-    return found
+    result: Any = shaping.moveaxis(front[index + row, index + column], 0, -1)
+    if is_staged(result) and is_staged(a):
+        result.relink_view(a)  # in NumPy a mutation of the array changes it
+    return result
 
 
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
-    """`numpy.diag`, for traced arrays as well."""
+    """Extract a diagonal or construct a diagonal array; see `numpy.diag`."""
     v = staged(v)
     match shaping.rank_of(v):
         case 1:
-            return _on_diagonal(v, k)
+            return _diagonal_matrix(v, k)
         case 2:
             return diagonal(v, k)
     raise ValueError("Input must be 1- or 2-d.")
 
 
-def _on_diagonal(v: Any, k: int) -> Any:
+def _diagonal_matrix(v: Any, k: int) -> Any:
     size = shaping.shape(v)[0] + abs(k)
     before, after = max(k, 0), max(-k, 0)
     spread = shaping.broadcast_to(shaping.pad(v, (before, after)), (size, size))
     rows = shaping.expand_dims(staged(arange(size)), 1)
-    hit = ew.equal(arange(size) - rows, k)
-    return ew.where(hit, spread, 0)
+    is_on_diagonal = ew.equal(arange(size) - rows, k)
+    return ew.where(is_on_diagonal, spread, 0)
 
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    """`numpy.diagflat`, for traced arrays as well."""
+    """Create a 2-d array with the flattened input as a diagonal; see `numpy.diagflat`."""
     return diag(shaping.ravel(staged(v)), k)
 
 
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """`numpy.trace`, for traced arrays as well."""
+    """Return the sum along diagonals of an array; see `numpy.trace`."""
     return reducing.sum(diagonal(staged(a), offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
-    """`numpy.vander`, for traced arrays as well."""
+    """Generate a Vandermonde matrix; see `numpy.vander`."""
     x = staged(x)
     if shaping.rank_of(x) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -112,7 +115,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
 # Products
 @implements(np.inner)
 def inner(a: Any, b: Any) -> Any:
-    """`numpy.inner`, for traced arrays as well."""
+    """Return the inner product of two arrays; see `numpy.inner`."""
     a, b = strong(a), strong(b)
     if not shaping.rank_of(a) or not shaping.rank_of(b):
         return a * b
@@ -121,20 +124,25 @@ def inner(a: Any, b: Any) -> Any:
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    """`numpy.kron`, for traced arrays as well."""
+    """Return the Kronecker product of two arrays; see `numpy.kron`."""
     a, b = strong(a), strong(b)
     rank = max(shaping.rank_of(a), shaping.rank_of(b))
-    mine, theirs = ((1,) * (rank - shaping.rank_of(x)) + shaping.shape(x) for x in (a, b))
-    left = shaping.reshape(a, tuple(n for size in mine for n in (size, 1)))
-    right = shaping.reshape(b, tuple(n for size in theirs for n in (1, size)))
-    return shaping.reshape(left * right, tuple(x * y for x, y in zip(mine, theirs, strict=True)))
+    a_shape, b_shape = ((1,) * (rank - shaping.rank_of(x)) + shaping.shape(x) for x in (a, b))
+    left = shaping.reshape(a, tuple(n for size in a_shape for n in (size, 1)))
+    right = shaping.reshape(b, tuple(n for size in b_shape for n in (1, size)))
+    return shaping.reshape(
+        left * right, tuple(x * y for x, y in zip(a_shape, b_shape, strict=True))
+    )
 
 
 @implements(np.cross)
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """`numpy.cross` of vectors of three, for traced arrays as well."""
+    """Return the cross product of two (arrays of) vectors; see `numpy.cross`.
+
+    Traced vectors must have three elements.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (
@@ -147,32 +155,32 @@ def cross(
     return shaping.stack(parts, axis=axisc)
 
 
-def _with_ranks(name: str, *operands: tuple[Any, int]) -> list[Any]:
-    """Operands of at least these ranks, or NumPy's error."""
-    found = [strong(x) for x, _ in operands]
-    for x, (_, least) in zip(found, operands, strict=True):
-        if shaping.rank_of(x) < least:
+def _check_ranks(name: str, *operands: tuple[Any, int]) -> list[Any]:
+    """Return the operands as arrays, or raise NumPy's error if one has a lower rank than given."""
+    arrays = [strong(x) for x, _ in operands]
+    for x, (_, min_rank) in zip(arrays, operands, strict=True):
+        if shaping.rank_of(x) < min_rank:
             raise ValueError(f"{name}: Input operand does not have enough dimensions")
-    return found
+    return arrays
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
-    """`numpy.matvec`, for traced arrays as well."""
+    """Return the matrix-vector product of two arrays; see `numpy.matvec`."""
     if not any_staged([x1, x2]):
         if hasattr(np, "matvec"):
             return np.matvec(x1, x2)
         return np.matmul(x1, np.expand_dims(x2, -1))[..., 0]
-    x1, x2 = _with_ranks("matvec", (x1, 2), (x2, 1))
+    x1, x2 = _check_ranks("matvec", (x1, 2), (x2, 1))
     return shaping.squeeze(contracting.matmul(x1, shaping.expand_dims(x2, -1)), -1)
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    """`numpy.vecmat`, for traced arrays as well."""
+    """Return the vector-matrix product of two arrays; see `numpy.vecmat`."""
     if not any_staged([x1, x2]):
         if hasattr(np, "vecmat"):
             return np.vecmat(x1, x2)
         return np.matmul(np.expand_dims(np.conjugate(x1), -2), x2)[..., 0, :]
-    x1, x2 = _with_ranks("vecmat", (x1, 1), (x2, 2))
+    x1, x2 = _check_ranks("vecmat", (x1, 1), (x2, 2))
     row = shaping.expand_dims(ew.conjugate(x1), -2)
     return shaping.squeeze(contracting.matmul(row, x2), -2)
 
@@ -182,14 +190,14 @@ if hasattr(np, "matvec"):  # NumPy 2.2
     STAGED[np.vecmat] = vecmat
 
 
-# Positions of triangles
+# Indices of triangles
 @implements(np.triu_indices_from)
 def triu_indices_from(arr: Any, k: int = 0) -> Any:
-    """`numpy.triu_indices_from`, for traced arrays as well."""
-    return indexing.nonzero(staged(ew.greater_equal(_offset(staged(arr)), k)))
+    """Return the indices for the upper triangle of an array; see `numpy.triu_indices_from`."""
+    return indexing.nonzero(staged(ew.greater_equal(_diagonal_offset(staged(arr)), k)))
 
 
 @implements(np.tril_indices_from)
 def tril_indices_from(arr: Any, k: int = 0) -> Any:
-    """`numpy.tril_indices_from`, for traced arrays as well."""
-    return indexing.nonzero(staged(ew.less_equal(_offset(staged(arr)), k)))
+    """Return the indices for the lower triangle of an array; see `numpy.tril_indices_from`."""
+    return indexing.nonzero(staged(ew.less_equal(_diagonal_offset(staged(arr)), k)))

@@ -1,4 +1,4 @@
-"""More of NumPy's elementwise functions: signs, remainders, angles, extremes, rounding."""
+"""More elementwise functions: signs, remainders, angles, extremes, rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wend.numpy import elementwise as ew
 from wend.numpy.composed import composed
 from wend.numpy.operands import dtype_of, staged
 from wend.numpy.public import implements
-from wend.numpy.ufuncs import own
+from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import elementwise
 from wend.ops import elementwise as ops
 
@@ -44,8 +44,8 @@ def _fmod(x: Any, y: Any) -> Any:
 
 def _modf(x: Any) -> tuple[Any, Any]:
     whole = ew.trunc(x)
-    rest = ew.where(ew.isinf(x), 0, x - whole)
-    return copysign(rest, x), whole
+    fraction = ew.where(ew.isinf(x), 0, x - whole)
+    return copysign(fraction, x), whole
 
 
 fmod = composed(np.fmod, _fmod)
@@ -65,34 +65,38 @@ degrees = composed(np.degrees, lambda x: x * (180 / math.pi))
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
-    """`numpy.angle`, for traced arrays as well."""
+    """Return the angle of the complex argument; see `numpy.angle`."""
     z = staged(z)
     parts = (ew.imag(z), ew.real(z)) if dtype_of(z).kind == "c" else (0, z)
-    found = ew.arctan2(*parts)
-    return found * (180 / math.pi) if deg else found
+    angles = ew.arctan2(*parts)
+    return angles * (180 / math.pi) if deg else angles
 
 
-_SERIES_BELOW = 0.1
-_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
+# Below this |πx|, sinc is a Taylor series in (πx)², so that its derivatives are accurate at 0.
+_MAX_SERIES_ANGLE = 0.1
+_SINC_TAYLOR = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
 
 
 @implements(np.sinc)
 def sinc(x: Any) -> Any:
-    """`numpy.sinc`, for traced arrays as well; near 0 by its series, for right derivatives."""
+    """Return the normalized sinc function; see `numpy.sinc`.
+
+    Near 0 it is computed by its Taylor series, so its derivatives are correct there.
+    """
     x = staged(x)
     y = x * math.pi
     y = y if dtype_of(y).kind in "fc" else cast(y, np.dtype(np.float64))
-    near = ew.absolute(y) < _SERIES_BELOW
+    is_small = ew.absolute(y) < _MAX_SERIES_ANGLE
     square = y * y
-    series: Any = _SERIES[-1]
-    for factor in _SERIES[-2::-1]:
+    series: Any = _SINC_TAYLOR[-1]
+    for factor in _SINC_TAYLOR[-2::-1]:
         series = series * square + factor
-    far = ew.where(near, 1, y)
-    return ew.where(near, series, ew.sin(far) / far)
+    divisor = ew.where(is_small, 1, y)
+    return ew.where(is_small, series, ew.sin(divisor) / divisor)
 
 
-# Extremes that overlook NaN, exponents
-def _overlooking(choose: Callable[..., Any]) -> Callable[..., Any]:
+# Extremes that ignore NaN, exponents
+def _ignoring_nan(choose: Callable[..., Any]) -> Callable[..., Any]:
     def compute(x: Any, y: Any) -> Any:
         if dtype_of(x).kind not in "fc":
             return choose(x, y)
@@ -101,8 +105,8 @@ def _overlooking(choose: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-fmax = composed(np.fmax, _overlooking(ew.maximum))
-fmin = composed(np.fmin, _overlooking(ew.minimum))
+fmax = composed(np.fmax, _ignoring_nan(ew.maximum))
+fmin = composed(np.fmin, _ignoring_nan(ew.minimum))
 float_power = composed(np.float_power, ew.power)
 ldexp = composed(np.ldexp, lambda x, n: x * ew.exp2(cast(n, dtype_of(x))))
 
@@ -118,7 +122,10 @@ logaddexp2 = composed(np.logaddexp2, _logaddexp2)
 # Rounding and replacing
 @implements(np.round, np.around)
 def round(x: Any, decimals: int = 0) -> Any:
-    """`numpy.round`, for traced arrays as well; its derivative is 0."""
+    """Round to the given number of decimals; see `numpy.round`.
+
+    Its derivative is 0.
+    """
     x = staged(x)
     kind = dtype_of(x).kind
     if kind == "b":
@@ -128,7 +135,7 @@ def round(x: Any, decimals: int = 0) -> Any:
     if kind in "iu":
         if decimals < 0:
             raise NotImplementedError("round of traced integers takes no negative decimals")
-        return own(x, [x])
+        return copy_if_operand(x, [x])
     if decimals == 0:
         return apply(ops.rint, x)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -142,7 +149,7 @@ around = round
 
 @implements(np.fix)
 def fix(x: Any) -> Any:
-    """`numpy.fix`, for traced arrays as well."""
+    """Round to nearest integer towards zero; see `numpy.fix`."""
     return ew.trunc(staged(x))
 
 
@@ -150,11 +157,14 @@ def fix(x: Any) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    """`numpy.nan_to_num`, for traced arrays as well; what it replaces has derivative 0."""
+    """Replace NaN with zero and infinity with large finite numbers; see `numpy.nan_to_num`.
+
+    Replaced elements have derivative 0.
+    """
     x = staged(x)
     dtype = tensor_type(x).dtype
     if dtype.kind not in "fc":
-        return own(x, [x]) if copy else x
+        return copy_if_operand(x, [x]) if copy else x
     limits = np.finfo(real_of(dtype))
 
     def replaced(part: Any) -> Any:
@@ -170,19 +180,19 @@ def nan_to_num(
 
 @implements(np.isposinf)
 def isposinf(x: Any) -> Any:
-    """`numpy.isposinf`, for traced arrays as well."""
+    """Test elementwise for positive infinity; see `numpy.isposinf`."""
     return ew.equal(staged(x), np.inf)
 
 
 @implements(np.isneginf)
 def isneginf(x: Any) -> Any:
-    """`numpy.isneginf`, for traced arrays as well."""
+    """Test elementwise for negative infinity; see `numpy.isneginf`."""
     return ew.equal(staged(x), -np.inf)
 
 
 @implements(np.iscomplex)
 def iscomplex(x: Any) -> Any:
-    """`numpy.iscomplex`, for traced arrays as well."""
+    """Return a bool array, True where the element is complex; see `numpy.iscomplex`."""
     x = staged(x)
     imag = ew.imag(x) if dtype_of(x).kind == "c" else creating.zeros_like(x)
     return ew.not_equal(imag, 0)
@@ -190,5 +200,5 @@ def iscomplex(x: Any) -> Any:
 
 @implements(np.isreal)
 def isreal(x: Any) -> Any:
-    """`numpy.isreal`, for traced arrays as well."""
+    """Return a bool array, True where the element is real; see `numpy.isreal`."""
     return ew.logical_not(iscomplex(staged(x)))

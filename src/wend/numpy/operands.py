@@ -1,4 +1,4 @@
-"""What array functions do to their operands before they compute."""
+"""Preparation of the operands of array functions: conversion, promotion and size queries."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from wend.ops import shaping as ops
 
 
 def operand(x: Any) -> Any:
-    """The operand as an array or number; a list of it may have traced numbers in it."""
+    """Return the operand as an array or number; it may be a list that holds traced numbers."""
     return creating.asarray(x) if isinstance(x, (list, tuple)) and any_staged(x) else as_array(x)
 
 
 def staged(x: Any) -> Any:
-    """The operand as a value of the graph; Python's numbers stay as they are, for they are weak.
+    """Return the operand as a value of the graph; Python scalars stay as they are, weakly typed.
 
-    So an array that the user may change is read when the function runs (D9).
+    An array that the user may mutate is therefore read when the function runs (D9).
     """
     x = operand(x)
     current = recorder.get()
@@ -34,25 +34,28 @@ def staged(x: Any) -> Any:
 
 
 def all_staged(xs: Sequence[Any]) -> list[Any]:
-    """Each operand as `staged` gives it."""
+    """Apply `staged` to each operand."""
     return [staged(x) for x in xs]
 
 
 def strong(x: Any) -> Any:
-    """The operand with a dtype of its own: NumPy takes Python's numbers as arrays here."""
+    """Return the operand with a strong dtype.
+
+    For functions in which NumPy treats Python scalars as arrays.
+    """
     x = staged(x)
     return cast(x, tensor_type(x).dtype) if is_weak(x) else x
 
 
-def alike(*xs: Any) -> list[Any]:
-    """Operands in their common dtype."""
+def promote_dtypes(*xs: Any) -> list[Any]:
+    """Cast the operands to their common dtype."""
     arrays = all_staged(xs)
     dtype = result_dtype(*arrays)
     return [cast(x, dtype) for x in arrays]
 
 
-def inexact(*xs: Any) -> list[Any]:
-    """Operands in their common dtype, float64 if that is none of floats."""
+def promote_dtypes_inexact(*xs: Any) -> list[Any]:
+    """Cast the operands to their common dtype, or to float64 if that is not inexact."""
     arrays = all_staged(xs)
     dtype = result_dtype(*arrays)
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
@@ -60,40 +63,43 @@ def inexact(*xs: Any) -> list[Any]:
 
 
 def dtype_of(x: Any) -> np.dtype:
-    """The dtype of an operand, traced or not."""
+    """Return the dtype of an operand, traced or not."""
     return tensor_type(x).dtype
 
 
-def is_float(x: Any) -> bool:
-    """Whether the numbers are real or complex floats."""
+def is_inexact(x: Any) -> bool:
+    """Return whether the dtype is that of real or complex floats."""
     return tensor_type(x).dtype.kind in "fc"
 
 
-def axes_of(x: Any, axis: Any) -> tuple[int, ...]:
-    """The axes meant, None being all."""
+def normalize_axes(x: Any, axis: Any) -> tuple[int, ...]:
+    """Return the axes as non-negative integers; None means all axes."""
     rank = shaping.rank_of(x)
     return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
 
 
 def known_size(x: Any, axis: int, role: str) -> int:
-    """The size of an axis, which must be known before the run."""
+    """Return the size of an axis, which must be known statically."""
     size = tensor_type(x).dims[axis]
     if not isinstance(size, int):
         raise ShapeError(f"{role} needs the size of axis {axis} before the run")
     return size
 
 
-def count_of(x: Any, axis: Any = None) -> Any:
-    """The number of elements along the axes: an int where it is known, else a traced one."""
+def element_count(x: Any, axis: Any = None) -> Any:
+    """Return the number of elements along the axes: an int if known statically, else traced."""
     sizes = shaping.shape(x)
     total: Any = 1
-    for k in axes_of(x, axis):
+    for k in normalize_axes(x, axis):
         total = total * sizes[k]
     return total
 
 
-def nonnegative(number: Any, message: str) -> Any:
-    """A size or counts; where one is negative a ValueError, with it in place of `{}`."""
+def check_nonnegative(number: Any, message: str) -> Any:
+    """Return the operand, checked at run time.
+
+    A negative element raises a ValueError; the element replaces `{}` in its message.
+    """
     checked = apply(creating_ops.nonnegative, number, message=message)
     is_traced = isinstance(checked, Staged)
     if is_traced:
@@ -101,12 +107,12 @@ def nonnegative(number: Any, message: str) -> Any:
     return checked
 
 
-def along(x: Any, axis: int, part: slice) -> Any:
-    """A part of one axis."""
+def slice_axis(x: Any, axis: int, part: slice) -> Any:
+    """Return a slice of one axis."""
     key = (slice(None),) * axis + (part,)
     return x[key]
 
 
 def is_traced_size(size: Any) -> bool:
-    """Whether a size, or one of a tuple of sizes, is only known when the function runs."""
+    """Return whether a size, or one of a tuple of sizes, is traced."""
     return isinstance(size, Staged) or (isinstance(size, (tuple, list)) and any_staged(size))

@@ -1,4 +1,4 @@
-"""Partial orders and orders by several keys; elements put in and taken out."""
+"""Partial sorts and sorts by several keys; insertion and deletion of elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from wend.numpy.public import implements
 def partition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Any:
-    """`numpy.partition`, for traced arrays as well; those are sorted altogether."""
+    """Return a partitioned copy of an array; see `numpy.partition`.
+
+    A traced array is sorted completely.
+    """
     del kth, kind
     return reducing.sort(staged(a), axis, None, order)
 
@@ -29,28 +32,34 @@ def partition(
 def argpartition(
     a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Any:
-    """`numpy.argpartition`, for traced arrays as well; those are sorted altogether."""
+    """Perform an indirect partition along the given axis; see `numpy.argpartition`.
+
+    A traced array is sorted completely.
+    """
     del kth, kind
     return reducing.argsort(staged(a), axis, None, order)
 
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """`numpy.lexsort`, for traced arrays as well: by the last key first."""
-    found = [keys[k] for k in range(len(keys))]
-    if not found:
+    """Perform an indirect stable sort using a sequence of keys; see `numpy.lexsort`.
+
+    The last key is the primary one.
+    """
+    sort_keys = [keys[k] for k in range(len(keys))]
+    if not sort_keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
-    found = all_staged(found)
-    axis = normalize_axis_index(axis, shaping.rank_of(found[0]))
-    order = reducing.argsort(found[0], axis)
-    for key in found[1:]:
+    sort_keys = all_staged(sort_keys)
+    axis = normalize_axis_index(axis, shaping.rank_of(sort_keys[0]))
+    order = reducing.argsort(sort_keys[0], axis)
+    for key in sort_keys[1:]:
         rows = reducing.argsort(indexing.take_along_axis(key, order, axis), axis)
         order = indexing.take_along_axis(order, rows, axis)
     return order
 
 
-# Elements put in and taken out, at positions that are known
-def _known_positions(name: str, obj: Any) -> None:
+# Insertion and deletion at static positions
+def _require_static_positions(name: str, obj: Any) -> None:
     if any_staged([obj]) or (isinstance(obj, slice) and any_staged([obj.start, obj.stop])):
         raise NotImplementedError(
             explain(
@@ -60,7 +69,7 @@ def _known_positions(name: str, obj: Any) -> None:
         )
 
 
-def _lined_up(arr: Any, axis: int | None) -> tuple[Any, int]:
+def _normalize_array_and_axis(arr: Any, axis: int | None) -> tuple[Any, int]:
     arr = staged(arr)
     if axis is None:
         arr, axis = shaping.ravel(arr), 0
@@ -69,32 +78,38 @@ def _lined_up(arr: Any, axis: int | None) -> tuple[Any, int]:
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """`numpy.insert` at known positions, for traced arrays and values as well."""
-    _known_positions("insert", obj)
-    arr, axis = _lined_up(arr, axis)
+    """Insert values along the given axis before the given indices; see `numpy.insert`.
+
+    The indices must be static.
+    """
+    _require_static_positions("insert", obj)
+    arr, axis = _normalize_array_and_axis(arr, axis)
     size = known_size(arr, axis, "insert")
-    places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
-    places = places.astype(np.int64) if places.size == 0 else places
-    np.insert(np.arange(size), places, 0)  # raises where they do not fit
+    positions = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    positions = positions.astype(np.int64) if positions.size == 0 else positions
+    np.insert(np.arange(size), positions, 0)  # raises NumPy's error if a position is out of range
     values = cast(staged(values), dtype_of(arr))
     missing = shaping.rank_of(arr) - shaping.rank_of(values)
     values = shaping.expand_dims(values, tuple(range(missing))) if missing > 0 else values
-    if places.ndim == 0:
-        # As NumPy: for one position the values' first axis is the one that grows.
+    if positions.ndim == 0:
+        # As in NumPy, the first axis of the values is inserted along `axis`.
         values = shaping.moveaxis(values, 0, axis)
-    single = places.ndim == 0 or places.size == 1
-    count = known_size(values, axis, "insert") if single else places.size
+    is_single = positions.ndim == 0 or positions.size == 1
+    count = known_size(values, axis, "insert") if is_single else positions.size
     sizes = (*shaping.shape(arr)[:axis], count, *shaping.shape(arr)[axis + 1 :])
-    both = shaping.concatenate([arr, shaping.broadcast_to(values, sizes)], axis=axis)
-    where = places.item() if single else places
-    order = np.insert(np.arange(size), where, size + np.arange(count))
-    return indexing.take(both, order, axis=axis)
+    joined = shaping.concatenate([arr, shaping.broadcast_to(values, sizes)], axis=axis)
+    insertion_points = positions.item() if is_single else positions
+    order = np.insert(np.arange(size), insertion_points, size + np.arange(count))
+    return indexing.take(joined, order, axis=axis)
 
 
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """`numpy.delete` at known positions, for traced arrays as well."""
-    _known_positions("delete", obj)
-    arr, axis = _lined_up(arr, axis)
-    left = np.delete(np.arange(known_size(arr, axis, "delete")), obj)
-    return indexing.take(arr, left, axis=axis)
+    """Return a new array with sub-arrays along an axis deleted; see `numpy.delete`.
+
+    The indices must be static.
+    """
+    _require_static_positions("delete", obj)
+    arr, axis = _normalize_array_and_axis(arr, axis)
+    remaining = np.delete(np.arange(known_size(arr, axis, "delete")), obj)
+    return indexing.take(arr, remaining, axis=axis)

@@ -1,4 +1,4 @@
-"""Parts of staged arrays that NumPy's basic indexing names, some by numbers that are staged."""
+"""Subviews of staged arrays, as basic indexing selects them, some at staged positions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from wend.ir.dtypes import BOOL, INT64
 from wend.ir.op import Op
 from wend.ir.types import Dim, TensorType
 from wend.numpy import shaping
-from wend.numpy.slices import cut_at, has_staged_bounds, is_whole, known_bounds
+from wend.numpy.slices import has_staged_bounds, is_full_slice, narrow_bounds, static_bounds
 from wend.ops import parts as ops
 from wend.ops import shaping as shaping_ops
 from wend.ops.shapes import size_of
 from wend.ops.shaping import Slices
 
 _WHOLE = slice(None)
-_SMALL = 16  # numbers, which backends may hold in registers
+_MAX_SCALARIZED_SIZE = 16  # elements; backends may hold such an array in registers
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of an array, as the operations of `ops.parts` name it.
+class Subview:
+    """A part of an array, in the form that the operations of `ops.parts` take.
 
     Attributes:
-        entries: one for each axis.
-        positions: the operands that they take.
-        cuts: the sizes of what is cut.
-        steps: slices of the part, where staged bounds come with a step; else empty.
+        entries: one entry for each axis.
+        positions: the operands that the entries consume.
+        cuts: the sizes of the `"cut"` axes.
+        steps: slices to apply to the loaded part if a slice with staged bounds has a step; else ().
     """
 
     entries: ops.Entries
@@ -41,42 +41,42 @@ class Part:
     cuts: tuple[Dim, ...]
     steps: Slices
 
-    def take(self, x: Any) -> Any:
-        """The part."""
-        found = apply(ops.take_part, x, *self.positions, entries=self.entries, cuts=self.cuts)
-        return apply(shaping_ops.slice_, found, slices=self.steps) if self.steps else found
+    def load(self, x: Any) -> Any:
+        """Return the part of `x`."""
+        part = apply(ops.take_part, x, *self.positions, entries=self.entries, cuts=self.cuts)
+        return apply(shaping_ops.slice_, part, slices=self.steps) if self.steps else part
 
-    def put(self, op: Op, x: Any, value: Any) -> Any:
-        """The array with the part replaced, or something added to it; there are no steps."""
+    def store(self, op: Op, x: Any, value: Any) -> Any:
+        """Return the array with the part set or added to, depending on `op`; ignores `steps`."""
         return apply(op, x, value, *self.positions, entries=self.entries)
 
 
-def named(x: Any, keys: Sequence[Any]) -> Part:
-    """The part that numbers and slices name, one for each axis.
+def subview_of(x: Any, keys: Sequence[Any]) -> Subview:
+    """Return the subview selected by `keys`, an integer or slice for each axis.
 
     Raises:
-        IndexError: a number that is known is out of range.
+        IndexError: a static position is out of range.
     """
-    named: list[ops.Entry] = []
+    entries: list[ops.Entry] = []
     positions: list[Any] = []
     cuts: list[Dim] = []
     steps: list[ops.Bounds] = []
     for axis, (key, size) in enumerate(zip(keys, tensor_type(x).dims, strict=True)):
         if not isinstance(key, slice):
             _check_range(key, axis, size)
-            named.append(ops.AT)
+            entries.append(ops.AT)
             positions.append(cast(key, INT64) if isinstance(key, Staged) else np.int64(key))
         elif has_staged_bounds(key):
-            start, stop, cut = cut_at(key, shaping.shape(x)[axis])
-            named.append(ops.CUT)
+            start, stop, cut = narrow_bounds(key, shaping.shape(x)[axis])
+            entries.append(ops.CUT)
             positions += [start, stop]
             cuts.append(cut)
             steps.append((None, None, None if key.step == 1 else key.step))
         else:
-            named.append(known_bounds(key))
+            entries.append(static_bounds(key))
             steps.append((None, None, None))
     has_steps = any(step is not None for _, _, step in steps)
-    return Part(tuple(named), positions, tuple(cuts), tuple(steps) if has_steps else ())
+    return Subview(tuple(entries), positions, tuple(cuts), tuple(steps) if has_steps else ())
 
 
 def _check_range(key: Any, axis: int, size: Dim) -> None:
@@ -85,48 +85,54 @@ def _check_range(key: Any, axis: int, size: Dim) -> None:
 
 
 def is_small(x: Any) -> bool:
-    """Whether an array may be held in registers, a number in each."""
+    """Return whether backends may hold the array in registers, one per element."""
     size = size_of(tensor_type(x).dims)
-    return size is not None and size <= _SMALL
+    return size is not None and size <= _MAX_SCALARIZED_SIZE
 
 
-def are_simple(keys: Sequence[Any]) -> bool:
-    """Whether they are leading numbers alone, or cut one axis: that has operations of its own."""
-    named = [k for k, key in enumerate(keys) if not is_whole(key)]
-    if any(isinstance(keys[k], slice) for k in named):
-        return len(named) == 1
-    return named == list(range(len(named)))
+def has_dedicated_op(keys: Sequence[Any]) -> bool:
+    """Return whether the key has an operation of its own.
+
+    Such a key has leading integers only, or cuts a single axis.
+    """
+    indexed_axes = [k for k, key in enumerate(keys) if not is_full_slice(key)]
+    if any(isinstance(keys[k], slice) for k in indexed_axes):
+        return len(indexed_axes) == 1
+    return indexed_axes == list(range(len(indexed_axes)))
 
 
-def are_same(key: Any, other: Any) -> bool:
-    """Whether two keys are made of the same objects."""
+def same_key(key: Any, other: Any) -> bool:
+    """Return whether two keys consist of the same objects."""
     if isinstance(key, slice) and isinstance(other, slice):
         bounds = (key.start, key.stop, key.step), (other.start, other.stop, other.step)
         return all(map(operator.is_, *bounds))
     if isinstance(key, tuple) and isinstance(other, tuple):
-        return len(key) == len(other) and all(map(are_same, key, other))
+        return len(key) == len(other) and all(map(same_key, key, other))
     return key is other
 
 
-def staged_entries(known: TensorType, key: Any) -> list[Any] | None:
-    """The entry of each axis, if a key has numbers and slices alone, some of them staged."""
-    return entries(known, key) if is_staged_key(key) else None
+def staged_axis_entries(x_type: TensorType, key: Any) -> list[Any] | None:
+    """Return the entry of each axis if the key has only integers and slices, at least one staged.
+
+    None for any other key.
+    """
+    return axis_entries(x_type, key) if is_staged_key(key) else None
 
 
-def entries(known: TensorType, key: Any) -> list[Any] | None:
-    """The entry of each axis, if a key has numbers and slices alone."""
-    found = list(key) if isinstance(key, tuple) else [key]
-    if known.shape is None or not is_basic(key):
+def axis_entries(x_type: TensorType, key: Any) -> list[Any] | None:
+    """Return the entry of each axis if the key has only integers and slices, else None."""
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if x_type.shape is None or not is_basic(key):
         return None
-    if any(entry is None or isinstance(entry, bool) or _is_inexact(entry) for entry in found):
+    if any(entry is None or isinstance(entry, bool) or _is_inexact(entry) for entry in entries):
         return None
-    dots = [k for k, entry in enumerate(found) if entry is Ellipsis]
-    missing = len(known.dims) - len(found) + len(dots)
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    missing = len(x_type.dims) - len(entries) + len(dots)
     if len(dots) > 1 or missing < 0:
-        return None  # the error is told where the array itself is indexed
-    place = dots[0] if dots else len(found)
-    found[place : place + len(dots)] = [_WHOLE] * missing
-    return found
+        return None  # indexing the array itself raises the error
+    ellipsis_position = dots[0] if dots else len(entries)
+    entries[ellipsis_position : ellipsis_position + len(dots)] = [_WHOLE] * missing
+    return entries
 
 
 def _is_inexact(entry: Any) -> bool:
@@ -134,14 +140,17 @@ def _is_inexact(entry: Any) -> bool:
 
 
 def is_staged_key(key: Any) -> bool:
-    """Whether a staged array is in a key, also in a list of positions."""
+    """Return whether a key contains a staged array, also in a list of positions."""
     if isinstance(key, (tuple, list)):
         return any(map(is_staged_key, key))
     return isinstance(key, Staged) or has_staged_bounds(key)
 
 
 def is_basic(key: Any) -> bool:
-    """Whether NumPy takes a view for it: integers, slices, None and an ellipsis, no arrays."""
+    """Return whether the key is one of basic indexing, for which NumPy returns a view.
+
+    That is, it has integers, slices, None and ellipses only.
+    """
     return all(
         entry is None
         or entry is Ellipsis

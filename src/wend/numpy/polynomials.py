@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, the highest power first."""
+"""Polynomials as vectors of coefficients, highest power first."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from wend.numpy.public import implements
 
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
-    """`numpy.polyval`, for traced arrays as well, by Horner's rule."""
+    """Evaluate a polynomial at specific values, by Horner's rule; see `numpy.polyval`."""
     x, p = strong(x), atleast_1d(staged(p))
-    found: Any = x * 0
+    value: Any = x * 0
     for k in range(known_size(p, 0, "polyval")):
-        found = found * x + p[k]
-    return found
+        value = value * x + p[k]
+    return value
 
 
 @implements(np.polyadd)
 def polyadd(a1: Any, a2: Any) -> Any:
-    """`numpy.polyadd`, for traced arrays as well."""
+    """Find the sum of two polynomials; see `numpy.polyadd`."""
     first, second = _aligned(a1, a2)
     return first + second
 
 
 @implements(np.polysub)
 def polysub(a1: Any, a2: Any) -> Any:
-    """`numpy.polysub`, for traced arrays as well."""
+    """Return the difference of two polynomials; see `numpy.polysub`."""
     first, second = _aligned(a1, a2)
     return first - second
 
@@ -45,13 +45,16 @@ def _aligned(a1: Any, a2: Any) -> list[Any]:
 
 @implements(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    """`numpy.polymul`, for traced arrays as well; leading zeros stay."""
+    """Find the product of two polynomials; see `numpy.polymul`.
+
+    Leading zeros of traced polynomials are not trimmed.
+    """
     return convolve(atleast_1d(staged(a1)), atleast_1d(staged(a2)))
 
 
 @implements(np.polyder)
 def polyder(p: Any, m: int = 1) -> Any:
-    """`numpy.polyder`, for traced arrays as well."""
+    """Return the derivative of the specified order of a polynomial; see `numpy.polyder`."""
     p = staged(p)
     for _ in range(m):
         powers = np.arange(known_size(p, 0, "polyder") - 1, 0, -1)
@@ -61,7 +64,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @implements(np.polyint)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """`numpy.polyint`, for traced arrays as well."""
+    """Return an antiderivative (indefinite integral) of a polynomial; see `numpy.polyint`."""
     p = staged(p)
     constants = [0.0] * m if k is None else [k] if np.ndim(k) == 0 else list(k)
     constants = constants * m if len(constants) == 1 else constants

@@ -1,4 +1,4 @@
-"""Makes a public array function of a staged implementation and NumPy's own function."""
+"""Public array functions, each made of a staged implementation and its NumPy original."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from wend.eager.dispatch import any_staged, read, read_all
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What NumPy's own functions become on staged arrays (`__array_function__`, `__array_ufunc__`).
+# The staged form of each NumPy function (for `__array_function__` and `__array_ufunc__`).
 STAGED: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark the staged form of a NumPy function.
+    """Register the staged form of a NumPy function and return its public function.
 
-    The public function runs NumPy's own (the first of `originals`) on plain arrays, and the
-    staged form where a staged array is among its arguments. All the originals, called with a
-    staged array, become it.
+    The public function calls the first of `originals` on plain arrays, and the staged form if an
+    argument is a staged array. Calling any of the originals with a staged array calls the public
+    function.
     """
 
     def decorate(staged: Callable[P, R]) -> Callable[P, R]:
@@ -29,11 +29,11 @@ def implements(*originals: Callable[..., Any]) -> Callable[[Callable[P, R]], Cal
         @functools.wraps(staged)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             if any_staged(args) or (kwargs and any_staged(kwargs.values())):
-                found = read_all(args)
-                named = {name: read(value) for name, value in kwargs.items()}
-                if any_staged(found) or any_staged(named.values()):
-                    return staged(*found, **named)
-                args, kwargs = found, named  # type: ignore[assignment]
+                operands = read_all(args)
+                keywords = {name: read(value) for name, value in kwargs.items()}
+                if any_staged(operands) or any_staged(keywords.values()):
+                    return staged(*operands, **keywords)
+                args, kwargs = operands, keywords  # type: ignore[assignment]
             result: R = original(*args, **kwargs)
             return result
 

@@ -1,4 +1,4 @@
-"""Moving elements about: rolls, repeats, turns."""
+"""Functions that rearrange elements: roll, repeat, tile, flip, rotate."""
 
 from __future__ import annotations
 
@@ -14,46 +14,49 @@ from wend.eager.promotion import broadcast, cast, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import along, is_traced_size, nonnegative, staged
+from wend.numpy.operands import check_nonnegative, is_traced_size, slice_axis, staged
 from wend.numpy.public import implements
 from wend.numpy.ranges import arange
-from wend.numpy.ufuncs import own
+from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import searching
 
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """`numpy.roll`, for traced arrays and shifts as well."""
+    """Roll array elements along a given axis; see `numpy.roll`."""
     a = staged(a)
     if axis is None:
-        rolled = _rolled(shaping.ravel(a), shift, 0)
+        rolled = _roll_axis(shaping.ravel(a), shift, 0)
         return shaping.reshape(rolled, shaping.shape(a))
     axes = normalize_axis_tuple(axis, shaping.rank_of(a), allow_duplicate=True)
     shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
-    for by, k in zip(shifts, axes, strict=True):
-        a = _rolled(a, by, k)
+    for axis_shift, k in zip(shifts, axes, strict=True):
+        a = _roll_axis(a, axis_shift, k)
     return a
 
 
-def _rolled(a: Any, by: Any, axis: int) -> Any:
+def _roll_axis(a: Any, shift: Any, axis: int) -> Any:
     size = shaping.shape(a)[axis]
     if isinstance(size, int) and size == 0:
-        return own(a, [a])
-    if isinstance(by, Staged) or isinstance(size, Staged):
-        return indexing.take(a, ew.remainder(arange(size) - by, size), axis=axis)
-    by = operator.index(by) % size
-    if by == 0:
-        return own(a, [a])
-    parts = [along(a, axis, slice(size - by, None)), along(a, axis, slice(None, size - by))]
+        return copy_if_operand(a, [a])
+    if isinstance(shift, Staged) or isinstance(size, Staged):
+        return indexing.take(a, ew.remainder(arange(size) - shift, size), axis=axis)
+    shift = operator.index(shift) % size
+    if shift == 0:
+        return copy_if_operand(a, [a])
+    parts = [
+        slice_axis(a, axis, slice(size - shift, None)),
+        slice_axis(a, axis, slice(None, size - shift)),
+    ]
     return shaping.concatenate(parts, axis=axis)
 
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-    """`numpy.repeat`, for traced arrays and counts as well.
+    """Repeat each element of an array after itself; see `numpy.repeat`.
 
-    Of traced counts the length is only known when the function runs.
+    With traced counts, the length of the result is known at run time only.
     """
     a = staged(a)
     if axis is None:
@@ -62,16 +65,18 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     size = shaping.shape(a)[axis]
     if isinstance(repeats, Staged) or isinstance(size, Staged):
         counts = staged(repeats)
-        is_one = not shaping.rank_of(counts)
+        is_scalar = not shaping.rank_of(counts)
         message = "repeats may not contain negative values."
-        counts = nonnegative(counts, "negative dimensions are not allowed" if is_one else message)
-        return indexing.take(a, _repeated(size, counts), axis=axis)
-    index = np.repeat(np.arange(size), np.broadcast_to(repeats, (size,)))
-    return indexing.take(a, index, axis=axis)
+        counts = check_nonnegative(
+            counts, "negative dimensions are not allowed" if is_scalar else message
+        )
+        return indexing.take(a, _repeat_positions(size, counts), axis=axis)
+    positions = np.repeat(np.arange(size), np.broadcast_to(repeats, (size,)))
+    return indexing.take(a, positions, axis=axis)
 
 
-def _repeated(size: Any, repeats: Any) -> Any:
-    """The position that each of the repeated elements comes from."""
+def _repeat_positions(size: Any, repeats: Any) -> Any:
+    """Return the source position of each element of the result."""
     if not shaping.rank_of(repeats):
         total = size * cast(repeats, INT64)
         return ew.floor_divide(arange(total), ew.maximum(repeats, 1))
@@ -83,22 +88,22 @@ def _repeated(size: Any, repeats: Any) -> Any:
 
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803
-    """`numpy.tile`, for traced arrays and counts as well."""
+    """Construct an array by repeating A the number of times given by reps; see `numpy.tile`."""
     x = staged(A)
     counts = tuple(reps) if isinstance(reps, (tuple, list, np.ndarray)) else (reps,)
-    counts = tuple(map(shaping.nonnegative_size, counts))
+    counts = tuple(map(shaping.check_size, counts))
     rank = max(shaping.rank_of(x), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - shaping.rank_of(x)) + shaping.shape(x)
-    spread = shaping.reshape(x, tuple(n for size in sizes for n in (1, size)))
+    interleaved = shaping.reshape(x, tuple(n for size in sizes for n in (1, size)))
     pairs = list(zip(counts, sizes, strict=True))
-    wide = shaping.broadcast_to(spread, tuple(n for pair in pairs for n in pair))
-    return shaping.reshape(wide, tuple(count * size for count, size in pairs)).copy()
+    tiled = shaping.broadcast_to(interleaved, tuple(n for pair in pairs for n in pair))
+    return shaping.reshape(tiled, tuple(count * size for count, size in pairs)).copy()
 
 
 @implements(np.fliplr)
 def fliplr(m: Any) -> Any:
-    """`numpy.fliplr`, for traced arrays as well."""
+    """Reverse the order of elements along axis 1 (left/right); see `numpy.fliplr`."""
     if shaping.rank_of(m) < 2:
         raise ValueError("Input must be >= 2-d.")
     return shaping.flip(m, 1)
@@ -106,7 +111,7 @@ def fliplr(m: Any) -> Any:
 
 @implements(np.flipud)
 def flipud(m: Any) -> Any:
-    """`numpy.flipud`, for traced arrays as well."""
+    """Reverse the order of elements along axis 0 (up/down); see `numpy.flipud`."""
     if shaping.rank_of(m) < 1:
         raise ValueError("Input must be >= 1-d.")
     return shaping.flip(m, 0)
@@ -114,7 +119,7 @@ def flipud(m: Any) -> Any:
 
 @implements(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """`numpy.rot90`, for traced arrays as well."""
+    """Rotate an array by 90 degrees in the plane of two axes; see `numpy.rot90`."""
     if len(tuple(axes)) != 2:
         raise ValueError("len(axes) must be 2.")
     first, second = normalize_axis_tuple(axes, shaping.rank_of(m))
@@ -130,7 +135,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @implements(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """`numpy.rollaxis`, for traced arrays as well."""
+    """Roll an axis backwards until it lies in a given position; see `numpy.rollaxis`."""
     rank = shaping.rank_of(a)
     axis = normalize_axis_index(axis, rank)
     start = start + rank if start < 0 else start
@@ -139,7 +144,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    """`numpy.resize` to a known shape, for traced arrays as well."""
+    """Return a new array with the specified shape, which must be static; see `numpy.resize`."""
     if is_traced_size(new_shape):
         raise NotImplementedError("resize takes sizes that are known before the run")
     shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (int(new_shape),)

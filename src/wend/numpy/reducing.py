@@ -1,4 +1,4 @@
-"""Reductions, positions of extremes, running sums and orders."""
+"""Reductions, positions of extremes, cumulative sums and sorts."""
 
 from __future__ import annotations
 
@@ -24,46 +24,49 @@ from wend.ops.build import Axes
 def _axes(x: Any, axis: Any) -> Axes:
     rank = shaping.rank_of(x)
     if not rank and axis in (0, -1):
-        return ()  # as NumPy has it
+        return ()  # NumPy accepts these axes for 0-d arrays
     return tuple(range(rank)) if axis is None else tuple(normalize_axis_tuple(axis, rank))
 
 
-def _of_any_rank(x: Any, axis: Any) -> Any:
-    """One row of all elements, where all are reduced and the rank is not known before the run."""
+def _ravel_unknown_rank(x: Any, axis: Any) -> Any:
+    """Flatten the array if all axes are reduced and its rank is unknown."""
     return shaping.reshape(x, -1) if axis is None and tensor_type(x).shape is None else x
 
 
-def _axis(x: Any, axis: Any) -> int | None:
-    """The one axis of a function that has no more; None: of a 0-d array, which has none."""
+def _single_axis(x: Any, axis: Any) -> int | None:
+    """Return the normalized axis, or None for a 0-d array, which has no axes."""
     rank = shaping.rank_of(x)
     return None if not rank and axis in (0, -1) else normalize_axis_index(axis, rank)
 
 
-def _summing_dtype(x: Any, dtype: Any) -> np.dtype:
-    # As NumPy: small integers and bools are summed as 64-bit ones.
+def _sum_dtype(x: Any, dtype: Any) -> np.dtype:
+    # As in NumPy, small integers and bools are summed as 64-bit integers.
     if dtype is not None:
-        given: np.dtype = np.dtype(dtype)
-        return given
+        requested: np.dtype = np.dtype(dtype)
+        return requested
     return np.add.reduce(np.zeros(1, tensor_type(x).dtype)).dtype  # type: ignore[no-any-return]
 
 
 @implements(np.sum)
 def sum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.sum`, for traced arrays as well."""
-    x = cast(_of_any_rank(x, axis), _summing_dtype(x, dtype))
+    """Return the sum of array elements over a given axis; see `numpy.sum`."""
+    x = cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype))
     return apply(ops.reduce_sum, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 @implements(np.prod)
 def prod(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.prod`, for traced arrays as well; its derivative is right where elements are 0."""
-    x = cast(_of_any_rank(x, axis), _summing_dtype(x, dtype))
+    """Return the product of array elements over a given axis; see `numpy.prod`.
+
+    Its derivative is correct where elements are 0.
+    """
+    x = cast(_ravel_unknown_rank(x, axis), _sum_dtype(x, dtype))
     return apply(ops.reduce_prod, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) -> Any:
     def staged(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        x = _of_any_rank(x, axis)
+        x = _ravel_unknown_rank(x, axis)
         axes = _axes(x, axis)
         if 0 in [tensor_type(x).dims[k] for k in axes]:
             name = original.__name__
@@ -72,8 +75,8 @@ def _extreme(original: Callable[..., Any], alias: Callable[..., Any], op: Op) ->
 
     staged.__name__ = staged.__qualname__ = original.__name__
     staged.__doc__ = (
-        f"`numpy.{original.__name__}`, for traced arrays as well.\n\n"
-        "    Elements that tie share the derivative evenly."
+        f"Compute `numpy.{original.__name__}` of plain and traced arrays.\n\n"
+        "    Tied elements share the derivative evenly."
     )
     return implements(original, alias)(staged)
 
@@ -84,20 +87,20 @@ min = amin = _extreme(np.min, np.amin, ops.reduce_min)
 
 @implements(np.any)
 def any(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.any`, for traced arrays as well."""
+    """Test whether any array element along a given axis is True; see `numpy.any`."""
     x = cast(x, BOOL)
     return apply(ops.reduce_any, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
 @implements(np.all)
 def all(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.all`, for traced arrays as well."""
+    """Test whether all array elements along a given axis are True; see `numpy.all`."""
     x = cast(x, BOOL)
     return apply(ops.reduce_all, x, axes=_axes(x, axis), keepdims=bool(keepdims))
 
 
-def _count(x: Any, axis: Any) -> Any:
-    """How many elements one sum is of."""
+def _element_count(x: Any, axis: Any) -> Any:
+    """Return the number of elements that are reduced to one."""
     sizes = shaping.shape(x)
     total: Any = 1
     for k in range(len(sizes)) if axis is None else normalize_axis_tuple(axis, len(sizes)):
@@ -107,16 +110,16 @@ def _count(x: Any, axis: Any) -> Any:
 
 @implements(np.mean)
 def mean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.mean`, for traced arrays as well."""
+    """Compute the arithmetic mean along the specified axis; see `numpy.mean`."""
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
-    x = _of_any_rank(x, axis)
+    x = _ravel_unknown_rank(x, axis)
     total = sum(x, axis, dtype, keepdims=keepdims)
-    return _over(total, _count(x, axis))
+    return _divide_by_count(total, _element_count(x, axis))
 
 
-def _over(total: Any, count: Any) -> Any:
-    # The count takes the dtype of what it divides.
+def _divide_by_count(total: Any, count: Any) -> Any:
+    # The count is cast so that it does not change the dtype of the quotient.
     return ew.divide(total, cast(count, tensor_type(total).dtype))
 
 
@@ -136,16 +139,21 @@ def var(
     keepdims: bool = False,
     correction: float | None = None,
 ) -> Any:
-    """`numpy.var`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    """Compute the variance along the specified axis; see `numpy.var`.
+
+    `correction` is the array API standard's name for `ddof`.
+    """
     ddof = _correction(ddof, correction)
     if dtype is None and tensor_type(x).dtype.kind not in "fc":
         dtype = np.float64
     is_complex = tensor_type(x).dtype.kind == "c"
     x = x if dtype is None else cast(x, np.dtype(dtype))
-    gap = x - mean(x, axis, keepdims=True)
-    squares = ew.real(gap * ew.conjugate(gap)) if is_complex else gap * gap
+    deviations = x - mean(x, axis, keepdims=True)
+    squares = (
+        ew.real(deviations * ew.conjugate(deviations)) if is_complex else deviations * deviations
+    )
     total = sum(squares, axis, dtype, keepdims=keepdims)
-    return _over(total, ew.maximum(_count(x, axis) - ddof, 0))
+    return _divide_by_count(total, ew.maximum(_element_count(x, axis) - ddof, 0))
 
 
 @implements(np.std)
@@ -158,49 +166,52 @@ def std(
     keepdims: bool = False,
     correction: float | None = None,
 ) -> Any:
-    """`numpy.std`, for traced arrays as well; `correction` is what the array API calls `ddof`."""
+    """Compute the standard deviation along the specified axis; see `numpy.std`.
+
+    `correction` is the array API standard's name for `ddof`.
+    """
     ddof = _correction(ddof, correction)
     return ew.sqrt(var(x, axis, dtype, ddof, keepdims=keepdims))
 
 
-def _position(original: Callable[..., Any], op: Op) -> Any:
+def _arg_extreme(original: Callable[..., Any], op: Op) -> Any:
     def staged(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
         if axis is None:
-            found = apply(op, shaping.ravel(x), axis=0, keepdims=False)
-            return shaping.reshape(found, (1,) * shaping.rank_of(x)) if keepdims else found
-        place = _axis(x, axis)
-        if place is None:
+            position = apply(op, shaping.ravel(x), axis=0, keepdims=False)
+            return shaping.reshape(position, (1,) * shaping.rank_of(x)) if keepdims else position
+        single_axis = _single_axis(x, axis)
+        if single_axis is None:
             return apply(op, shaping.ravel(x), axis=0, keepdims=False)
-        return apply(op, x, axis=place, keepdims=bool(keepdims))
+        return apply(op, x, axis=single_axis, keepdims=bool(keepdims))
 
     staged.__name__ = staged.__qualname__ = original.__name__
-    staged.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    staged.__doc__ = f"Compute `numpy.{original.__name__}` of plain and traced arrays."
     return implements(original)(staged)
 
 
-argmax = _position(np.argmax, ops.argmax)
-argmin = _position(np.argmin, ops.argmin)
+argmax = _arg_extreme(np.argmax, ops.argmax)
+argmin = _arg_extreme(np.argmin, ops.argmin)
 
 
 @implements(np.cumsum)
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """`numpy.cumsum`, for traced arrays as well."""
-    x = cast(x, _summing_dtype(x, dtype))
-    if axis is None or _axis(x, axis) is None:
+    """Return the cumulative sum of elements along a given axis; see `numpy.cumsum`."""
+    x = cast(x, _sum_dtype(x, dtype))
+    if axis is None or _single_axis(x, axis) is None:
         x, axis = shaping.ravel(x), 0
     return apply(ops.cumsum, x, axis=normalize_axis_index(axis, shaping.rank_of(x)), reverse=False)
 
 
-def _ordered(x: Any, axis: int | None) -> tuple[Any, int]:
+def _normalize_sort_axis(x: Any, axis: int | None) -> tuple[Any, int]:
     if axis is None:
         return shaping.ravel(x), 0
     return x, normalize_axis_index(axis, shaping.rank_of(x))
 
 
-def _ordering(
+def _make_sort_function(
     original: Callable[..., Any], compute: Callable[[Any, int | None, bool], Any], note: str
 ) -> Callable[..., Any]:
-    """Make the public function of an order along an axis; `compute` takes whether it descends."""
+    """Make a public sort function; the last argument of `compute` is `descending`."""
 
     def function(
         x: Any,
@@ -219,33 +230,32 @@ def _ordering(
 
     function.__name__ = function.__qualname__ = original.__name__
     function.__doc__ = (
-        f"`numpy.{original.__name__}`, for traced arrays as well; those always stably.\n\n"
-        f"    `descending=True` is the array API's: {note}\n    "
+        f"Compute `numpy.{original.__name__}`; sorts traced arrays stably.\n\n"
+        f"    `descending=True`, as in the array API standard, {note}\n    "
     )
     STAGED[original] = function
     return function
 
 
 def _sort(x: Any, axis: int | None, descending: bool) -> Any:
-    x, place = _ordered(x, axis)
-    found = apply(searching.sort, x, axis=place)
-    return shaping.flip(found, place) if descending else found
+    x, sort_axis = _normalize_sort_axis(x, axis)
+    ordered = apply(searching.sort, x, axis=sort_axis)
+    return shaping.flip(ordered, sort_axis) if descending else ordered
 
 
 def _argsort(x: Any, axis: int | None, descending: bool) -> Any:
-    x, place = _ordered(x, axis if axis is None else _axis(x, axis))
+    x, sort_axis = _normalize_sort_axis(x, axis if axis is None else _single_axis(x, axis))
     if not descending:
-        return apply(searching.argsort, x, axis=place)
-    # Sorted backwards, so that equal ones come out in order once all is turned round.
-    found = apply(searching.argsort, shaping.flip(x, place), axis=place)
-    last = shaping.shape(x)[place] - 1
-    return last - shaping.flip(found, place)
+        return apply(searching.argsort, x, axis=sort_axis)
+    # Sort the reversed array, so that the order is stable after the final reversal.
+    order = apply(searching.argsort, shaping.flip(x, sort_axis), axis=sort_axis)
+    last = shaping.shape(x)[sort_axis] - 1
+    return last - shaping.flip(order, sort_axis)
 
 
-sort = _ordering(np.sort, _sort, "from the greatest to the least, NaN first.")
-argsort = _ordering(
+sort = _make_sort_function(np.sort, _sort, "sorts from greatest to least, NaN first.")
+argsort = _make_sort_function(
     np.argsort,
     _argsort,
-    "where the elements are from the greatest to the least;\n"
-    "    of equal ones the first comes first.",
+    "returns the indices of a descending sort;\n    equal elements keep their order.",
 )

@@ -1,4 +1,4 @@
-"""Choosing among arrays, and reading and writing by position or mask."""
+"""Functions that choose among arrays, or select elements by a mask."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from wend.eager.promotion import broadcast, cast
 from wend.ir.dtypes import BOOL, INT64
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.numpy.operands import alike, all_staged, dtype_of, staged
+from wend.numpy.operands import all_staged, dtype_of, promote_dtypes, staged
 from wend.numpy.public import implements
 from wend.ops import indexing as ops
 
 
 @implements(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """`numpy.select`, for traced arrays as well."""
+    """Return an array drawn from elements in choicelist; see `numpy.select`."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
-    *choices, found = alike(*choicelist, default)
+    *choices, result = promote_dtypes(*choicelist, default)
     for condition, choice in zip(condlist[::-1], choices[::-1], strict=True):
         condition = staged(condition)
         if dtype_of(condition) != BOOL:
             raise TypeError("condlist must be boolean arrays")
-        found = ew.where(condition, choice, found)
-    return found
+        result = ew.where(condition, choice, result)
+    return result
 
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """`numpy.piecewise`, for traced arrays as well.
+    """Evaluate a piecewise-defined function; see `numpy.piecewise`.
 
-    Each function is computed on all of `x`; an element that is not chosen has derivative 0.
+    For a traced array, each function is computed on all of `x`; elements that are not selected have
+    derivative 0.
     """
     x = staged(x)
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
@@ -46,21 +47,21 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"with {len(conditions)} condition(s), either {len(conditions)} or "
             f"{len(conditions) + 1} functions are expected"
         )
-    found = shaping.astype(ew.where(ew.equal(x, x), 0, 0), dtype_of(x))
+    result = shaping.astype(ew.where(ew.equal(x, x), 0, 0), dtype_of(x))
     if len(funclist) > len(conditions):
-        found = _piece(funclist[-1], x, args, kw)
-    # Where several hold the last one counts, as in NumPy.
+        result = _evaluate_piece(funclist[-1], x, args, kw)
+    # As in NumPy, the last condition that holds takes precedence.
     for condition, function in zip(conditions, funclist, strict=False):
-        found = ew.where(condition, _piece(function, x, args, kw), found)
-    return cast(found, dtype_of(x))
+        result = ew.where(condition, _evaluate_piece(function, x, args, kw), result)
+    return cast(result, dtype_of(x))
 
 
-def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
+def _evaluate_piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     value = function(x, *args, **kw) if callable(function) else function
     return broadcast(cast(staged(value), dtype_of(x)), x)[0]
 
 
-_MODES: dict[str, Callable[[Any, int], Any]] = {
+_INDEX_MODES: dict[str, Callable[[Any, int], Any]] = {
     "raise": lambda index, count: index,
     "wrap": lambda index, count: ew.remainder(index, count),
     "clip": lambda index, count: ew.clip(index, 0, count - 1),
@@ -69,10 +70,10 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    """`numpy.choose`, for traced arrays as well."""
+    """Construct an array from an index array and a list of arrays; see `numpy.choose`."""
     arrays = list(choices) if isinstance(choices, (list, tuple)) else [*staged(choices)]
-    index, *rows = broadcast(staged(a), *alike(*arrays))
-    index = _MODES[mode](index, len(rows))
+    index, *rows = broadcast(staged(a), *promote_dtypes(*arrays))
+    index = _INDEX_MODES[mode](index, len(rows))
     stacked = shaping.stack(rows)
     if not shaping.rank_of(index):
         return stacked[index]
@@ -83,34 +84,40 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
 # By mask
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    """`numpy.compress`, for traced arrays as well; how many there are, only the run tells."""
+    """Return selected slices of an array along a given axis; see `numpy.compress`.
+
+    For traced arrays, the size of the result is known at run time only.
+    """
     condition, a = all_staged((condition, a))
     if axis is None:
         a, axis = shaping.ravel(a), 0
-    (places,) = apply_all(ops.nonzero, cast(condition, BOOL))
-    return indexing.take(a, places, axis=axis)
+    (positions,) = apply_all(ops.nonzero, cast(condition, BOOL))
+    return indexing.take(a, positions, axis=axis)
 
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    """`numpy.extract`, for traced arrays as well; how many there are, only the run tells."""
+    """Return the elements of an array that satisfy some condition; see `numpy.extract`.
+
+    For traced arrays, the size of the result is known at run time only.
+    """
     condition, arr = all_staged((condition, arr))
     return compress(shaping.ravel(condition), shaping.ravel(arr))
 
 
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    """`numpy.flatnonzero`, for traced arrays as well."""
+    """Return indices that are non-zero in the flattened array; see `numpy.flatnonzero`."""
     return indexing.nonzero(shaping.ravel(staged(a)))[0]
 
 
 @implements(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """`numpy.argwhere`, for traced arrays as well."""
+    """Find the indices of array elements that are non-zero; see `numpy.argwhere`."""
     return shaping.stack(indexing.nonzero(staged(a)), axis=1)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.count_nonzero`, for traced arrays as well."""
+    """Count the number of non-zero values in an array; see `numpy.count_nonzero`."""
     return reducing.sum(cast(staged(a), BOOL), axis=axis, keepdims=keepdims)

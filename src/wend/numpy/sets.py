@@ -1,4 +1,4 @@
-"""Arrays as sets. How many values are unique, only the run tells."""
+"""Arrays as sets. The number of unique values is known at run time only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wend.eager.dispatch import apply
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
-from wend.numpy.operands import alike, staged
+from wend.numpy.operands import promote_dtypes, staged
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ranges import zeros
 from wend.ops import indexing as indexing_ops
@@ -19,7 +19,7 @@ from wend.ops import searching
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The result of `unique_all`."""
 
     values: Any
     indices: Any
@@ -28,41 +28,41 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The result of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any
 
 
-def _starts(ordered: Any) -> Any:
-    """Of values in order, which differ from the one before; the first is one, be it NaN."""
-    first, changes = ordered[:1], ew.not_equal(ordered[1:], ordered[:-1])
-    one = ew.logical_or(ew.equal(first, first), ew.not_equal(first, first))
-    return shaping.concatenate([one, changes])
+def _run_starts(ordered: Any) -> Any:
+    """Return where sorted values differ from their predecessor; True for the first, even if NaN."""
+    head, changes = ordered[:1], ew.not_equal(ordered[1:], ordered[:-1])
+    is_first = ew.logical_or(ew.equal(head, head), ew.not_equal(head, head))
+    return shaping.concatenate([is_first, changes])
 
 
-def _values(x: Any) -> Any:
+def _unique_values(x: Any) -> Any:
     ordered = reducing.sort(shaping.ravel(staged(x)))
-    return ordered[_starts(ordered)]
+    return ordered[_run_starts(ordered)]
 
 
 def _unique_all(x: Any) -> UniqueAll:
     flat = shaping.ravel(staged(x))
-    order = reducing.argsort(flat)  # stable: of equal values the first comes first
+    order = reducing.argsort(flat)  # stable, so the first of equal values comes first
     ordered = flat[order]
-    starts_one = _starts(ordered)
-    (starts,) = indexing.nonzero(starts_one)
+    is_start = _run_starts(ordered)
+    (starts,) = indexing.nonzero(is_start)
     total = shaping.shape(flat)[0]
-    whole = shaping.reshape(staged(np.int64(0)) + total, (1,))
-    counts = calculus.diff(shaping.concatenate([starts, whole]))
-    rank = reducing.cumsum(shaping.astype(starts_one, INT64)) - 1
+    end = shaping.reshape(staged(np.int64(0)) + total, (1,))
+    counts = calculus.diff(shaping.concatenate([starts, end]))
+    rank = reducing.cumsum(shaping.astype(is_start, INT64)) - 1
     empty = staged(zeros((total,), np.int64))
     inverse = apply(indexing_ops.scatter_add, empty, rank, order)
     inverse = shaping.reshape(inverse, shaping.shape(x))
@@ -71,28 +71,28 @@ def _unique_all(x: Any) -> UniqueAll:
 
 @implements(np.unique_all)
 def unique_all(x: Any, /) -> Any:
-    """`numpy.unique_all`, for traced arrays as well."""
+    """Find the unique elements, their indices, inverse and counts; see `numpy.unique_all`."""
     return _unique_all(x)
 
 
 @implements(np.unique_counts)
 def unique_counts(x: Any, /) -> Any:
-    """`numpy.unique_counts`, for traced arrays as well."""
-    found = _unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    """Find the unique elements and counts of an array; see `numpy.unique_counts`."""
+    result = _unique_all(x)
+    return UniqueCounts(result.values, result.counts)
 
 
 @implements(np.unique_inverse)
 def unique_inverse(x: Any, /) -> Any:
-    """`numpy.unique_inverse`, for traced arrays as well."""
-    found = _unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    """Find the unique elements and indices to reconstruct x; see `numpy.unique_inverse`."""
+    result = _unique_all(x)
+    return UniqueInverse(result.values, result.inverse_indices)
 
 
 @implements(np.unique_values)
 def unique_values(x: Any, /) -> Any:
-    """`numpy.unique_values`, for traced arrays as well: in order."""
-    return _values(x)
+    """Return the unique elements of an array, sorted; see `numpy.unique_values`."""
+    return _unique_values(x)
 
 
 @implements(np.unique)
@@ -106,18 +106,21 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """`numpy.unique` of all elements, for traced arrays as well; there each NaN is its own."""
+    """Find the unique elements of an array; see `numpy.unique`.
+
+    In a traced array, every NaN is a distinct element.
+    """
     del sorted, equal_nan
     if axis is not None:
         raise NotImplementedError("unique of a traced array has no axis")
     if not (return_index or return_inverse or return_counts):
-        return _values(ar)
-    found = _unique_all(ar)
-    wanted = [found.values]
-    wanted += [found.indices] if return_index else []
-    wanted += [found.inverse_indices] if return_inverse else []
-    wanted += [found.counts] if return_counts else []
-    return tuple(wanted)
+        return _unique_values(ar)
+    result = _unique_all(ar)
+    outputs = [result.values]
+    outputs += [result.indices] if return_index else []
+    outputs += [result.inverse_indices] if return_inverse else []
+    outputs += [result.counts] if return_counts else []
+    return tuple(outputs)
 
 
 @implements(np.isin)
@@ -129,34 +132,34 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Any:
-    """`numpy.isin`, for traced arrays as well."""
+    """Test whether each element of an array is also in a second array; see `numpy.isin`."""
     del assume_unique, kind
-    element, given = alike(element, test_elements)
-    found = apply(searching.isin, element, shaping.ravel(given))
-    return ew.logical_not(found) if invert else found
+    element, test_values = promote_dtypes(element, test_elements)
+    result = apply(searching.isin, element, shaping.ravel(test_values))
+    return ew.logical_not(result) if invert else result
 
 
-def _set_of_two(original: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
+def _set_operation(original: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
     @implements(original)
     def function(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-        first, second = alike(ar1, ar2)
+        first, second = promote_dtypes(ar1, ar2)
         first, second = shaping.ravel(first), shaping.ravel(second)
         return choose(first, second)
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well."
+    function.__doc__ = f"Compute `numpy.{original.__name__}` of plain and traced arrays."
     STAGED[original] = function
     return function
 
 
-def _kept(x: Any, mask: Any) -> Any:
+def _unique_selected(x: Any, mask: Any) -> Any:
     return unique_values(x[mask])
 
 
-union1d = _set_of_two(np.union1d, lambda x, y: unique_values(shaping.concatenate([x, y])))
-intersect1d = _set_of_two(np.intersect1d, lambda x, y: _kept(x, isin(x, y)))
-setdiff1d = _set_of_two(np.setdiff1d, lambda x, y: _kept(x, isin(x, y, invert=True)))
-setxor1d = _set_of_two(
+union1d = _set_operation(np.union1d, lambda x, y: unique_values(shaping.concatenate([x, y])))
+intersect1d = _set_operation(np.intersect1d, lambda x, y: _unique_selected(x, isin(x, y)))
+setdiff1d = _set_operation(np.setdiff1d, lambda x, y: _unique_selected(x, isin(x, y, invert=True)))
+setxor1d = _set_operation(
     np.setxor1d,
     lambda x, y: unique_values(
         shaping.concatenate([x[isin(x, y, invert=True)], y[isin(y, x, invert=True)]])

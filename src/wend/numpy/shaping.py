@@ -1,4 +1,4 @@
-"""Functions that change shapes and join arrays."""
+"""Functions that query, change and broadcast shapes, and join or split arrays."""
 
 from __future__ import annotations
 
@@ -17,58 +17,61 @@ from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.types import Dim, Shape
 from wend.numpy.public import implements
-from wend.numpy.ufuncs import own
+from wend.numpy.ufuncs import copy_if_operand
 from wend.ops import creating
 from wend.ops import shaping as ops
 
 
 def check_device(device: Any) -> None:
-    """Arrays are where NumPy's are."""
+    """Raise NumPy's error for a device other than the CPU."""
     if device not in (None, "cpu"):
         raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
 
 
 def rank_of(x: Any) -> int:
-    """The number of dimensions, which must be known."""
+    """Return the number of dimensions, which must be known statically."""
     return len(tensor_type(x).dims)
 
 
 @implements(np.reshape)
 def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
-    """`numpy.reshape` in C order, for traced arrays as well."""
+    """Give a new shape to an array without changing its data; see `numpy.reshape`.
+
+    Traced arrays are read in C order only.
+    """
     if order != "C":
         raise NotImplementedError("reshape of a traced array has order='C' only")
-    found = _reshaped(x, shape)
-    return found.copy() if copy else found
+    reshaped = _reshape(x, shape)
+    return reshaped.copy() if copy else reshaped
 
 
-def _reshaped(x: Any, shape: Any) -> Any:
-    wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if any(isinstance(size, Staged) for size in wanted):
-        size = apply_all(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)[0]
-        return apply(ops.reshape, x, size, shape=_declared(x, wanted))
-    dims = tuple(max(operator.index(size), -1) for size in wanted)
+def _reshape(x: Any, shape: Any) -> Any:
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(size, Staged) for size in sizes):
+        size = apply_all(ops.concat, *(as_vector(as_size(s)) for s in sizes), axis=0)[0]
+        return apply(ops.reshape, x, size, shape=_declared_shape(x, sizes))
+    dims = tuple(max(operator.index(size), -1) for size in sizes)
     if dims.count(-1) > 1:
         raise ValueError("can only specify one unknown dimension")
-    known = tensor_type(x)
-    if known.is_static and -1 in dims:
-        rest = -math.prod(dims)
-        total = math.prod(known.dims)  # type: ignore[arg-type]
-        if rest == 0 or total % rest:
+    x_type = tensor_type(x)
+    if x_type.is_static and -1 in dims:
+        known_size = -math.prod(dims)
+        total = math.prod(x_type.dims)  # type: ignore[arg-type]
+        if known_size == 0 or total % known_size:
             raise ShapeError(f"cannot reshape array of size {total} into shape {dims}")
-        dims = tuple(total // rest if dim == -1 else dim for dim in dims)
-    return x if dims == known.shape else apply(ops.reshape, x, shape=dims)
+        dims = tuple(total // known_size if dim == -1 else dim for dim in dims)
+    return x if dims == x_type.shape else apply(ops.reshape, x, shape=dims)
 
 
-def _declared(x: Any, sizes: Sequence[Any]) -> Shape:
-    """What the type of an array says of a shape to which `x` is brought."""
+def _declared_shape(x: Any, sizes: Sequence[Any]) -> Shape:
+    """Return the static shape of `x` reshaped to `sizes`."""
     current = recorder.get()
     assert current is not None
     return current.sizes_of_reshape(tensor_type(x).shape, sizes)
 
 
-def declared_size(size: Any) -> Dim:
-    """What the type of an array says of a size: equal traced ones are one symbol."""
+def dim_of_size(size: Any) -> Dim:
+    """Return the static dimension of a size; equal traced sizes share one symbol."""
     current = recorder.get()
     if isinstance(size, Staged) and current is not None:
         return current.size_of(size)
@@ -76,24 +79,24 @@ def declared_size(size: Any) -> Dim:
 
 
 def as_size(size: Any) -> Any:
-    """A size as an i64 scalar."""
+    """Return a size as an i64 scalar."""
     return cast(size, np.dtype(np.int64))
 
 
-def reshape_1(x: Any) -> Any:
-    """A scalar as a vector of one."""
+def as_vector(x: Any) -> Any:
+    """Return a scalar as a vector of one element."""
     return reshape(x, (1,)) if isinstance(x, Staged) else np.reshape(x, (1,))
 
 
 @implements(np.ravel)
 def ravel(x: Any) -> Any:
-    """`numpy.ravel`, for traced arrays as well."""
+    """Return a flattened array; see `numpy.ravel`."""
     return reshape(x, (-1,))
 
 
 @implements(np.transpose, np.permute_dims)
 def transpose(x: Any, axes: Any = None) -> Any:
-    """`numpy.transpose`, for traced arrays as well."""
+    """Return an array with axes transposed; see `numpy.transpose`."""
     rank = rank_of(x)
     perm = tuple(range(rank))[::-1] if axes is None else normalize_axis_tuple(axes, rank)
     if len(perm) != rank:
@@ -106,13 +109,13 @@ permute_dims = transpose
 
 @implements(np.matrix_transpose)
 def matrix_transpose(x: Any) -> Any:
-    """`numpy.matrix_transpose`, for traced arrays as well."""
+    """Transpose a matrix or a stack of matrices; see `numpy.matrix_transpose`."""
     return swapaxes(x, -1, -2)
 
 
 @implements(np.swapaxes)
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    """`numpy.swapaxes`, for traced arrays as well."""
+    """Interchange two axes of an array; see `numpy.swapaxes`."""
     perm = list(range(rank_of(x)))
     first, second = (normalize_axis_index(axis, len(perm)) for axis in (axis1, axis2))
     perm[first], perm[second] = perm[second], perm[first]
@@ -121,42 +124,42 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 @implements(np.moveaxis)
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """`numpy.moveaxis`, for traced arrays as well."""
+    """Move axes of an array to new positions; see `numpy.moveaxis`."""
     rank = rank_of(x)
     sources = normalize_axis_tuple(source, rank, "source")
-    places = normalize_axis_tuple(destination, rank, "destination")
+    destinations = normalize_axis_tuple(destination, rank, "destination")
     perm = [axis for axis in range(rank) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
-        perm.insert(place, axis)
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        perm.insert(position, axis)
     return apply(ops.transpose, x, perm=tuple(perm))
 
 
-def _with_axes(x: Any, dims: Sequence[Dim], kept: Sequence[int]) -> Any:
-    """Insert axes of size 1; `kept` are the places of the array's own axes."""
+def _insert_unit_axes(x: Any, dims: Sequence[Dim], operand_axes: Sequence[int]) -> Any:
+    """Insert axes of size 1; `operand_axes` are the new positions of the array's own axes."""
     if all(isinstance(dim, int) for dim in dims):
         return apply(ops.reshape, x, shape=tuple(dims))
     sizes: list[Any] = [np.ones(1, np.int64)] * len(dims)
-    for axis, place in enumerate(kept):
-        sizes[place] = reshape_1(apply(ops.dim_of, x, axis=axis))
+    for axis, position in enumerate(operand_axes):
+        sizes[position] = as_vector(apply(ops.dim_of, x, axis=axis))
     return apply(ops.reshape, x, apply(ops.concat, *sizes, axis=0), shape=tuple(dims))
 
 
 @implements(np.expand_dims)
 def expand_dims(x: Any, axis: Any) -> Any:
-    """`numpy.expand_dims`, for traced arrays as well."""
+    """Expand the shape of an array with axes of size 1; see `numpy.expand_dims`."""
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     rank = rank_of(x) + len(axes)
-    places = normalize_axis_tuple(axes, rank)
-    kept = [place for place in range(rank) if place not in places]
+    new_axes = normalize_axis_tuple(axes, rank)
+    operand_axes = [position for position in range(rank) if position not in new_axes]
     dims: list[Dim] = [1] * rank
-    for place, dim in zip(kept, tensor_type(x).dims, strict=True):
-        dims[place] = dim
-    return _with_axes(x, dims, kept)
+    for position, dim in zip(operand_axes, tensor_type(x).dims, strict=True):
+        dims[position] = dim
+    return _insert_unit_axes(x, dims, operand_axes)
 
 
 @implements(np.squeeze)
 def squeeze(x: Any, axis: Any = None) -> Any:
-    """`numpy.squeeze`, for traced arrays as well."""
+    """Remove axes of size 1 from an array; see `numpy.squeeze`."""
     dims = tensor_type(x).dims
     if axis is None:
         axes: tuple[int, ...] = tuple(k for k, dim in enumerate(dims) if dim == 1)
@@ -164,79 +167,81 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         axes = normalize_axis_tuple(axis, len(dims)) if dims or axis not in (0, -1) else ()
     if any(isinstance(dims[k], int) and dims[k] != 1 for k in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    left = [k for k in range(len(dims)) if k not in axes]
-    if all(isinstance(dims[k], int) for k in left):
-        return apply(ops.reshape, x, shape=tuple(dims[k] for k in left))
-    sizes = [reshape_1(apply(ops.dim_of, x, axis=k)) for k in left]
-    given = apply(ops.concat, *sizes, axis=0)
-    return apply(ops.reshape, x, given, shape=tuple(dims[k] for k in left))
+    remaining = [k for k in range(len(dims)) if k not in axes]
+    if all(isinstance(dims[k], int) for k in remaining):
+        return apply(ops.reshape, x, shape=tuple(dims[k] for k in remaining))
+    sizes = [as_vector(apply(ops.dim_of, x, axis=k)) for k in remaining]
+    shape = apply(ops.concat, *sizes, axis=0)
+    return apply(ops.reshape, x, shape, shape=tuple(dims[k] for k in remaining))
 
 
 @implements(np.broadcast_to)
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """`numpy.broadcast_to`, for traced arrays as well."""
-    wanted = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if any(isinstance(size, Staged) for size in wanted):
-        size = apply(ops.concat, *(reshape_1(as_size(s)) for s in wanted), axis=0)
-        return apply(ops.broadcast_to, x, size, shape=tuple(map(declared_size, wanted)))
-    return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in wanted))
+    """Broadcast an array to a new shape; see `numpy.broadcast_to`."""
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(size, Staged) for size in sizes):
+        size = apply(ops.concat, *(as_vector(as_size(s)) for s in sizes), axis=0)
+        return apply(ops.broadcast_to, x, size, shape=tuple(map(dim_of_size, sizes)))
+    return apply(ops.broadcast_to, x, shape=tuple(operator.index(size) for size in sizes))
 
 
-def filled(number: Any, shape: Any) -> Any:
-    """An array of its own, of one number: unlike what `broadcast_to` gives, a view of nothing."""
+def new_full(number: Any, shape: Any) -> Any:
+    """Return a new array filled with one number, unlike the view that `broadcast_to` returns."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return broadcast_to(number, tuple(map(nonnegative_size, sizes))).copy()
+    return broadcast_to(number, tuple(map(check_size, sizes))).copy()
 
 
-def nonnegative_size(size: Any) -> Any:
-    """A size; NumPy's error where a traced one is negative."""
+def check_size(size: Any) -> Any:
+    """Return a size; a traced one raises NumPy's error at run time if it is negative."""
     if not isinstance(size, Staged):
         return size
     return apply(creating.nonnegative, size, message="negative dimensions are not allowed")
 
 
-def broadcast_to_shape_of(x: Any, like: Any) -> Any:
-    """`x` spread over the shape of another array, whose sizes need not be known."""
-    known = tensor_type(like)
-    if known.is_static:
-        return apply(ops.broadcast_to, x, shape=known.shape)
-    return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=known.shape)
+def broadcast_like(x: Any, like: Any) -> Any:
+    """Broadcast `x` to the shape of another array, whose sizes may be dynamic."""
+    like_type = tensor_type(like)
+    if like_type.is_static:
+        return apply(ops.broadcast_to, x, shape=like_type.shape)
+    return apply(ops.broadcast_to, x, apply(ops.shape_of, like), shape=like_type.shape)
 
 
-def spread_stacks(*xs: Any, kept: int) -> list[Any]:
-    """Arrays with all but their last `kept` axes spread over the shape that these have in common.
+def broadcast_batch_dims(*xs: Any, core_rank: int) -> list[Any]:
+    """Broadcast all but the last `core_rank` axes of the arrays to a common shape.
 
     Raises:
         ShapeError: they do not broadcast.
     """
     shapes = [tensor_type(x).dims for x in xs]
-    stack = common_shape([dims[:-kept] for dims in shapes])
-    assert stack is not None
-    wanted = [(*stack, *dims[-kept:]) for dims in shapes]
-    if wanted == shapes:
+    batch_dims = common_shape([dims[:-core_rank] for dims in shapes])
+    assert batch_dims is not None
+    target_dims = [(*batch_dims, *dims[-core_rank:]) for dims in shapes]
+    if target_dims == shapes:
         return list(xs)
-    if all(isinstance(dim, int) for dim in stack):
-        return [broadcast_to(x, (*stack, *shape(x)[-kept:])) for x in xs]
+    if all(isinstance(dim, int) for dim in batch_dims):
+        return [broadcast_to(x, (*batch_dims, *shape(x)[-core_rank:])) for x in xs]
     sizes = [apply(ops.shape_of, x) for x in xs]
-    leads = [apply(ops.slice_, size, slices=((None, -kept, None),)) for size in sizes]
-    lead = functools.reduce(lambda a, b: apply(ops.broadcast_shapes, a, b), leads)
-    ends = [apply(ops.slice_, size, slices=((-kept, None, None),)) for size in sizes]
+    batch_shapes = [apply(ops.slice_, size, slices=((None, -core_rank, None),)) for size in sizes]
+    batch_shape = functools.reduce(lambda a, b: apply(ops.broadcast_shapes, a, b), batch_shapes)
+    core_shapes = [apply(ops.slice_, size, slices=((-core_rank, None, None),)) for size in sizes]
     return [
         x
-        if dims == mine
-        else apply(ops.broadcast_to, x, apply(ops.concat, lead, end, axis=0), shape=dims)
-        for x, mine, dims, end in zip(xs, shapes, wanted, ends, strict=True)
+        if target == dims
+        else apply(
+            ops.broadcast_to, x, apply(ops.concat, batch_shape, core_shape, axis=0), shape=target
+        )
+        for x, dims, target, core_shape in zip(xs, shapes, target_dims, core_shapes, strict=True)
     ]
 
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*xs: Any) -> Any:
-    """`numpy.broadcast_arrays`, for traced arrays as well."""
+    """Broadcast arrays against each other; see `numpy.broadcast_arrays`."""
     return tuple(broadcast(*map(as_array, xs)))
 
 
-def _same_dtype(xs: Sequence[Any]) -> list[Any]:
-    # Python's numbers are taken as arrays, so they are not weak.
+def _promote_strong(xs: Sequence[Any]) -> list[Any]:
+    # Python scalars become arrays here, so they are not weakly typed.
     arrays = [as_array(x) for x in xs]
     if not arrays:
         raise ValueError("need at least one array")
@@ -246,8 +251,8 @@ def _same_dtype(xs: Sequence[Any]) -> list[Any]:
 
 @implements(np.concatenate, np.concat)
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    """`numpy.concatenate`, for traced arrays as well."""
-    xs = _same_dtype(arrays)
+    """Join a sequence of arrays along an existing axis; see `numpy.concatenate`."""
+    xs = _promote_strong(arrays)
     if axis is None:
         xs, axis = [ravel(x) if isinstance(x, Staged) else np.ravel(x) for x in xs], 0
     if 0 in map(rank_of, xs):
@@ -260,43 +265,45 @@ concat = concatenate
 
 @implements(np.stack)
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """`numpy.stack`, for traced arrays as well."""
-    xs = _same_dtype(arrays)
+    """Join a sequence of arrays along a new axis; see `numpy.stack`."""
+    xs = _promote_strong(arrays)
     if len({rank_of(x) for x in xs}) > 1:
         raise ShapeError("all input arrays must have the same shape")
-    place = normalize_axis_index(axis, rank_of(xs[0]) + 1)
-    rows = [expand_dims(x, place) for x in xs]
-    return apply(ops.concat, *rows, axis=place)
+    position = normalize_axis_index(axis, rank_of(xs[0]) + 1)
+    rows = [expand_dims(x, position) for x in xs]
+    return apply(ops.concat, *rows, axis=position)
 
 
 @implements(np.split)
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """`numpy.split`, for traced arrays as well."""
+    """Split an array into multiple sub-arrays; see `numpy.split`."""
     axis = normalize_axis_index(axis, rank_of(x))
-    whole = tensor_type(x).dims[axis]
-    if not isinstance(whole, int):
+    total_size = tensor_type(x).dims[axis]
+    if not isinstance(total_size, int):
         raise ShapeError(f"split needs the size of axis {axis} before the run")
     if isinstance(indices_or_sections, (int, np.integer)):
         count = int(indices_or_sections)
-        if count <= 0 or whole % count:
+        if count <= 0 or total_size % count:
             raise ValueError("array split does not result in an equal division")
-        bounds = list(range(0, whole + 1, whole // count)) if whole else [0] * (count + 1)
+        bounds = (
+            list(range(0, total_size + 1, total_size // count)) if total_size else [0] * (count + 1)
+        )
     else:
-        bounds = [0, *map(operator.index, indices_or_sections), whole]
+        bounds = [0, *map(operator.index, indices_or_sections), total_size]
     keys = [(slice(None),) * axis + (slice(a, b),) for a, b in pairwise(bounds)]
-    if bounds != sorted(bounds) or bounds[-2] > whole:
-        # Parts that overlap, or positions out of range: slices, as in NumPy.
+    if bounds != sorted(bounds) or bounds[-2] > total_size:
+        # Parts overlap or positions are out of range; like NumPy, take slices.
         return [x[key] for key in keys]
     sizes = tuple(b - a for a, b in pairwise(bounds))
     parts = list(apply_all(ops.split, x, sizes=sizes, axis=axis))
     for part, key in zip(parts, keys, strict=True):
-        part.become_part(x, key)
+        part.link_part(x, key)
     return parts
 
 
 @implements(np.flip)
 def flip(x: Any, axis: Any = None) -> Any:
-    """`numpy.flip`, for traced arrays as well."""
+    """Reverse the order of elements along the given axes; see `numpy.flip`."""
     rank = rank_of(x)
     axes = range(rank) if axis is None else normalize_axis_tuple(axis, rank)
     slices = tuple((None, None, -1 if k in axes else None) for k in range(rank))
@@ -305,7 +312,10 @@ def flip(x: Any, axis: Any = None) -> Any:
 
 @implements(np.pad)
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
-    """`numpy.pad` with a constant, for traced arrays as well."""
+    """Pad an array; see `numpy.pad`.
+
+    Traced arrays are padded with one constant only.
+    """
     if mode != "constant" or np.ndim(constant_values):
         raise NotImplementedError("pad of a traced array takes mode='constant' and one value")
     if np.asarray(pad_width).dtype.kind != "i":
@@ -320,7 +330,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
 
 @implements(np.shape)
 def shape(x: Any) -> tuple[Any, ...]:
-    """The shape; a size that is not known before the run is a traced integer."""
+    """Return the shape of an array, where a dynamic size is a traced integer; see `numpy.shape`."""
     return tuple(
         dim if isinstance(dim, int) else _size(x, axis)
         for axis, dim in enumerate(tensor_type(x).dims)
@@ -328,42 +338,42 @@ def shape(x: Any) -> tuple[Any, ...]:
 
 
 def _size(x: Any, axis: int) -> Any:
-    """A traced size; like a number of Python it does not decide on dtypes."""
-    found = apply(ops.dim_of, x, axis=axis)
-    is_traced = isinstance(found, Staged)
+    """Return a traced size, weakly typed like a Python integer."""
+    size = apply(ops.dim_of, x, axis=axis)
+    is_traced = isinstance(size, Staged)
     if is_traced:
-        found.weak = True
-    return found
+        size.weak = True
+    return size
 
 
 @implements(np.ndim)
 def ndim(x: Any) -> int:
-    """The number of dimensions."""
+    """Return the number of dimensions of an array; see `numpy.ndim`."""
     return rank_of(x)
 
 
 @implements(np.size)
 def size(x: Any, axis: int | None = None) -> Any:
-    """The number of elements, or of those along an axis."""
+    """Return the number of elements of an array, or along one axis; see `numpy.size`."""
     if axis is None and tensor_type(x).shape is None:
         x = reshape(x, -1)
     sizes = shape(x)
     if axis is not None:
         return sizes[axis]
     total: Any = 1
-    for one in sizes:
-        total = total * one
+    for dim_size in sizes:
+        total = total * dim_size
     return total
 
 
 def _astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
-    check_device(device)  # which NumPy 2.0 does not take
+    check_device(device)  # NumPy 2.0 has no such parameter
     return np.astype(x, dtype, copy=copy)
 
 
 @implements(_astype, np.astype)
 def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
-    """`numpy.astype`, for traced arrays as well."""
+    """Copy an array to a specified dtype; see `numpy.astype`."""
     check_device(device)
-    found = cast(x, np.dtype(dtype))
-    return own(found, [x]) if copy else found
+    converted = cast(x, np.dtype(dtype))
+    return copy_if_operand(converted, [x]) if copy else converted

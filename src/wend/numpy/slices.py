@@ -1,4 +1,4 @@
-"""Slices as entries of keys: those with staged bounds cut an axis at positions of the run."""
+"""Slices in index keys. Slices with staged bounds become `narrow` operations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from wend.numpy import elementwise as ew
 
 
 def has_staged_bounds(entry: Any) -> bool:
-    """Whether it is a slice of which a bound is only known when the function runs."""
+    """Return whether the entry is a slice with a staged bound or step."""
     return isinstance(entry, slice) and any_staged([entry.start, entry.stop, entry.step])
 
 
-def is_whole(entry: Any) -> bool:
-    """Whether it is a slice of all there is."""
+def is_full_slice(entry: Any) -> bool:
+    """Return whether the entry is the slice `:`."""
     return isinstance(entry, slice) and entry.start is entry.stop is entry.step is None
 
 
-def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
-    """The bounds of a slice that is known before the run."""
+def static_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
+    """Return the bounds of a slice without staged bounds."""
     bounds = (entry.start, entry.stop, entry.step)
     start, stop, step = (None if b is None else operator.index(b) for b in bounds)
     if step == 0:
@@ -33,8 +33,12 @@ def known_bounds(entry: slice) -> tuple[int | None, int | None, int | None]:
     return start, stop, step
 
 
-def cut_at(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
-    """Where a slice with staged bounds cuts an axis, before its step, and how much that leaves."""
+def narrow_bounds(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
+    """Return the start, stop and static size of the range that a slice with staged bounds covers.
+
+    The step is not applied. Of a slice with a negative step, it is the range that the step then
+    traverses backwards.
+    """
     if isinstance(entry.step, Staged):
         raise IndexError(
             "the step of a slice of a traced array must be known before the run; "
@@ -52,20 +56,20 @@ def cut_at(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
         start = 0 if entry.start is None else entry.start
         stop = size if entry.stop is None else entry.stop
     else:
-        # From its end to its start: what the step then goes through backwards.
-        start = 0 if entry.stop is None else _from_the_front(entry.stop, size) + 1
-        stop = size if entry.start is None else _from_the_front(entry.start, size) + 1
-    start, stop = (_bound(bound) for bound in (start, stop))
+        # The range in ascending order; the step then traverses it backwards.
+        start = 0 if entry.stop is None else _backward_bound(entry.stop, size) + 1
+        stop = size if entry.start is None else _backward_bound(entry.start, size) + 1
+    start, stop = (_as_int64(bound) for bound in (start, stop))
     current = recorder.get()
     assert current is not None
     return start, stop, current.size_between(start, stop, size)
 
 
-def _bound(number: Any) -> Any:
+def _as_int64(number: Any) -> Any:
     return cast(number, INT64) if isinstance(number, Staged) else np.int64(number)
 
 
-def _from_the_front(bound: Any, size: Any) -> Any:
-    """A position of an end of a slice that goes backwards, −1 being before the first."""
-    bound = _bound(bound)
+def _backward_bound(bound: Any, size: Any) -> Any:
+    """Return the position of a bound of a backward slice, with −1 before the first element."""
+    bound = _as_int64(bound)
     return ew.clip(ew.where(bound < 0, bound + size, bound), -1, size - 1)

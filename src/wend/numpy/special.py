@@ -1,6 +1,6 @@
-"""Special functions, by SciPy's names and definitions: `wend.numpy.special`.
+"""`wend.numpy.special`: special functions with SciPy's names and definitions.
 
-On plain arrays each is SciPy's own. SciPy is imported when one is first used.
+On plain arrays each function calls SciPy's own; SciPy is imported at the first such call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wend.ir.types import Symbol
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping
 from wend.numpy.composed import composed
-from wend.numpy.operands import axes_of, inexact, staged
+from wend.numpy.operands import normalize_axes, promote_dtypes_inexact, staged
 from wend.ops import special as ops
 from wend.ops.elementwise import stop_gradient
 
@@ -27,57 +27,61 @@ def _scipy(name: str) -> Any:
     return getattr(importlib.import_module("scipy.special"), name)
 
 
-def _special(name: str, compute: Callable[..., Any], note: str = "") -> Callable[..., Any]:
+def _make_special(name: str, compute: Callable[..., Any], note: str = "") -> Callable[..., Any]:
     """Make the public function of one of SciPy's ufuncs."""
-    made: list[Callable[..., Any]] = []
+    cache: list[Callable[..., Any]] = []
 
     def function(*xs: Any) -> Any:
         if not any_staged(xs):
             return _scipy(name)(*xs)
-        if not made:
-            made.append(composed(_scipy(name), compute))
-        return made[0](*xs)
+        if not cache:
+            cache.append(composed(_scipy(name), compute))
+        return cache[0](*xs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`scipy.special.{name}`, for traced arrays as well.{note}"
+    function.__doc__ = (
+        f"Compute `scipy.special.{name}` elementwise, of plain and traced arrays.{note}"
+    )
     return function
 
 
-erf = _special("erf", lambda x: apply(ops.erf, x))
-erfc = _special("erfc", lambda x: apply(ops.erfc, x))
-erfinv = _special("erfinv", lambda x: apply(ops.erfinv, x))
-erfcinv = _special("erfcinv", lambda x: apply(ops.erfcinv, x))
-ndtr = _special("ndtr", lambda x: apply(ops.erfc, x * -math.sqrt(0.5)) * 0.5)
-ndtri = _special("ndtri", lambda x: apply(ops.ndtri, x))
-log_ndtr = _special("log_ndtr", lambda x: apply(ops.log_ndtr, x))
+erf = _make_special("erf", lambda x: apply(ops.erf, x))
+erfc = _make_special("erfc", lambda x: apply(ops.erfc, x))
+erfinv = _make_special("erfinv", lambda x: apply(ops.erfinv, x))
+erfcinv = _make_special("erfcinv", lambda x: apply(ops.erfcinv, x))
+ndtr = _make_special("ndtr", lambda x: apply(ops.erfc, x * -math.sqrt(0.5)) * 0.5)
+ndtri = _make_special("ndtri", lambda x: apply(ops.ndtri, x))
+log_ndtr = _make_special("log_ndtr", lambda x: apply(ops.log_ndtr, x))
 
-gamma = _special("gamma", lambda x: apply(ops.gamma, x))
-gammaln = _special("gammaln", lambda x: apply(ops.gammaln, x))
-digamma = _special("digamma", lambda x: apply(ops.polygamma, x, order=0))
-psi = _special("psi", lambda x: apply(ops.polygamma, x, order=0))
+gamma = _make_special("gamma", lambda x: apply(ops.gamma, x))
+gammaln = _make_special("gammaln", lambda x: apply(ops.gammaln, x))
+digamma = _make_special("digamma", lambda x: apply(ops.polygamma, x, order=0))
+psi = _make_special("psi", lambda x: apply(ops.polygamma, x, order=0))
 
 
 def _betaln(x: Any, y: Any) -> Any:
     return apply(ops.gammaln, x) + apply(ops.gammaln, y) - apply(ops.gammaln, x + y)
 
 
-betaln = _special("betaln", _betaln)
-beta = _special("beta", lambda x, y: ew.exp(_betaln(x, y)), "\n\n    Traced: of positive numbers.")
+betaln = _make_special("betaln", _betaln)
+beta = _make_special(
+    "beta", lambda x, y: ew.exp(_betaln(x, y)), "\n\n    Traced arrays must be positive."
+)
 
-i0 = _special("i0", lambda x: apply(ops.i0, x))
-i1 = _special("i1", lambda x: apply(ops.i1, x))
-j0 = _special("j0", lambda x: apply(ops.j0, x))
-j1 = _special("j1", lambda x: apply(ops.j1, x))
+i0 = _make_special("i0", lambda x: apply(ops.i0, x))
+i1 = _make_special("i1", lambda x: apply(ops.i1, x))
+j0 = _make_special("j0", lambda x: apply(ops.j0, x))
+j1 = _make_special("j1", lambda x: apply(ops.j1, x))
 
-expit = _special("expit", lambda x: apply(ops.expit, x))
-logit = _special("logit", lambda x: ew.log(x) - ew.log1p(-x))
-log_expit = _special("log_expit", lambda x: -ew.logaddexp(-x, 0.0))
-xlogy = _special(
+expit = _make_special("expit", lambda x: apply(ops.expit, x))
+logit = _make_special("logit", lambda x: ew.log(x) - ew.log1p(-x))
+log_expit = _make_special("log_expit", lambda x: -ew.logaddexp(-x, 0.0))
+xlogy = _make_special(
     "xlogy",
     lambda x, y: apply(ops.xlogy, x, y),
     "\n\n    Its derivatives are log(y), and x/y or 0 where x is 0.",
 )
-xlog1py = _special("xlog1py", lambda x, y: apply(ops.xlog1py, x, y))
+xlog1py = _make_special("xlog1py", lambda x, y: apply(ops.xlog1py, x, y))
 
 
 def _entr(x: Any) -> Any:
@@ -92,43 +96,46 @@ def _rel_entr(x: Any, y: Any) -> Any:
     return ew.where(inside, x * ew.log(ratio), ew.where(ew.isnan(x + y), np.nan, outside))
 
 
-entr = _special("entr", _entr)
-rel_entr = _special("rel_entr", _rel_entr)
-kl_div = _special("kl_div", lambda x, y: _rel_entr(x, y) - x + y)
+entr = _make_special("entr", _entr)
+rel_entr = _make_special("rel_entr", _rel_entr)
+kl_div = _make_special("kl_div", lambda x, y: _rel_entr(x, y) - x + y)
 
 
 def polygamma(n: int, x: Any) -> Any:
-    """`scipy.special.polygamma` of one order, for traced arrays as well."""
+    """Compute a polygamma function of one order; see `scipy.special.polygamma`."""
     if not any_staged([n, x]):
         return _scipy("polygamma")(n, x)
-    (x,) = inexact(x)
+    (x,) = promote_dtypes_inexact(x)
     return apply(ops.polygamma, x, order=int(n))
 
 
-# Exponentials that neither overflow nor lose what is small
+# Exponentials that neither overflow nor underflow
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """`scipy.special.logsumexp`, for traced arrays as well; of real numbers."""
+    """Compute the log of the sum of exponentials of the elements; see `scipy.special.logsumexp`.
+
+    Traced arrays must be real.
+    """
     if not any_staged([a, b]):
         return _scipy("logsumexp")(a, axis, b, keepdims, return_sign)
-    (a,) = inexact(a)
+    (a,) = promote_dtypes_inexact(a)
     if b is not None:
-        a, b = broadcast(*inexact(a, b))
+        a, b = broadcast(*promote_dtypes_inexact(a, b))
         a = ew.where(b == 0, -np.inf, a)
-    axes = axes_of(a, axis)
-    peak = _peak(_with_a_least(a, axes), axes)
+    axes = normalize_axes(a, axis)
+    peak = _finite_max(_pad_empty_axes(a, axes), axes)
     terms = ew.exp(a - peak)
     total = reducing.sum(terms if b is None else b * terms, axis=axes, keepdims=True)
-    found = ew.log(ew.absolute(total) if return_sign else total) + peak
+    result = ew.log(ew.absolute(total) if return_sign else total) + peak
     sign = ew.sign(total)
     if not keepdims:
-        found, sign = shaping.squeeze(found, axes), shaping.squeeze(sign, axes)
-    return (found, sign) if return_sign else found
+        result, sign = shaping.squeeze(result, axes), shaping.squeeze(sign, axes)
+    return (result, sign) if return_sign else result
 
 
-def _with_a_least(a: Any, axes: tuple[int, ...]) -> Any:
-    """An array with −inf at the end of axes that may be empty: of nothing there is no greatest."""
+def _pad_empty_axes(a: Any, axes: tuple[int, ...]) -> Any:
+    """Append −inf along axes that may be empty, because an empty maximum is not defined."""
     dims = tensor_type(a).dims
     may_be_empty = [k in axes and (isinstance(n, Symbol) or n == 0) for k, n in enumerate(dims)]
     if not any(may_be_empty):
@@ -137,27 +144,27 @@ def _with_a_least(a: Any, axes: tuple[int, ...]) -> Any:
     return shaping.pad(a, widths, constant_values=-np.inf)
 
 
-def _peak(a: Any, axes: tuple[int, ...]) -> Any:
-    """The greatest element, a constant to derivatives; 0 where that is not finite."""
+def _finite_max(a: Any, axes: tuple[int, ...]) -> Any:
+    """Return the maximum as a constant to differentiation; 0 where it is not finite."""
     peak = apply(stop_gradient, reducing.max(a, axis=axes, keepdims=True))
     return ew.where(ew.isfinite(peak), peak, 0)
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
-    """`scipy.special.softmax`, for traced arrays as well."""
+    """Compute the softmax function; see `scipy.special.softmax`."""
     if not any_staged([x]):
         return _scipy("softmax")(x, axis)
-    (x,) = inexact(staged(x))
-    axes = axes_of(x, axis)
-    terms = ew.exp(x - _peak(x, axes))
+    (x,) = promote_dtypes_inexact(staged(x))
+    axes = normalize_axes(x, axis)
+    terms = ew.exp(x - _finite_max(x, axes))
     return terms / reducing.sum(terms, axis=axes, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """`scipy.special.log_softmax`, for traced arrays as well."""
+    """Compute the logarithm of the softmax function; see `scipy.special.log_softmax`."""
     if not any_staged([x]):
         return _scipy("log_softmax")(x, axis)
-    (x,) = inexact(staged(x))
-    axes = axes_of(x, axis)
-    moved = x - _peak(x, axes)
-    return moved - ew.log(reducing.sum(ew.exp(moved), axis=axes, keepdims=True))
+    (x,) = promote_dtypes_inexact(staged(x))
+    axes = normalize_axes(x, axis)
+    shifted = x - _finite_max(x, axes)
+    return shifted - ew.log(reducing.sum(ew.exp(shifted), axis=axes, keepdims=True))

@@ -12,13 +12,21 @@ from wend.ir.dtypes import INT64
 from wend.numpy import contracting, indexing, reducing, shaping
 from wend.numpy import elementwise as ew
 from wend.numpy.matrices import diag
-from wend.numpy.operands import axes_of, count_of, dtype_of, inexact, is_float, staged, strong
+from wend.numpy.operands import (
+    dtype_of,
+    element_count,
+    is_inexact,
+    normalize_axes,
+    promote_dtypes_inexact,
+    staged,
+    strong,
+)
 from wend.numpy.public import implements
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """`numpy.ptp`, for traced arrays as well."""
+    """Return the range of values (maximum - minimum) along an axis; see `numpy.ptp`."""
     a = staged(a)
     high = reducing.max(a, axis=axis, keepdims=keepdims)
     return high - reducing.min(a, axis=axis, keepdims=keepdims)
@@ -33,31 +41,31 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """`numpy.average`, for traced arrays and weights as well."""
+    """Compute the weighted average along the specified axis; see `numpy.average`."""
     a = staged(a)
     if weights is None:
-        found = reducing.mean(a, axis=axis, keepdims=keepdims)
-        total: Any = cast(count_of(a, axis), dtype_of(found))
+        mean = reducing.mean(a, axis=axis, keepdims=keepdims)
+        total: Any = cast(element_count(a, axis), dtype_of(mean))
     else:
-        weights = _weights(staged(weights), a, axis)
-        dtype = result_dtype(a, weights, *([] if is_float(a) else [np.float64(0)]))
+        weights = _expand_weights(staged(weights), a, axis)
+        dtype = result_dtype(a, weights, *([] if is_inexact(a) else [np.float64(0)]))
         a, weights = cast(a, dtype), cast(weights, dtype)
         total = reducing.sum(weights, axis=axis, keepdims=keepdims)
-        found = reducing.sum(a * weights, axis=axis, keepdims=keepdims) / total
+        mean = reducing.sum(a * weights, axis=axis, keepdims=keepdims) / total
         weights = shaping.broadcast_to(weights, shaping.shape(a))
         total = reducing.sum(weights, axis=axis, keepdims=keepdims)
     if not returned:
-        return found
-    return found, shaping.broadcast_to(staged(total), shaping.shape(found))
+        return mean
+    return mean, shaping.broadcast_to(staged(total), shaping.shape(mean))
 
 
-def _weights(weights: Any, a: Any, axis: Any) -> Any:
-    """Weights of one axis, as an array of the rank of `a`."""
+def _expand_weights(weights: Any, a: Any, axis: Any) -> Any:
+    """Return the weights of some axes, as an array of the rank of `a`."""
     if tensor_type(weights).dims == tensor_type(a).dims:
         return weights
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = axes_of(a, axis)
+    axes = normalize_axes(a, axis)
     if tensor_type(weights).dims != tuple(tensor_type(a).dims[k] for k in axes):
         raise ValueError(
             "Shape of weights must be consistent with shape of a along specified axis."
@@ -67,19 +75,19 @@ def _weights(weights: Any, a: Any, axis: Any) -> Any:
     return shaping.expand_dims(shaping.transpose(weights, tuple(order)), others)
 
 
-# Orders
-def _rows(a: Any, axis: Any) -> Any:
-    """The axes made one, the last."""
-    axes = axes_of(a, axis)
+# Order statistics
+def _as_rows(a: Any, axis: Any) -> Any:
+    """Merge the reduced axes into one and make it the last."""
+    axes = normalize_axes(a, axis)
     others = tuple(k for k in range(shaping.rank_of(a)) if k not in axes)
-    moved = shaping.transpose(a, (*others, *axes))
-    sizes = shaping.shape(moved)[: len(others)]
-    return shaping.reshape(moved, (*sizes, count_of(a, axes)))
+    transposed = shaping.transpose(a, (*others, *axes))
+    sizes = shaping.shape(transposed)[: len(others)]
+    return shaping.reshape(transposed, (*sizes, element_count(a, axes)))
 
 
-def _unreduced(found: Any, a: Any, axis: Any, lead: int = 0) -> Any:
-    """The axes that were reduced, put back with size 1."""
-    return shaping.expand_dims(found, tuple(lead + k for k in axes_of(a, axis)))
+def _restore_axes(reduced: Any, a: Any, axis: Any, offset: int = 0) -> Any:
+    """Insert the reduced axes with size 1, after `offset` leading axes."""
+    return shaping.expand_dims(reduced, tuple(offset + k for k in normalize_axes(a, axis)))
 
 
 @implements(np.median)
@@ -90,19 +98,20 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Any:
-    """`numpy.median`, for traced arrays as well."""
+    """Compute the median along the specified axis; see `numpy.median`."""
     del out, overwrite_input
-    (a,) = inexact(a) if not is_float(staged(a)) else (staged(a),)
-    rows = reducing.sort(_rows(a, axis), axis=-1)
+    (a,) = promote_dtypes_inexact(a) if not is_inexact(staged(a)) else (staged(a),)
+    rows = reducing.sort(_as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
     if isinstance(count, int) and count == 0:
         return reducing.mean(a, axis=axis, keepdims=keepdims)
-    found = (rows[..., (count - 1) // 2] + rows[..., count // 2]) / 2
-    found = ew.where(ew.isnan(rows[..., -1]), np.nan, found)
-    return _unreduced(found, a, axis) if keepdims else found
+    medians = (rows[..., (count - 1) // 2] + rows[..., count // 2]) / 2
+    medians = ew.where(ew.isnan(rows[..., -1]), np.nan, medians)
+    return _restore_axes(medians, a, axis) if keepdims else medians
 
 
-_CONTINUOUS = {
+# The parameters (alpha, beta) of the plotting position.
+_PLOTTING_POSITIONS = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
     "weibull": (0.0, 0.0),
@@ -110,79 +119,87 @@ _CONTINUOUS = {
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-_STEPS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
+_ROUNDING_METHODS = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    q = cast(q, dtype_of(a)) if is_weak(q) and dtype_of(a).kind == "f" else inexact(q)[0]
-    rows = reducing.sort(_rows(a, axis), axis=-1)
+    q = (
+        cast(q, dtype_of(a))
+        if is_weak(q) and dtype_of(a).kind == "f"
+        else promote_dtypes_inexact(q)[0]
+    )
+    rows = reducing.sort(_as_rows(a, axis), axis=-1)
     count = shaping.shape(rows)[-1]
-    found = _at(rows, _places(shaping.ravel(q), count, method), count, method)
-    return _per_probability(found, q, a, axis, keepdims)
+    quantiles = _interpolate(
+        rows, _fractional_index(shaping.ravel(q), count, method), count, method
+    )
+    return _move_probability_axis(quantiles, q, a, axis, keepdims)
 
 
 def _nanquantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool) -> Any:
-    if not is_float(a):
+    if not is_inexact(a):
         return _quantile(a, q, axis, method, keepdims)
-    q = cast(q, dtype_of(a)) if is_weak(q) else inexact(q)[0]
-    rows = reducing.sort(_rows(a, axis), axis=-1)  # NaN last
-    kept = ew.logical_not(ew.isnan(rows))
-    count = reducing.sum(kept, axis=-1, keepdims=True)
-    found = _at(rows, _places(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method)
-    return _per_probability(found, q, a, axis, keepdims)
+    q = cast(q, dtype_of(a)) if is_weak(q) else promote_dtypes_inexact(q)[0]
+    rows = reducing.sort(_as_rows(a, axis), axis=-1)  # NaN sorts last
+    is_number = ew.logical_not(ew.isnan(rows))
+    count = reducing.sum(is_number, axis=-1, keepdims=True)
+    quantiles = _interpolate(
+        rows, _fractional_index(shaping.ravel(q), cast(count, dtype_of(q)), method), count, method
+    )
+    return _move_probability_axis(quantiles, q, a, axis, keepdims)
 
 
-def _per_probability(found: Any, q: Any, a: Any, axis: Any, keepdims: bool) -> Any:
-    """The probabilities' axis, which was the last, brought to the front; none for a number."""
-    found = found if shaping.rank_of(found) < 2 else shaping.moveaxis(found, -1, 0)
+def _move_probability_axis(quantiles: Any, q: Any, a: Any, axis: Any, keepdims: bool) -> Any:
+    """Move the axis of the probabilities to the front; drop it if `q` is a scalar."""
+    quantiles = quantiles if shaping.rank_of(quantiles) < 2 else shaping.moveaxis(quantiles, -1, 0)
     if keepdims:
-        found = _unreduced(found, a, axis, lead=1)
-    return found if shaping.rank_of(q) else found[0]
+        quantiles = _restore_axes(quantiles, a, axis, offset=1)
+    return quantiles if shaping.rank_of(q) else quantiles[0]
 
 
-def _places(q: Any, count: Any, method: str) -> Any:
-    """Where in the sorted row each probability falls."""
-    if method in _STEPS:
-        return _STEPS[method](q * (count - 1))
+def _fractional_index(q: Any, count: Any, method: str) -> Any:
+    """Return the fractional index of each probability in a sorted row."""
+    if method in _ROUNDING_METHODS:
+        return _ROUNDING_METHODS[method](q * (count - 1))
     if method == "midpoint":
-        place = q * (count - 1)
-        return 0.5 * (ew.floor(place) + ew.ceil(place))
-    if method not in _CONTINUOUS:
+        index = q * (count - 1)
+        return 0.5 * (ew.floor(index) + ew.ceil(index))
+    if method not in _PLOTTING_POSITIONS:
         raise NotImplementedError(f"quantile of a traced array has no method {method!r}")
     if method == "linear":
         return q * (count - 1)
-    alpha, beta = _CONTINUOUS[method]
+    alpha, beta = _PLOTTING_POSITIONS[method]
     return count * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
-def _at(rows: Any, place: Any, count: Any, method: str) -> Any:
-    """The numbers at places of sorted rows, between two of them in proportion."""
+def _interpolate(rows: Any, index: Any, count: Any, method: str) -> Any:
+    """Return the values of sorted rows at fractional indices, interpolated linearly."""
     end = ew.maximum(count - 1, 0)
-    low = cast(ew.clip(ew.floor(place), 0, end), INT64)
-    high = ew.minimum(low + 1, end)
-    # Where each row has a count of its own the places are rows as well.
-    is_each = not isinstance(count, int) and shaping.rank_of(count) > 0
-    take = indexing.take_along_axis if is_each else indexing.take
-    first = take(rows, low, axis=-1)
-    if method in _STEPS:
-        found = first
+    lower = cast(ew.clip(ew.floor(index), 0, end), INT64)
+    upper = ew.minimum(lower + 1, end)
+    # If each row has its own count, the indices have rows, too.
+    has_count_per_row = not isinstance(count, int) and shaping.rank_of(count) > 0
+    take = indexing.take_along_axis if has_count_per_row else indexing.take
+    first = take(rows, lower, axis=-1)
+    if method in _ROUNDING_METHODS:
+        values = first
     else:
-        last = take(rows, high, axis=-1)
-        part = ew.clip(place - cast(low, dtype_of(place)), 0, 1)
+        last = take(rows, upper, axis=-1)
+        fraction = ew.clip(index - cast(lower, dtype_of(index)), 0, 1)
         gap = last - first
-        # From the nearer end, as NumPy does.
-        found = ew.where(part >= 0.5, last - gap * (1 - part), first + gap * part)
-    if not is_float(rows):
-        return found
-    # NaN comes last: the last of those counted tells.
-    is_nan = ew.isnan(take(rows, end, axis=-1) if is_each else rows[..., -1:])
-    return ew.where(is_nan, np.nan, found)
+        # As in NumPy, interpolate from the nearer end.
+        values = ew.where(fraction >= 0.5, last - gap * (1 - fraction), first + gap * fraction)
+    if not is_inexact(rows):
+        return values
+    # NaN sorts last, so the last element shows whether there is one.
+    is_nan = ew.isnan(take(rows, end, axis=-1) if has_count_per_row else rows[..., -1:])
+    return ew.where(is_nan, np.nan, values)
 
 
-def _orders(
+def _make_quantile_function(
     original: Callable[..., Any], compute: Callable[..., Any], note: str, *, percent: bool = False
 ) -> Callable[..., Any]:
-    """Make the public function of order statistics; `percent`: it takes percentages."""
+    """Make the public function of a quantile; `percent` makes it take percentages."""
 
     def function(
         a: Any,
@@ -198,19 +215,28 @@ def _orders(
         return compute(a, q / 100 if percent else q, axis, method, keepdims)
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays and {note}"
+    function.__doc__ = f"Compute `numpy.{original.__name__}`; the array and the {note}"
     return implements(original)(function)
 
 
-quantile = _orders(
+quantile = _make_quantile_function(
     np.quantile,
     _quantile,
-    "probabilities as well.\n\n"
-    "    All methods but `inverted_cdf`, `averaged_inverted_cdf` and `closest_observation`.\n    ",
+    "probabilities may be traced.\n\n"
+    "    For traced arrays, all methods are supported but `inverted_cdf`,\n"
+    "    `averaged_inverted_cdf` and `closest_observation`.\n    ",
 )
-percentile = _orders(np.percentile, _quantile, "percentages as well.", percent=True)
-nanquantile = _orders(np.nanquantile, _nanquantile, "probabilities as well; NaN of nothing else.")
-nanpercentile = _orders(np.nanpercentile, _nanquantile, "percentages as well.", percent=True)
+percentile = _make_quantile_function(
+    np.percentile, _quantile, "percentages may be traced.", percent=True
+)
+nanquantile = _make_quantile_function(
+    np.nanquantile,
+    _nanquantile,
+    "probabilities may be traced.\n\n    The result is NaN where all elements are NaN.\n    ",
+)
+nanpercentile = _make_quantile_function(
+    np.nanpercentile, _nanquantile, "percentages may be traced.", percent=True
+)
 
 
 # Correlations
@@ -226,13 +252,15 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """`numpy.cov`, for traced arrays as well."""
+    """Estimate a covariance matrix, given data and weights; see `numpy.cov`."""
     m = staged(m)
     if shaping.rank_of(m) > 2 or (y is not None and shaping.rank_of(y) > 2):
         raise ValueError("m and y have more than 2 dimensions")
-    sets = [m] if y is None else [m, staged(y)]
-    given = np.result_type(np.float64, *map(dtype_of, sets)) if dtype is None else np.dtype(dtype)
-    rows = [_variables(cast(x, given), rowvar) for x in sets]
+    samples = [m] if y is None else [m, staged(y)]
+    compute_dtype = (
+        np.result_type(np.float64, *map(dtype_of, samples)) if dtype is None else np.dtype(dtype)
+    )
+    rows = [_variables_as_rows(cast(x, compute_dtype), rowvar) for x in samples]
     x = rows[0] if y is None else shaping.concatenate(rows, axis=0)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = [staged(w) for w in (fweights, aweights) if w is not None]
@@ -240,19 +268,19 @@ def cov(
         centred = x - reducing.mean(x, axis=1, keepdims=True)
         weighted, scale = centred, shaping.shape(x)[1] - ddof
     else:
-        both = weights[0] if len(weights) == 1 else weights[0] * weights[1]
-        total = reducing.sum(both)
-        centred = x - reducing.sum(x * both, axis=1, keepdims=True) / total
-        weighted = centred * both
+        combined = weights[0] if len(weights) == 1 else weights[0] * weights[1]
+        total = reducing.sum(combined)
+        centred = x - reducing.sum(x * combined, axis=1, keepdims=True) / total
+        weighted = centred * combined
         scale = total - ddof
         if aweights is not None:
-            scale = total - ddof * reducing.sum(both * weights[-1]) / total
-    found = contracting.matmul(centred, shaping.transpose(ew.conjugate(weighted)))
-    return shaping.squeeze(found / cast(scale, dtype_of(found)))
+            scale = total - ddof * reducing.sum(combined * weights[-1]) / total
+    covariance = contracting.matmul(centred, shaping.transpose(ew.conjugate(weighted)))
+    return shaping.squeeze(covariance / cast(scale, dtype_of(covariance)))
 
 
-def _variables(x: Any, rowvar: bool) -> Any:
-    """A variable for each row."""
+def _variables_as_rows(x: Any, rowvar: bool) -> Any:
+    """Return the samples with one variable per row."""
     if shaping.rank_of(x) < 2:
         return shaping.reshape(x, (1, -1))
     return x if rowvar or tensor_type(x).dims[0] == 1 else shaping.transpose(x)
@@ -260,12 +288,12 @@ def _variables(x: Any, rowvar: bool) -> Any:
 
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """`numpy.corrcoef`, for traced arrays as well."""
+    """Return Pearson product-moment correlation coefficients; see `numpy.corrcoef`."""
     c = cov(staged(strong(x)), y, rowvar, dtype=dtype)
     if not shaping.rank_of(c):
         return c / c
     deviation = ew.sqrt(ew.real(diag(c)))
-    found = c / shaping.expand_dims(deviation, 1) / deviation
-    if dtype_of(found).kind == "c":
-        return found
-    return ew.clip(found, -1, 1)
+    correlation = c / shaping.expand_dims(deviation, 1) / deviation
+    if dtype_of(correlation).kind == "c":
+        return correlation
+    return ew.clip(correlation, -1, 1)

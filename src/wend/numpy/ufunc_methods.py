@@ -1,4 +1,4 @@
-"""What the methods of NumPy's ufuncs become on traced arrays: `np.add.reduce`, `.outer`, …"""
+"""The methods of NumPy's ufuncs on traced arrays: `np.add.reduce`, `np.add.outer`, …"""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.lib.array_utils import normalize_axis_index
 from wend.base.errors import explain
 from wend.eager.promotion import as_array, tensor_type
 from wend.numpy import calculus, reducing, shaping, special, updating
-from wend.numpy.operands import along, known_size, staged, strong
+from wend.numpy.operands import known_size, slice_axis, staged, strong
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
 
 
-def _summing(function: Callable[..., Any]) -> Callable[..., Any]:
+def _reduce_with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, axis, dtype, keepdims: function(x, axis, dtype, keepdims=keepdims)
 
 
-def _choosing(function: Callable[..., Any]) -> Callable[..., Any]:
+def _reduce_after_cast(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
         x = x if dtype is None else shaping.astype(x, dtype)
         return function(x, axis, keepdims=keepdims)
@@ -30,14 +30,14 @@ def _choosing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _REDUCTIONS: dict[Any, Callable[..., Any]] = {
-    np.add: _summing(reducing.sum),
-    np.multiply: _summing(reducing.prod),
-    np.maximum: _choosing(reducing.max),
-    np.minimum: _choosing(reducing.min),
-    np.logical_and: _choosing(reducing.all),
-    np.logical_or: _choosing(reducing.any),
+    np.add: _reduce_with_dtype(reducing.sum),
+    np.multiply: _reduce_with_dtype(reducing.prod),
+    np.maximum: _reduce_after_cast(reducing.max),
+    np.minimum: _reduce_after_cast(reducing.min),
+    np.logical_and: _reduce_after_cast(reducing.all),
+    np.logical_or: _reduce_after_cast(reducing.any),
 }
-# Those of which it does not matter how operands are put together in pairs
+# Ufuncs that are associative: reduced and scanned by pairwise combination.
 _ASSOCIATIVE = {
     np.maximum,
     np.minimum,
@@ -73,12 +73,15 @@ def _reduce(
     size = known_size(x, axis, f"{ufunc.__name__}.reduce")
     if size == 0:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
-    # Halves together, as often as it takes
+    # Combine the two halves until one element is left.
     while size > 1:
         half = size // 2
-        low, high = along(x, axis, slice(None, half)), along(x, axis, slice(half, 2 * half))
-        rest = [along(x, axis, slice(2 * half, None))] if size % 2 else []
-        x = shaping.concatenate([STAGED[ufunc](low, high), *rest], axis=axis)
+        first, high = (
+            slice_axis(x, axis, slice(None, half)),
+            slice_axis(x, axis, slice(half, 2 * half)),
+        )
+        leftover = [slice_axis(x, axis, slice(2 * half, None))] if size % 2 else []
+        x = shaping.concatenate([STAGED[ufunc](first, high), *leftover], axis=axis)
         size = half + size % 2
     return x if keepdims else shaping.squeeze(x, axis)
 
@@ -97,8 +100,8 @@ def _accumulate(ufunc: Any, x: Any, axis: int = 0, dtype: Any = None, out: None 
     size = known_size(x, axis, f"{ufunc.__name__}.accumulate")
     step = 1
     while step < size:
-        first = along(x, axis, slice(None, step))
-        pairs = along(x, axis, slice(None, -step)), along(x, axis, slice(step, None))
+        first = slice_axis(x, axis, slice(None, step))
+        pairs = slice_axis(x, axis, slice(None, -step)), slice_axis(x, axis, slice(step, None))
         x = shaping.concatenate([first, STAGED[ufunc](*pairs)], axis=axis)
         step *= 2
     return x
@@ -108,8 +111,8 @@ def _outer(ufunc: Any, a: Any, b: Any) -> Any:
     if ufunc.nin != 2 or ufunc not in STAGED:
         raise unknown(ufunc, "outer")
     a, b = strong(a), strong(b)
-    last = tuple(range(shaping.rank_of(a), shaping.rank_of(a) + shaping.rank_of(b)))
-    return STAGED[ufunc](shaping.expand_dims(a, last) if last else a, b)
+    new_axes = tuple(range(shaping.rank_of(a), shaping.rank_of(a) + shaping.rank_of(b)))
+    return STAGED[ufunc](shaping.expand_dims(a, new_axes) if new_axes else a, b)
 
 
 def _at(ufunc: Any, x: Any, key: Any, value: Any) -> None:
@@ -129,21 +132,21 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The function of `wend.numpy.special` that is this ufunc of SciPy's, if there is one."""
+def _scipy_counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Return the function of `wend.numpy.special` for a SciPy ufunc, if there is one."""
     module = sys.modules.get("scipy.special")
-    is_theirs = module is not None and getattr(module, ufunc.__name__, None) is ufunc
-    return getattr(special, ufunc.__name__, None) if is_theirs else None
+    is_scipy_ufunc = module is not None and getattr(module, ufunc.__name__, None) is ufunc
+    return getattr(special, ufunc.__name__, None) if is_scipy_ufunc else None
 
 
 def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """`ufunc.method(*inputs)`, or the ufunc itself for the method `__call__`.
+    """Run `ufunc.method(*inputs)`; the method `__call__` is the ufunc itself.
 
     Raises:
-        TypeError: there is none for traced arrays.
+        TypeError: the method is not supported for traced arrays.
     """
-    given = {name: options.pop(name, None) for name in ("initial", "where")}
-    refused = [name for name, x in given.items() if x is not None and x is not True]
+    unsupported_options = {name: options.pop(name, None) for name in ("initial", "where")}
+    refused = [name for name, x in unsupported_options.items() if x is not None and x is not True]
     if refused and method != "__call__":
         raise TypeError(
             explain(
@@ -155,7 +158,7 @@ def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method not in _METHODS:
             raise unknown(ufunc, method)
         return _METHODS[method](ufunc, *inputs, **options)
-    function = STAGED.get(ufunc) or _of_scipy(ufunc)
+    function = STAGED.get(ufunc) or _scipy_counterpart(ufunc)
     if function is None:
         raise unknown(ufunc)
     if refused:

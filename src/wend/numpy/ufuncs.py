@@ -1,4 +1,4 @@
-"""Makes the public functions of NumPy's ufuncs, with NumPy's own choice of dtypes."""
+"""Public functions of NumPy's ufuncs, which follow NumPy's dtype promotion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wend.ir.op import Op
 from wend.numpy.public import STAGED
 
 
-def made_of(
+def make_ufunc(
     original: np.ufunc,
     compute: Callable[..., Any],
     note: str = "",
@@ -25,10 +25,10 @@ def made_of(
     """Make the public function of a ufunc.
 
     Args:
-        original: the ufunc; it says which dtypes are taken and given.
-        compute: the same for staged operands of the dtypes taken, spread over one shape.
-        note: what else its users should know.
-        prepare: what `compute` needs of each operand first.
+        original: the ufunc, which resolves the dtypes of operands and results.
+        compute: its staged form; gets operands of the resolved dtypes, broadcast to one shape.
+        note: text to append to the docstring.
+        prepare: is applied to each operand first.
     """
 
     def function(*xs: Any, **options: Any) -> Any:
@@ -45,30 +45,34 @@ def made_of(
             raise TypeError(f"{original.__name__} takes {original.nin} arrays, not {len(xs)}")
         arrays = [prepare(x) for x in xs]
         dtypes = original.resolve_dtypes((*promotion_kinds(arrays), *(None,) * original.nout))
-        taken, given = dtypes[: original.nin], dtypes[original.nin :]
-        operands = broadcast(*(cast(x, d) for x, d in zip(arrays, taken, strict=True)))
-        found = compute(*operands)
+        input_dtypes, output_dtypes = dtypes[: original.nin], dtypes[original.nin :]
+        operands = broadcast(*(cast(x, d) for x, d in zip(arrays, input_dtypes, strict=True)))
+        results = compute(*operands)
         if original.nout == 1:
-            return own(cast(found, given[0]), xs)
-        return tuple(own(cast(x, d), xs) for x, d in zip(found, given, strict=True))
+            return copy_if_operand(cast(results, output_dtypes[0]), xs)
+        return tuple(
+            copy_if_operand(cast(x, d), xs) for x, d in zip(results, output_dtypes, strict=True)
+        )
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__doc__ = f"`numpy.{original.__name__}`, for traced arrays as well.{note}"
+    function.__doc__ = (
+        f"Compute `numpy.{original.__name__}` elementwise, of plain and traced arrays.{note}"
+    )
     STAGED[original] = function
     return function
 
 
-def own(result: Any, xs: Sequence[Any]) -> Any:
-    """The result as an array of its own, also where it has the numbers of an operand."""
-    is_operand = any(result is x for x in xs) and tensor_type(result).shape != ()
+def copy_if_operand(result: Any, operands: Sequence[Any]) -> Any:
+    """Return the result, copied if it is one of the operands."""
+    is_operand = any(result is x for x in operands) and tensor_type(result).shape != ()
     return result.copy() if is_operand else result
 
 
 def ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:
-    """Make the public function of a ufunc that is one operation; `bools`: on bools another."""
+    """Make the public function of a ufunc that is one op; `bools` is its op for bools."""
 
     def compute(*operands: Any) -> Any:
         is_bool = bools is not None and tensor_type(operands[0]).dtype == BOOL
         return apply(bools if is_bool and bools is not None else op, *operands)
 
-    return made_of(original, compute)
+    return make_ufunc(original, compute)

@@ -1,4 +1,4 @@
-"""The error for a function that traced arrays do not know, and what to write instead."""
+"""The error for functions that do not take traced arrays, which suggests a replacement."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from wend.base.source import at, user_source
 
 
 def unknown(function: Any, method: str = "__call__") -> TypeMismatchError:
-    """The error; `method` is that of a ufunc, such as `accumulate`."""
+    """Return the error for a function; `method` is that of a ufunc, such as `accumulate`."""
     name = getattr(function, "__name__", str(function))
     whole = f"{_module(function, name)}.{name}"
     if method != "__call__":
         whole += f".{method}"
-    found = None if method != "__call__" else _counterpart(name)
+    replacement = None if method != "__call__" else _counterpart(name)
     cure = "write it with what wend.numpy has (docs/coverage.md), or compute it before the call "
-    cure = f"use {found}." if found else f"{cure}and pass the result as an argument."
+    cure = f"use {replacement}." if replacement else f"{cure}and pass the result as an argument."
     what = f"{whole} is not known for traced arrays{at(user_source())}."
     return TypeMismatchError(explain(what, cure=cure))
 
 
 def _module(function: Any, name: str) -> str:
-    """Where a user finds the function; ufuncs do not say."""
+    """Return the module that a user imports the function from; ufuncs do not record it."""
     module = getattr(function, "__module__", None)
     if module is not None:
         return str(module)
@@ -33,19 +33,19 @@ def _module(function: Any, name: str) -> str:
 
 
 def _counterpart(name: str) -> str | None:
-    """The function of wend that has this name, or nearly."""
+    """Return the qualified name of wend's function of this name, or of a similar one."""
     known = dict(_names())
     if name in known:
         return known[name]
-    import difflib  # 1 ms, for an error
+    import difflib  # takes 1 ms and is needed for errors only
 
-    nearly = difflib.get_close_matches(name, known, 1, 0.9)
-    return known[nearly[0]] if nearly else None
+    close_matches = difflib.get_close_matches(name, known, 1, 0.9)
+    return known[close_matches[0]] if close_matches else None
 
 
 def _names() -> Iterator[tuple[str, str]]:
-    wnp = sys.modules["wend.numpy"]  # which is made of rooms that import this one
+    wnp = sys.modules["wend.numpy"]  # not imported: its modules import this one
     for module in (wnp.linalg, wnp.special, wnp):
-        for name, thing in vars(module).items():
-            if callable(thing) and not name.startswith("_"):
+        for name, function in vars(module).items():
+            if callable(function) and not name.startswith("_"):
                 yield name, f"{module.__name__}.{name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,7 @@ from wend.base.errors import ShapeError
 from wend.ir.builder import Builder, new_symbol
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import TABLE, Op
-from wend.ir.types import (
-    Dim,
-    ListType,
-    MaybeType,
-    Shape,
-    Symbol,
-    TensorType,
-    Type,
-    without_maybe,
-)
+from wend.ir.types import Dim, ListType, MaybeType, Shape, Symbol, TensorType, Type, without_maybe
 from wend.ops import (
     contracting,
     control,
@@ -78,6 +69,14 @@ for _family in FAMILIES:
 Axes = tuple[int, ...]
 
 
+def _unary(op: Op) -> Callable[[Build, Value], Value]:
+    return lambda self, x: self.emit(op, x)
+
+
+def _binary(op: Op) -> Callable[[Build, Value, Value], Value]:
+    return lambda self, x, y: self.emit(op, x, y)
+
+
 class Build(Builder):
     """A graph under construction, with a method for every operation.
 
@@ -128,29 +127,14 @@ class Build(Builder):
         return self.full_like(like, 0)
 
     # Arithmetic
-    def add(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.add, x, y)
-
-    def sub(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.sub, x, y)
-
-    def mul(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.mul, x, y)
-
-    def div(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.div, x, y)
-
-    def neg(self, x: Value) -> Value:
-        return self.emit(elementwise.neg, x)
-
-    def reciprocal(self, x: Value) -> Value:
-        return self.emit(elementwise.reciprocal, x)
-
-    def floor_divide(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.floor_divide, x, y)
-
-    def pow(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.pow, x, y)
+    add = _binary(elementwise.add)
+    sub = _binary(elementwise.sub)
+    mul = _binary(elementwise.mul)
+    div = _binary(elementwise.div)
+    neg = _unary(elementwise.neg)
+    reciprocal = _unary(elementwise.reciprocal)
+    floor_divide = _binary(elementwise.floor_divide)
+    pow = _binary(elementwise.pow)
 
     def square(self, x: Value) -> Value:
         return self.mul(x, x)
@@ -162,51 +146,23 @@ class Build(Builder):
         return self.mul(x, self.full_like(x, number))
 
     # Functions
-    def sign(self, x: Value) -> Value:
-        return self.emit(elementwise.sign, x)
-
-    def sqrt(self, x: Value) -> Value:
-        return self.emit(elementwise.sqrt, x)
-
-    def log(self, x: Value) -> Value:
-        return self.emit(elementwise.log, x)
-
-    def sin(self, x: Value) -> Value:
-        return self.emit(elementwise.sin, x)
-
-    def cos(self, x: Value) -> Value:
-        return self.emit(elementwise.cos, x)
-
-    def sinh(self, x: Value) -> Value:
-        return self.emit(elementwise.sinh, x)
-
-    def cosh(self, x: Value) -> Value:
-        return self.emit(elementwise.cosh, x)
-
-    def real(self, x: Value) -> Value:
-        return self.emit(elementwise.real, x)
-
-    def imag(self, x: Value) -> Value:
-        return self.emit(elementwise.imag, x)
-
-    def conj(self, x: Value) -> Value:
-        return self.emit(elementwise.conj, x)
-
-    def complex(self, real: Value, imag: Value) -> Value:
-        return self.emit(elementwise.complex, real, imag)
+    sign = _unary(elementwise.sign)
+    sqrt = _unary(elementwise.sqrt)
+    log = _unary(elementwise.log)
+    sin = _unary(elementwise.sin)
+    cos = _unary(elementwise.cos)
+    sinh = _unary(elementwise.sinh)
+    cosh = _unary(elementwise.cosh)
+    real = _unary(elementwise.real)
+    imag = _unary(elementwise.imag)
+    conj = _unary(elementwise.conj)
+    complex = _binary(elementwise.complex)
 
     # Comparison, choice, conversion
-    def eq(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.eq, x, y)
-
-    def lt(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.lt, x, y)
-
-    def gt(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.gt, x, y)
-
-    def ge(self, x: Value, y: Value) -> Value:
-        return self.emit(elementwise.ge, x, y)
+    eq = _binary(elementwise.eq)
+    lt = _binary(elementwise.lt)
+    gt = _binary(elementwise.gt)
+    ge = _binary(elementwise.ge)
 
     def select(self, pred: Value, x: Value, y: Value) -> Value:
         """`x` where `pred` holds, else `y`."""
@@ -281,14 +237,12 @@ class Build(Builder):
         dims: list[Dim] = list(x.tensor.dims)
         for axis in sorted(axes):
             dims.insert(axis, 1)
-        unknown = sum(isinstance(dim, Symbol) for dim in dims)
-        if unknown == 0:
+        if not any(isinstance(dim, Symbol) for dim in dims):
             return self.reshape(x, tuple(dims))
         sizes = [self.insert_axes(self.size_of(x, k), axes=(0,)) for k in range(len(x.tensor.dims))]
         for axis in sorted(axes):
             sizes.insert(axis, self.constant([1], np.int64))
-        shape = self.concat(*sizes, axis=0)
-        return self.emit(shaping.reshape, x, shape, shape=tuple(dims))
+        return self.emit(shaping.reshape, x, self.concat(*sizes, axis=0), shape=tuple(dims))
 
     def merge_axes(self, x: Value, *, start: int) -> Value:
         """Merge all axes from `start` on into one."""
@@ -395,8 +349,7 @@ class Build(Builder):
         stack = tuple(range(rank - 2))
         return self.dot_general(x, y, contract=((rank - 1,), (rank - 2,)), batch=(stack, stack))
 
-    def solve(self, a: Value, y: Value) -> Value:
-        return self.emit(linalg.solve, a, y)
+    solve = _binary(linalg.solve)
 
     def half_lower(self, x: Value) -> Value:
         """The lower triangle with half the diagonal, of a stack of square matrices."""
@@ -409,15 +362,13 @@ class Build(Builder):
     def list_new(self, element: Type) -> Value:
         return self.emit(lists.list_new, element=element)
 
-    def list_push(self, list: Value, x: Value) -> Value:
-        return self.emit(lists.list_push, list, x)
+    list_push = _binary(lists.list_push)
 
     def list_pop(self, list: Value) -> tuple[Value, ...]:
         """The list without its last element, and that element."""
         return self.emit_node(lists.list_pop, [list]).results
 
-    def list_get(self, list: Value, index: Value) -> Value:
-        return self.emit(lists.list_get, list, index)
+    list_get = _binary(lists.list_get)
 
     def list_set(self, list: Value, index: Value, x: Value) -> Value:
         return self.emit(lists.list_set, list, index, x)
@@ -425,8 +376,7 @@ class Build(Builder):
     def list_add_at(self, list: Value, index: Value, x: Value) -> Value:
         return self.emit(lists.list_add_at, list, index, x)
 
-    def list_len(self, list: Value) -> Value:
-        return self.emit(lists.list_len, list)
+    list_len = _unary(lists.list_len)
 
     def list_stack(self, list: Value, element_shape: Value | None = None) -> Value:
         """The elements as one array; `element_shape` is needed where their shape is not static."""
@@ -441,12 +391,10 @@ class Build(Builder):
 
     def list_stack_like(self, list: Value, like: Value) -> Value:
         """The elements as one array of the shape of `like`."""
-        shape = self.shape_of(like)
-        element_shape = self.slice(shape, slices=((1, None, None),))
+        element_shape = self.slice(self.shape_of(like), slices=((1, None, None),))
         return self.reshape_like(self.list_stack(list, element_shape), like)
 
-    def list_unstack(self, x: Value) -> Value:
-        return self.emit(lists.list_unstack, x)
+    list_unstack = _unary(lists.list_unstack)
 
     # Cotangents that may be Zero
     def zero(self, type: Type) -> Value:
@@ -523,6 +471,6 @@ class Build(Builder):
             captured=parts.captured,
             outs=parts.outs,
             residuals=parts.residuals,
-            given=tuple(backward.seeded for backward in parts.backwards),
+            seeded=tuple(backward.seeded for backward in parts.backwards),
             wrt=tuple(backward.wrt for backward in parts.backwards),
         )

@@ -159,7 +159,7 @@ linear_block = Op("linear_block", _infer_block, None, ByRegions(), regions=("bod
 
 @dataclass(frozen=True, slots=True)
 class WhileParts:
-    """A `while` node by its parts; nobody counts operands.
+    """The parts of a `while` node, by name instead of by position.
 
     `memory` names the tape policy of its backward pass (D31); `"keep"` is not an attribute of the
     node.

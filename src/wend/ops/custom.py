@@ -7,7 +7,7 @@
 
 A value needs only the callee. Reverse mode puts the forward form in place of either call: its
 first results have the user's rule for a derivative, the others are differentiated by their own
-computation. Each `backward` takes the cotangents of other outs (attr `given`), and gives those of
+computation. Each `backward` takes the cotangents of other outs (attr `seeded`), and gives those of
 the operands `wrt`.
 """
 
@@ -52,7 +52,7 @@ class RecursiveRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Backward:
+class CustomBackward:
     """A backward graph, the outs whose cotangents it takes, and the operands it differentiates."""
 
     graph: Graph
@@ -78,7 +78,7 @@ class CustomVjpParts:
     outs: int
     residuals: int
     forward: Graph
-    backwards: tuple[Backward, ...]
+    backwards: tuple[CustomBackward, ...]
 
     @staticmethod
     def of(node: Node) -> CustomVjpParts:
@@ -90,14 +90,14 @@ class CustomVjpParts:
             callee, forward, *backwards = regions
             outs = len(callee.results)
             residuals = len(forward.results) - outs
-        triples = zip(backwards, attrs["given"], attrs["wrt"], strict=True)
+        triples = zip(backwards, attrs["seeded"], attrs["wrt"], strict=True)
         return CustomVjpParts(
             attrs["name"],
             attrs["captured"],
             outs,
             residuals,
             forward,
-            tuple(Backward(*triple) for triple in triples),
+            tuple(CustomBackward(*triple) for triple in triples),
         )
 
     @property
@@ -105,7 +105,7 @@ class CustomVjpParts:
         """The operands that get a cotangent by this rule."""
         return {i for backward in self.backwards for i in backward.wrt}
 
-    def backward_for(self, seeded: set[int]) -> Backward:
+    def backward_for(self, seeded: set[int]) -> CustomBackward:
         """Return the backward graph that takes the fewest cotangents besides the seeded ones."""
         candidates = [backward for backward in self.backwards if seeded <= {*backward.seeded}]
         return min(candidates, key=lambda backward: len(backward.seeded))
@@ -160,7 +160,7 @@ def _with_rule(node: Node) -> tuple[Mapping[str, Any], Sequence[Graph]]:
             explain(
                 f"{name}{at(node.source)}: the rule of {name} calls {name} on something new, whose "
                 "rule does so again, without end.",
-                "so many of them are recorded as serve the first few orders of derivatives; this "
+                "only the copies that the first few orders of derivatives need are recorded; this "
                 "is one more",
                 cure=f"compute it in the rule without {name}.",
             )
@@ -195,8 +195,7 @@ def _infer_custom_jvp(*types: Type, regions: Sequence[Graph], **attrs: Any) -> t
     if rule:
         (jvp,) = rule
         wrt, tangent_outs = attrs["wrt"], attrs["moved"]
-        tangents = [types[i] for i in wrt]
-        infer_call(*types, *tangents, regions=(jvp,))
+        infer_call(*types, *[types[i] for i in wrt], regions=(jvp,))
         _check_outs(callee, jvp)
         expected = [jvp.result_types[i] for i in tangent_outs]
         _check_types("a tangent", expected, jvp.result_types[len(callee.results) :])
@@ -214,12 +213,12 @@ def _check_backwards(
     outs: int,
     residuals: int,
     *,
-    given: tuple[Positions, ...],
+    seeded: tuple[Positions, ...],
     wrt: tuple[Positions, ...],
     **_: Any,
 ) -> None:
     types = forward.result_types
-    for backward, cts, operands in zip(backwards, given, wrt, strict=True):
+    for backward, cts, operands in zip(backwards, seeded, wrt, strict=True):
         argument_types = [*types[outs : outs + residuals], *(types[i] for i in cts)]
         _check_types(f"a param of {backward.name}", backward.param_types, argument_types)
         expected = [forward.params[i].type for i in operands]
@@ -236,11 +235,7 @@ def _check_types(what: str, expected: Sequence[Type], actual: Sequence[Type]) ->
 
 
 custom_vjp = Op(
-    "custom_vjp",
-    _infer_custom_vjp,
-    None,
-    ByRegions(),
-    regions=("callee", "forward", "backward*"),
+    "custom_vjp", _infer_custom_vjp, None, ByRegions(), regions=("callee", "forward", "backward*")
 )
 custom_vjp_forward = Op(
     "custom_vjp_forward", _infer_forward, None, ByRegions(), regions=("forward", "backward*")

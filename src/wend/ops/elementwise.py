@@ -67,11 +67,7 @@ sub = elementwise(
     derivative=Linear(lambda b, node, ct, index: b.neg(ct) if index else ct),
 )
 mul = elementwise(
-    "mul",
-    np.multiply,
-    NUMERIC,
-    [lambda b, x, y, z: y, lambda b, x, y, z: x],
-    linear=(0, 1),
+    "mul", np.multiply, NUMERIC, [lambda b, x, y, z: y, lambda b, x, y, z: x], linear=(0, 1)
 )
 div = elementwise(
     "div",
@@ -93,8 +89,7 @@ remainder = elementwise(
 
 def _pow_base(b: Any, x: Any, y: Any, z: Any) -> Any:
     # y·x^(y−1), and 0 where y = 0, also at x = 0 where x^(y−1) is infinite.
-    zero_y = b.eq(y, b.zeros_like(y))
-    exponent = b.select(zero_y, b.ones_like(y), b.sub(y, b.ones_like(y)))
+    exponent = b.select(b.eq(y, b.zeros_like(y)), b.ones_like(y), b.sub(y, b.ones_like(y)))
     return b.mul(y, b.pow(x, exponent))
 
 
@@ -165,10 +160,7 @@ acos = elementwise(
     [lambda b, x, y: b.neg(b.reciprocal(b.sqrt(b.one_minus(b.square(x)))))],
 )
 atan = elementwise(
-    "atan",
-    np.arctan,
-    INEXACT,
-    [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))],
+    "atan", np.arctan, INEXACT, [lambda b, x, y: b.reciprocal(b.add(b.ones_like(x), b.square(x)))]
 )
 sinh = elementwise("sinh", np.sinh, INEXACT, [lambda b, x, y: b.cosh(x)])
 cosh = elementwise("cosh", np.cosh, INEXACT, [lambda b, x, y: b.sinh(x)])
@@ -230,8 +222,7 @@ conj = elementwise(
 
 
 def _make_complex(real: Any, imag: Any) -> Any:
-    dtype = complex_of(np.asarray(real).dtype)
-    out = np.empty(np.shape(real), dtype)
+    out = np.empty(np.shape(real), complex_of(np.asarray(real).dtype))
     out.real, out.imag = real, imag
     return out[()]
 
@@ -248,8 +239,7 @@ complex = elementwise(
 def _transpose_complex_abs(b: Any, node: Any, cts: Any) -> Any:
     # |z|' = conj(z)/|z| in the convention of D19, and 0 at 0.
     (z,), (r,) = node.operands, node.results
-    zero = b.eq(r, b.zeros_like(r))
-    scaled = b.div(cts[0], b.select(zero, b.ones_like(r), r))
+    scaled = b.div(cts[0], b.select(b.eq(r, b.zeros_like(r)), b.ones_like(r), r))
     return (b.mul(b.cast(scaled, z.type.dtype), b.conj(z)),)
 
 
@@ -316,11 +306,7 @@ def _transpose_cast(b: Any, node: Any, ct: Any, index: int) -> Any:
 cast = Op("cast", _infer_cast, _kernel_cast, Linear(_transpose_cast), is_cheap=True)
 
 complex_abs = elementwise(
-    "complex_abs",
-    np.abs,
-    COMPLEXES,
-    derivative=Explicit(_transpose_complex_abs),
-    result=real_of,
+    "complex_abs", np.abs, COMPLEXES, derivative=Explicit(_transpose_complex_abs), result=real_of
 )
 
 # The identity, constant to every derivative

@@ -48,8 +48,7 @@ def _kernel_cofactors(a: Any) -> Any:
     # det(A)·A⁻ᵀ by singular values: the product of the others needs no division, so it is right
     # for singular matrices.
     u, s, vh = np.linalg.svd(a)
-    size = a.shape[-1]
-    others = np.where(np.eye(size, dtype=bool), 1, s[..., None, :]).prod(-1)
+    others = np.where(np.eye(a.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
     phase = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
     return (phase * np.conj(u * others[..., None, :] @ vh)).astype(a.dtype, copy=False)
 
@@ -93,10 +92,7 @@ def _pull_back_slogdet(b: Any, node: Any, cts: Any) -> Any:
 
 
 slogdet = Op(
-    "slogdet",
-    _infer_slogdet,
-    lambda a: tuple(np.linalg.slogdet(a)),
-    Explicit(_pull_back_slogdet),
+    "slogdet", _infer_slogdet, lambda a: tuple(np.linalg.slogdet(a)), Explicit(_pull_back_slogdet)
 )
 
 
@@ -152,11 +148,7 @@ def _pull_back_qr(b: Any, node: Any, cts: Any) -> Any:
         return (conj(b, _pull_back_tall(b, q, r, gq, gr)),)
     y, gv = b.part(a, rows, columns), b.part(gr, rows, columns)
     front = _pull_back_tall(
-        b,
-        q,
-        b.part(r, 0, rows),
-        b.add(gq, product(b, y, adjoint(b, gv))),
-        b.part(gr, 0, rows),
+        b, q, b.part(r, 0, rows), b.add(gq, product(b, y, adjoint(b, gv))), b.part(gr, 0, rows)
     )
     back = product(b, q, gv)
     return (conj(b, b.concat(front, back, axis=len(a.type.dims) - 1)),)

@@ -29,16 +29,16 @@ Declared: TypeAlias = tuple[np.dtype, tuple[int | None, ...] | None]
 class Handle(Protocol):
     """A recorded run of Python."""
 
-    def pull(self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]) -> list[Any]:
+    def pull(self, seeded: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of some sources, from those of some results."""
 
     def pull_recorded(
-        self, given: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]
+        self, seeded: Sequence[int], wrt: Sequence[int], cts: Sequence[Any]
     ) -> tuple[list[Any], Handle]:
         """Pull back like `pull`, recorded with respect to the sources and the cotangents."""
 
 
-class HostFunction(Protocol):
+class HostCallable(Protocol):
     """A Python function that graphs call."""
 
     @property
@@ -53,7 +53,7 @@ class HostFunction(Protocol):
 
 
 def _infer_call(
-    token: Type, *arrays: Type, function: HostFunction, results: tuple[Declared, ...]
+    token: Type, *arrays: Type, function: HostCallable, results: tuple[Declared, ...]
 ) -> tuple[Type, ...]:
     if token != TOKEN:
         raise TypeMismatchError(f"the first operand must be a token, not {token}")
@@ -72,12 +72,12 @@ def _infer_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
 
 
 def _infer_pull(
-    handle: Type, *types: Type, sources: int, given: Sequence[int], wrt: Sequence[int]
+    handle: Type, *types: Type, sources: int, seeded: Sequence[int], wrt: Sequence[int]
 ) -> tuple[Type, ...]:
     if handle != HOST:
         raise TypeMismatchError(f"the first operand must be a host handle, not {handle}")
-    if len(types) != sources + len(given):
-        raise TypeMismatchError(f"{sources} sources and {len(given)} cotangents, not {len(types)}")
+    if len(types) != sources + len(seeded):
+        raise TypeMismatchError(f"{sources} sources and {len(seeded)} cotangents, not {len(types)}")
     return tuple(types[k] for k in wrt)
 
 
@@ -86,29 +86,29 @@ def _infer_pull_forward(*types: Type, **attrs: Any) -> tuple[Type, ...]:
 
 
 def _kernel_call(
-    token: Any, *arrays: Any, function: HostFunction, results: tuple[Declared, ...]
+    token: Any, *arrays: Any, function: HostCallable, results: tuple[Declared, ...]
 ) -> Any:
     return (token, *function.call(arrays))
 
 
 def _kernel_forward(
-    token: Any, *arrays: Any, function: HostFunction, results: tuple[Declared, ...]
+    token: Any, *arrays: Any, function: HostCallable, results: tuple[Declared, ...]
 ) -> Any:
     outputs, handle = function.call_recorded(arrays)
     return (token, *outputs, handle)
 
 
 def _kernel_pull(
-    handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
+    handle: Handle, *arrays: Any, sources: int, seeded: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    cotangents = handle.pull(given, wrt, arrays[sources:])
+    cotangents = handle.pull(seeded, wrt, arrays[sources:])
     return cotangents[0] if len(cotangents) == 1 else tuple(cotangents)
 
 
 def _kernel_pull_forward(
-    handle: Handle, *arrays: Any, sources: int, given: Sequence[int], wrt: Sequence[int]
+    handle: Handle, *arrays: Any, sources: int, seeded: Sequence[int], wrt: Sequence[int]
 ) -> Any:
-    cotangents, recorded = handle.pull_recorded(given, wrt, arrays[sources:])
+    cotangents, recorded = handle.pull_recorded(seeded, wrt, arrays[sources:])
     return (*cotangents, recorded)
 
 

@@ -39,16 +39,7 @@ def _accumulate_gather(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any
     return b.scatter_add(into, ct, *node.operands[1:])
 
 
-gather = Op(
-    "gather",
-    _infer_gather,
-    _kernel_gather,
-    Linear(
-        lambda b, n, ct, i: _accumulate_gather(b, n, ct, i, b.zeros_like(n.operands[0])),
-        operands=(0,),
-        accumulate=_accumulate_gather,
-    ),
-)
+gather = Op("gather", _infer_gather, _kernel_gather, Linear.adding(_accumulate_gather, (0,)))
 
 
 def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
@@ -96,11 +87,7 @@ take_along = Op(
     "take_along",
     _infer_take_along,
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
-    Linear(
-        lambda b, n, ct, i: _accumulate_take_along(b, n, ct, i, b.zeros_like(n.operands[0])),
-        operands=(0,),
-        accumulate=_accumulate_take_along,
-    ),
+    Linear.adding(_accumulate_take_along, (0,)),
 )
 
 

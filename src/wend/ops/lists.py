@@ -48,10 +48,7 @@ def _pull_back_push(b: Any, node: Any, cts: Any) -> Any:
 
 
 list_push = Op(
-    "list_push",
-    _infer_push,
-    lambda l, x: l.push(x),
-    Explicit(_pull_back_push, linear=(0, 1)),
+    "list_push", _infer_push, lambda l, x: l.push(x), Explicit(_pull_back_push, linear=(0, 1))
 )
 
 
@@ -80,16 +77,7 @@ def _accumulate_get(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
     return b.list_add_at(into, node.operands[1], ct)
 
 
-list_get = Op(
-    "list_get",
-    _infer_get,
-    lambda l, i: l[i],
-    Linear(
-        lambda b, n, ct, i: _accumulate_get(b, n, ct, i, b.zeros_like(n.operands[0])),
-        operands=(0,),
-        accumulate=_accumulate_get,
-    ),
-)
+list_get = Op("list_get", _infer_get, lambda l, i: l[i], Linear.adding(_accumulate_get, (0,)))
 
 
 def _infer_add_at(list: Type, index: Type, x: Type) -> ListType:
@@ -124,10 +112,7 @@ def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
 
 # The list with the element at a position replaced
 list_set = Op(
-    "list_set",
-    _infer_set,
-    lambda l, i, x: l.set(i, x),
-    Linear(_transpose_set, operands=(0, 2)),
+    "list_set", _infer_set, lambda l, i, x: l.set(i, x), Linear(_transpose_set, operands=(0, 2))
 )
 
 list_len = Op(

@@ -19,10 +19,7 @@ _identity = Linear(lambda b, node, ct, index: ct, operands=(0,))
 zero = Op("zero", lambda *, type: MaybeType(type), lambda *, type: ZERO, no_gradient())
 
 is_zero = Op(
-    "is_zero",
-    lambda x: TensorType(BOOL, ()),
-    lambda x: np.bool_(x is ZERO),
-    no_gradient(),
+    "is_zero", lambda x: TensorType(BOOL, ()), lambda x: np.bool_(x is ZERO), no_gradient()
 )
 
 # Whether any of some cotangents arrived
@@ -48,10 +45,7 @@ def _kernel_autograd_add(x: Any, y: Any) -> Any:
 
 # The sum of two contributions; Zero is its identity
 autograd_add = Op(
-    "autograd_add",
-    _infer_autograd_add,
-    _kernel_autograd_add,
-    Linear(lambda b, node, ct, index: ct),
+    "autograd_add", _infer_autograd_add, _kernel_autograd_add, Linear(lambda b, node, ct, index: ct)
 )
 
 

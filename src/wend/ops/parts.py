@@ -79,11 +79,7 @@ take_part = Op(
     "take_part",
     _infer_take,
     lambda x, *positions, entries, cuts: x[_key(entries, positions)],
-    Linear(
-        lambda b, n, ct, i: _accumulate_take(b, n, ct, i, b.zeros_like(n.operands[0])),
-        operands=(0,),
-        accumulate=_accumulate_take,
-    ),
+    Linear.adding(_accumulate_take, (0,)),
     is_cheap=True,
 )
 
@@ -115,8 +111,7 @@ def _part_of(b: Any, node: Any, ct: Any) -> Any:
     entries = node.attrs["entries"]
     axes = [k for k, entry in enumerate(e for e in entries if e != AT) if entry == CUT]
     cuts = tuple(x.type.dims[k] for k in axes)
-    part = b.take_part(ct, *positions, entries=entries, cuts=cuts)
-    return b.refine(part, x.type)
+    return b.refine(b.take_part(ct, *positions, entries=entries, cuts=cuts), x.type)
 
 
 def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:

@@ -63,8 +63,7 @@ def _kernel_random_bits(key: Any, counter: Any, *run_sizes: Any, shape: Shape) -
     sizes = tuple(int(size) for size in (run_sizes[0] if run_sizes else shape))  # type: ignore[arg-type]
     if min(sizes, default=0) < 0:
         raise ShapeError(f"a shape has no negative sizes, found {sizes}")
-    words = _philox(key, counter).random_raw(math.prod(sizes))
-    return words.reshape(sizes)[()]
+    return _philox(key, counter).random_raw(math.prod(sizes)).reshape(sizes)[()]
 
 
 # The words of NumPy's Philox(key=key, counter=counter), in C order
@@ -73,10 +72,7 @@ random_bits = Op("random_bits", _infer_random_bits, _kernel_random_bits, no_grad
 # Quantile functions turn uniform numbers into those of a distribution. No backend implements them
 # natively: a logarithm that differs in the last bit would give other draws than plain Python.
 exponential_quantile = elementwise(
-    "exponential_quantile",
-    lambda x: -np.log1p(-x),
-    FLOATS,
-    [lambda b, x, y: b.emit(ew.exp, y)],
+    "exponential_quantile", lambda x: -np.log1p(-x), FLOATS, [lambda b, x, y: b.emit(ew.exp, y)]
 )
 gumbel_quantile = elementwise(
     "gumbel_quantile",

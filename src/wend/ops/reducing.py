@@ -65,8 +65,7 @@ def _pull_back_prod(b: Any, node: Any, cts: Any) -> Any:
     perm = (*(k for k in range(len(x.type.dims)) if k not in axes), *axes)
     free_rank = len(perm) - len(axes)
     moved = b.transpose(x, perm=perm)
-    flat = b.merge_axes(moved, start=free_rank)
-    others = b.reshape_like(_products_of_others(b, flat), moved)
+    others = b.reshape_like(_products_of_others(b, b.merge_axes(moved, start=free_rank)), moved)
     back = tuple(np.argsort(perm).tolist())
     return (b.mul(_broadcast_result(b, node, cts[0]), b.transpose(others, perm=back)),)
 

@@ -41,8 +41,7 @@ def _pull_back_cumprod(b: Any, node: Any, cts: Any) -> Any:
     (x,), (y,), axis = node.operands, node.results, node.attrs["axis"]
     before = _shifted(b, y, axis, b.ones_like)
     after = _shifted(b, x, axis, b.zeros_like, reverse=True)
-    suffix = b.emit(linear_recurrence, after, cts[0], axis=axis, reverse=True)
-    return (b.mul(before, suffix),)
+    return (b.mul(before, b.emit(linear_recurrence, after, cts[0], axis=axis, reverse=True)),)
 
 
 cumprod = Op(

@@ -78,10 +78,7 @@ def _transpose_set_along(b: Any, node: Any, ct: Any, index: int) -> Any:
 
 # The last write to a position wins
 set_along = Op(
-    "set_along",
-    _infer_set_along,
-    _kernel_set_along,
-    Linear(_transpose_set_along, operands=(0, 1)),
+    "set_along", _infer_set_along, _kernel_set_along, Linear(_transpose_set_along, operands=(0, 1))
 )
 
 

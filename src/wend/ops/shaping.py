@@ -317,16 +317,7 @@ def _accumulate_slice(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any:
     return b.add_slice(into, ct, slices=node.attrs["slices"])
 
 
-slice_ = Op(
-    "slice",
-    _infer_slice,
-    _kernel_slice,
-    Linear(
-        lambda b, n, ct, i: _accumulate_slice(b, n, ct, i, b.zeros_like(n.operands[0])),
-        accumulate=_accumulate_slice,
-    ),
-    is_cheap=True,
-)
+slice_ = Op("slice", _infer_slice, _kernel_slice, Linear.adding(_accumulate_slice), is_cheap=True)
 
 
 def _kernel_add_slice(into: Any, x: Any, *, slices: Slices) -> Any:
@@ -349,8 +340,7 @@ def _infer_narrow(x: Type, start: Type, stop: Type, *, axis: int, size: Dim | No
     check_axis(axis, len(x.dims))
     check_scalar_index(start, "the start")
     check_scalar_index(stop, "the stop")
-    dim = fresh() if size is None else size
-    return x.with_shape((*x.dims[:axis], dim, *x.dims[axis + 1 :]))
+    return x.with_shape((*x.dims[:axis], fresh() if size is None else size, *x.dims[axis + 1 :]))
 
 
 def _along(axis: int, start: Any, stop: Any) -> tuple[slice, ...]:
@@ -367,15 +357,7 @@ def _accumulate_narrow(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any
 
 
 narrow = Op(
-    "narrow",
-    _infer_narrow,
-    _kernel_narrow,
-    Linear(
-        lambda b, n, ct, i: _accumulate_narrow(b, n, ct, i, b.zeros_like(n.operands[0])),
-        operands=(0,),
-        accumulate=_accumulate_narrow,
-    ),
-    is_cheap=True,
+    "narrow", _infer_narrow, _kernel_narrow, Linear.adding(_accumulate_narrow, (0,)), is_cheap=True
 )
 
 

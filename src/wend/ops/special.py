@@ -134,9 +134,5 @@ def _pull_back_polygamma(b: Any, node: Any, cts: Any) -> Any:
 
 
 polygamma: Op = Op(
-    "polygamma",
-    _infer_polygamma,
-    _kernel_polygamma,
-    Explicit(_pull_back_polygamma),
-    is_cheap=True,
+    "polygamma", _infer_polygamma, _kernel_polygamma, Explicit(_pull_back_polygamma), is_cheap=True
 )

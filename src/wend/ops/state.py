@@ -10,7 +10,7 @@ from typing import Any
 
 from wend.base.errors import TypeMismatchError
 from wend.base.zero import ZERO
-from wend.ir.graph import Node, Value
+from wend.ir.graph import Node
 from wend.ir.op import Effect, Explicit, Op
 from wend.ir.types import TensorType, accepts
 from wend.runtime.storage import Storage
@@ -43,8 +43,3 @@ store = Op(
     Explicit(_pull_back_store, _jvp_store),
     effect=Effect.STATE,
 )
-
-
-def is_store(value: Value) -> bool:
-    """Return whether a value is the result of a store."""
-    return value.node is not None and value.node.op is store

@@ -22,7 +22,7 @@ from wend.ops.build import Build
 
 # (builder, node, operands) -> an existing value, the result of a node just appended to the
 # builder, or None where the rule does not apply.
-Rule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
+RewriteRule: TypeAlias = Callable[[Build, Node, Sequence[Value]], Value | None]
 
 _MAX_UNROLLED_EXPONENT = 64  # beyond it a loop is shorter than the unrolled product
 
@@ -177,7 +177,7 @@ def _is_inexact(value: Value) -> bool:
     return value.tensor.dtype.kind in "fc"
 
 
-def _involution(op: Op) -> Rule:
+def _involution(op: Op) -> RewriteRule:
     """Return the rule f(f(x)) = x."""
 
     def rule(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
@@ -193,7 +193,7 @@ def _idempotent(b: Build, node: Node, operands: Sequence[Value]) -> Value | None
 
 
 # Logic and choice
-def _logic(neutral: bool) -> Rule:
+def _logic(neutral: bool) -> RewriteRule:
     """Return the rule for `and` (neutral True) or `or` (neutral False) with a constant operand."""
 
     def rule(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
@@ -248,7 +248,7 @@ def _same_type(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0] if is_known and type == node.results[0].type else None
 
 
-def _composable(op: Op) -> Rule:
+def _composable(op: Op) -> RewriteRule:
     """Return the rule f(f(x)) = f(x), for static shapes."""
 
     def rule(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
@@ -356,7 +356,7 @@ def _dim_of(b: Build, node: Node, operands: Sequence[Value]) -> Value | None:
     return None if source is operands[0] else b.emit(shaping.dim_of, source, **node.attrs)
 
 
-RULES: Mapping[Op, Rule] = {
+RULES: Mapping[Op, RewriteRule] = {
     elementwise.add: _add,
     elementwise.sub: _sub,
     elementwise.mul: _mul,

@@ -33,8 +33,7 @@ def _has_constant_predicate(w: WhileParts, unchanged: Collection[int]) -> bool:
     """
     slice_ = backward_slice([w.predicate], w.before.params)
     read = {w.predicate, *(value for node in slice_ for value in node.operands)}
-    changing = {param for i, param in enumerate(w.before_carry) if i not in unchanged}
-    return read.isdisjoint(changing)
+    return read.isdisjoint({param for i, param in enumerate(w.before_carry) if i not in unchanged})
 
 
 def _demote_unchanged_carries(node: Node) -> tuple[Node, tuple[Value, ...]]:
@@ -71,7 +70,7 @@ def _demote_unchanged_carries(node: Node) -> tuple[Node, tuple[Value, ...]]:
     new = Node(
         node.op,
         [*(w.carry[i] for i in carry), *w.invariants, *starts],
-        {"carry": len(carry)},
+        {**node.attrs, "carry": len(carry)},
         (before, after),
         [node.results[i].type for i in forwarded],
         node.source,

@@ -154,7 +154,8 @@ def _live_while(node: Node, used: list[int], known: _LivenessCache) -> _LivePart
         known,
     )
     operands = [*live_carry, *(carries + j for j in live_invariants)]
-    return _LiveParts(operands, live_forwarded, (before, after), {"carry": len(live_carry)})
+    attrs = {**node.attrs, "carry": len(live_carry)}
+    return _LiveParts(operands, live_forwarded, (before, after), attrs)
 
 
 def _live_branches(

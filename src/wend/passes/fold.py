@@ -34,11 +34,9 @@ def _rewrite_node(b: Build, node: Node, operands: list[Value]) -> tuple[Value, .
     """Append the folded form of a node and return its results."""
     b.source = node.source
     if node.op is if_ and _constant(operands[0]) is not None:
-        branches = IfParts.of(node).branches
-        chosen = branches[int(_constant(operands[0]))]  # type: ignore[arg-type]
+        chosen = IfParts.of(node).branches[int(_constant(operands[0]))]  # type: ignore[arg-type]
         if not any(_is_widened(*types) for types in zip(chosen.results, node.results, strict=True)):
-            inlined = inline(fold(chosen), operands[1:], b.nodes)
-            pairs = zip(inlined, node.results, strict=True)
+            pairs = zip(inline(fold(chosen), operands[1:], b.nodes), node.results, strict=True)
             return tuple(b.refine(value, result.type) for value, result in pairs)
     if _is_foldable(node, operands):
         value = _evaluate(node, operands)

@@ -98,7 +98,7 @@ class _GuardGroup:
             otherwise.param(value.type)
         branches = (
             otherwise.finish([otherwise.zero(result.type) for result in self.results]),
-            guard_linear_blocks(then.finish(then.values(body))),
+            guard_linear_blocks(then.b.finish(then.values(body))),
         )
         b.source = self.members[0].source
         predicate = b.any_nonzero(*operands_now[: len(cotangents)])

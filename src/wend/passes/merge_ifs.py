@@ -46,8 +46,7 @@ def merge_ifs(graph: Graph) -> Graph:
             regions = [merge_ifs(region) for region in node.regions]
             for old, new in zip(node.regions, regions, strict=True):
                 region_results += zip(old.results, new.results, strict=True)
-            operands = [mapping.get(v, v) for v in node.operands]
-            copy = with_operands(node, operands, regions, dims)
+            copy = with_operands(node, [mapping.get(v, v) for v in node.operands], regions, dims)
             b.nodes.append(copy)
             mapping.update(zip(node.results, copy.results, strict=True))
     for merged in pending:
@@ -103,8 +102,7 @@ class _MergedIf:
         """Return whether a result is the selector again: false in branch 0, true in branch 1."""
         if value not in self.results or not value.type == self.selector.type == PREDICATE:
             return False
-        constants = [_constant_of(states[value]) for states in self.states]
-        return constants == [False, True]
+        return [_constant_of(states[value]) for states in self.states] == [False, True]
 
     def add(self, node: Node, mapping: Mapping[Value, Value]) -> None:
         """Run a node in each branch."""

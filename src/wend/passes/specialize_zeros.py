@@ -90,7 +90,7 @@ def reinfer_types(graph: Graph) -> Graph:
 def _specialize_types(graph: Graph, types: Sequence[Type | None]) -> Graph:
     captures = types[len(types) - len(graph.captures) :]
     region = Specializer().region(graph, types)
-    return region.finish(region.values(graph), sum(type is not None for type in captures))
+    return region.b.finish(region.values(graph), sum(type is not None for type in captures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,6 @@ class Region:
             self.b.zero(original.type) if isinstance(state, Zero) else state
             for state, original in zip(self.results, old.results, strict=True)
         ]
-
-    def finish(self, results: Sequence[Value], captures: int = 0) -> Graph:
-        return self.b.finish(results, captures)
 
 
 class Specializer:
@@ -264,7 +261,7 @@ def _block(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
     live_results = _values(body.results)
     forward = _values(states[count:])
     results = iter(
-        b.linear_block(block_op(node), arrived, forward, body.finish(live_results)).results
+        b.linear_block(block_op(node), arrived, forward, body.b.finish(live_results)).results
     )
     return [next(results) if isinstance(state, Value) else ZERO for state in body.results]
 
@@ -385,14 +382,12 @@ def _refine(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Se
     (x,) = states
     if isinstance(x, Zero):
         return [ZERO]
-    type = node.attrs["type"]
-    return [s.refined(b, x, type)]
+    return [s.refined(b, x, node.attrs["type"])]
 
 
 def _call(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
-    callee = CallParts.of(node).callee
-    region = s.region(callee, [_type(state) for state in states])
-    graph = region.finish(_values(region.results))
+    region = s.region(CallParts.of(node).callee, [_type(state) for state in states])
+    graph = region.b.finish(_values(region.results))
     results = iter(b.emit_node(node.op, _values(states), (graph,), **node.attrs).results)
     return [next(results) if isinstance(state, Value) else ZERO for state in region.results]
 
@@ -413,11 +408,10 @@ def _if(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequen
     graphs = []
     for region, branch in zip(regions, branches, strict=True):
         values = region.values(branch)
-        graphs.append(region.finish([values[i] for i in live]))
+        graphs.append(region.b.finish([values[i] for i in live]))
     result_states: list[State] = [ZERO] * len(node.results)
     if live:
-        results = b.if_(selector, _values(operands), graphs).results
-        for i, result in zip(live, results, strict=True):
+        for i, result in zip(live, b.if_(selector, _values(operands), graphs).results, strict=True):
             result_states[i] = result
             if all(d.zeros[i] and isinstance(d.results[i], Value) for d in regions):
                 s.zeros.add(result)
@@ -468,8 +462,8 @@ def _while(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Seq
             after.params[k] for k in positions if w.after_forwarded[k].type == next_carry[i].type
         ]
         next_carry[i : i + 1] = _values(same[:1]) or [next_carry[i]]
-    regions = before.finish(before.values(w.before)), after.finish(next_carry)
-    results = b.while_(carry, _values(invariants), *regions).results
+    regions = before.b.finish(before.values(w.before)), after.b.finish(next_carry)
+    results = b.while_(carry, _values(invariants), *regions, memory=w.memory).results
     s.zeros.update(r for r, zero in zip(results, before.zeros[1:], strict=True) if zero)
     return results
 

@@ -1,1 +1,1 @@
-"""Pictures of graphs: as SVG, and as pages that need nothing else."""
+"""Drawings of graphs: as SVG, and as self-contained HTML pages."""

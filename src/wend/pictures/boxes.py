@@ -1,4 +1,4 @@
-"""What a drawing consists of: boxes in rows, lines between them, drawings inside boxes."""
+"""The parts of a drawing: boxes in rows, wires between them, drawings inside boxes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from wend.ir.graph import Node
 from wend.pictures import letters
-from wend.pictures.layers import Line
+from wend.pictures.layers import Edge
 
-HEADER = 22.0  # the line with a box's title
-DETAIL = 13.0  # a line of small letters
-PORTS = 15.0  # the labels of ports, above and below a box
-PAD = 12.0  # around what is inside a box
-ROW_GAP = 26.0  # where lines go from one row to the next
+HEADER = 22.0  # height of a title line
+DETAIL = 13.0  # height of a line of small text
+PORTS = 15.0  # height of port labels, above and below a box
+PAD = 12.0  # padding inside a box
+ROW_GAP = 26.0  # between two rows
 GAP = 16.0  # between two boxes of a row
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where a line ends or begins: how far from the box's left end, and what is written there."""
+    """An end of an edge: its offset from the left end of the box, and its label."""
 
     x: float
     label: str = ""
@@ -27,17 +27,19 @@ class Port:
 
 @dataclass(slots=True, eq=False)
 class Box:
-    """A node, a param or a result.
+    """A box for a node, a param or a result.
 
     Attributes:
-        kind: what it is: "param", "result", "node", "tape", or the operation that holds regions.
+        kind: "param", "result", "node", "tape", or the operation that holds the regions.
         title: its first line.
-        details: lines of small letters below that.
-        notes: such lines about what a loop keeps.
-        node: what it stands for, if that is a node.
-        ins, outs: its ports.
-        inner: the drawings of its regions; `is_stacked`: one below the other.
-        line: the user's line, as it is shown.
+        details: further lines, in small text.
+        notes: such lines about what a loop records on its tape.
+        node: the node that it stands for, if any.
+        ins: the ports above it.
+        outs: the ports below it.
+        inner: the drawings of its regions.
+        is_stacked: whether the regions are stacked rather than side by side.
+        line: the user's source line, as shown.
     """
 
     kind: str
@@ -57,19 +59,20 @@ class Box:
 
     @property
     def head(self) -> float:
-        """How high it is without what is inside."""
+        """The height without the regions."""
         above = PORTS if self.inner and self.ins else 0.0
         return above + HEADER + DETAIL * (len(self.details) + len(self.notes))
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a line, from one row to the next.
+    """The part of a wire between two adjacent rows.
 
     Attributes:
-        start, end: how far to the right.
-        row: the row that it comes from.
-        box: the box that it comes from, by number; -1 where the line passes the row.
+        start: the x position at its upper end.
+        end: the x position at its lower end.
+        row: the upper row.
+        box: the number of the box it starts from; -1 if the wire passes through the row.
     """
 
     start: float
@@ -80,7 +83,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The lines from one port: one value."""
+    """The edges from one port, which carry one value."""
 
     is_tape: bool
     segments: Sequence[Segment]
@@ -88,18 +91,18 @@ class Wire:
 
 @dataclass(slots=True, eq=False)
 class Drawing:
-    """A graph: its boxes in rows.
+    """The drawing of a graph: its boxes in rows.
 
     Attributes:
-        title: which region it is.
-        notes: lines below all.
-        lines: which boxes are connected.
-        tape: the keys of lines that are lists.
+        title: the name of the region.
+        notes: lines below all rows.
+        edges: the connections of boxes.
+        tape: the keys of edges that carry lists.
     """
 
     title: str
     boxes: Sequence[Box]
-    lines: Sequence[Line]
+    edges: Sequence[Edge]
     notes: Sequence[str] = ()
     tape: set[int] = field(default_factory=set)
     tops: list[float] = field(default_factory=list)
@@ -112,16 +115,16 @@ class Drawing:
 
     @property
     def top(self) -> float:
-        """Where its first row is."""
+        """The y position of the first row."""
         return HEADER if self.title else 0.0
 
 
-def spread(ports: Sequence[Port], width: float) -> list[Port]:
-    """Ports in a row, each in the middle of its part of what is free."""
-    taken = [letters.width(port.label, letters.SMALL) + GAP / 2 for port in ports]
-    spare = (width - sum(taken)) / max(1, len(ports))
-    placed, left = [], 0.0
-    for port, mine in zip(ports, taken, strict=True):
-        placed.append(Port(left + (mine + spare) / 2, port.label))
-        left += mine + spare
-    return placed
+def spread_ports(ports: Sequence[Port], width: float) -> list[Port]:
+    """Return the ports of a row with the free width distributed evenly around them."""
+    label_widths = [letters.width(port.label, letters.SMALL) + GAP / 2 for port in ports]
+    spare = (width - sum(label_widths)) / max(1, len(ports))
+    spread, left = [], 0.0
+    for port, label_width in zip(ports, label_widths, strict=True):
+        spread.append(Port(left + (label_width + spare) / 2, port.label))
+        left += label_width + spare
+    return spread

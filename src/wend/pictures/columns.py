@@ -1,80 +1,84 @@
-"""Where in its row each place of a drawing is, so that lines are short and straight."""
+"""The horizontal position of each slot of a drawing, chosen for short and straight edges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wend.pictures.layers import Link, Place, sweeps
+from wend.pictures.layers import EdgeSegment, Slot, sweep_count
 
-_SWEEPS, _VISITS = 16, 60_000
+_MAX_SWEEPS, _MAX_SLOT_VISITS = 16, 60_000  # as in `layers.py`
 
 
-def set_columns(layers: Sequence[Sequence[Place]], gap: float) -> float:
-    """Give each place its `x`, the left end; return how wide all is.
+def assign_columns(layers: Sequence[Sequence[Slot]], gap: float) -> float:
+    """Set the left end `x` of each slot; return the total width.
 
     Args:
         layers: the rows, each in order.
-        gap: what is left free between two places.
+        gap: the minimum distance between two slots.
     """
     for layer in layers:
         left = 0.0
-        for place in layer:
-            place.x = left
-            left += place.width + gap
-    count = sweeps(layers, _SWEEPS, _VISITS)
+        for slot in layer:
+            slot.x = left
+            left += slot.width + gap
+    count = sweep_count(layers, _MAX_SWEEPS, _MAX_SLOT_VISITS)
     for sweep in range(count):
-        kind = ("above", "below", "both")[sweep % 3] if sweep < count - 1 else "both"
-        for layer in reversed(layers) if kind == "below" else layers:
-            _move(layer, gap, kind)
-    least = min((place.x for layer in layers for place in layer), default=0.0)
+        neighbors = ("above", "below", "both")[sweep % 3] if sweep < count - 1 else "both"
+        for layer in reversed(layers) if neighbors == "below" else layers:
+            _move_layer(layer, gap, neighbors)
+    leftmost = min((slot.x for layer in layers for slot in layer), default=0.0)
     for layer in layers:
-        for place in layer:
-            place.x -= least
-    return max((place.x + place.width for layer in layers for place in layer), default=0.0)
+        for slot in layer:
+            slot.x -= leftmost
+    return max((slot.x + slot.width for layer in layers for slot in layer), default=0.0)
 
 
-def _move(layer: Sequence[Place], gap: float, kind: str) -> None:
-    """Move the places of a row to where their lines want them, as near as the order allows."""
-    wanted, weights = [], []
-    for place in layer:
-        spots = []
-        if kind != "below":
-            spots += [(_aligned(link, up=True), _weight(link)) for link in place.above]
-        if kind != "above":
-            spots += [(_aligned(link, up=False), _weight(link)) for link in place.below]
-        weight = sum(mine for _, mine in spots)
-        wanted.append(sum(x * mine for x, mine in spots) / weight if spots else place.x)
-        weights.append(8.0 if place.box < 0 else 0.2 + len(spots))
-    for place, x in zip(layer, _separated(layer, wanted, weights, gap), strict=True):
-        place.x = x
+def _move_layer(layer: Sequence[Slot], gap: float, neighbors: str) -> None:
+    """Move the slots of a row towards their neighbors, as far as the order allows."""
+    targets, weights = [], []
+    for slot in layer:
+        alignments = []
+        if neighbors != "below":
+            alignments += [
+                (_aligned_x(segment, up=True), _straightness(segment)) for segment in slot.above
+            ]
+        if neighbors != "above":
+            alignments += [
+                (_aligned_x(segment, up=False), _straightness(segment)) for segment in slot.below
+            ]
+        weight = sum(share for _, share in alignments)
+        targets.append(sum(x * share for x, share in alignments) / weight if alignments else slot.x)
+        weights.append(8.0 if slot.box < 0 else 0.2 + len(alignments))
+    for slot, x in zip(layer, _without_overlap(layer, targets, weights, gap), strict=True):
+        slot.x = x
 
 
-def _weight(link: Link) -> float:
-    """A line that passes rows is to be straight before a box is in the middle."""
-    return 8.0 if link.start.box < 0 and link.end.box < 0 else 1.0
+def _straightness(segment: EdgeSegment) -> float:
+    """Return the weight of a segment: straight passing edges matter more than centered boxes."""
+    return 8.0 if segment.start.box < 0 and segment.end.box < 0 else 1.0
 
 
-def _aligned(link: Link, up: bool) -> float:
-    """Where the place at one end would be were the link vertical."""
+def _aligned_x(segment: EdgeSegment, up: bool) -> float:
+    """Return the position of the slot at one end that makes the segment vertical."""
     if up:
-        return link.start.x + link.start_port - link.end_port
-    return link.end.x + link.end_port - link.start_port
+        return segment.start.x + segment.start_port - segment.end_port
+    return segment.end.x + segment.end_port - segment.start_port
 
 
-def _separated(
-    layer: Sequence[Place], wanted: Sequence[float], weights: Sequence[float], gap: float
+def _without_overlap(
+    layer: Sequence[Slot], targets: Sequence[float], weights: Sequence[float], gap: float
 ) -> list[float]:
-    """The nearest positions (least squares) in which nothing overlaps.
+    """Return the nearest positions (least squares) in which no slots overlap.
 
-    Counted without the widths before it, a position must not be less than the one before:
-    isotonic regression, by pooling neighbours that are in the wrong order.
+    Relative to the widths before it, no position may be less than its predecessor: this is isotonic
+    regression, by pooling adjacent violators.
     """
     offsets, offset = [], 0.0
-    for place in layer:
+    for slot in layer:
         offsets.append(offset)
-        offset += place.width + gap
-    pools: list[list[float]] = []  # mean, weight, how many
-    for k, x in enumerate(wanted):
+        offset += slot.width + gap
+    pools: list[list[float]] = []  # mean, weight, number of slots
+    for k, x in enumerate(targets):
         pools.append([x - offsets[k], weights[k], 1])
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             mean, weight, count = pools.pop()

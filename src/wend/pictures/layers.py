@@ -1,7 +1,7 @@
-"""Which row each box of a drawing is in, and in which order the boxes of a row are.
+"""The row of each box in a drawing, and the order of the boxes in each row.
 
-Layered drawing after Sugiyama, Tagawa and Toda (1981): every line goes down. A line that passes
-rows has a place in each of them, and lines from one port share their places.
+Layered graph drawing after Sugiyama, Tagawa and Toda (1981): every edge points down. An edge that
+passes through rows occupies a slot in each of them; edges from one port share their slots.
 """
 
 from __future__ import annotations
@@ -11,43 +11,49 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# How often rows are gone through; less often where there are many places, for it takes as long
-_SWEEPS, _VISITS = 12, 40_000
+# Sweeps over the rows, and slots visited in all: a sweep takes time in proportion to the slots,
+# so large drawings get fewer.
+_MAX_SWEEPS, _MAX_SLOT_VISITS = 12, 40_000
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """Something in a row: a box, or where a line passes (`box` is -1).
+class Slot:
+    """A place in a row: of a box, or where an edge passes through (`box` is -1).
 
     Attributes:
-        row: which row, from the top.
-        width: what it takes of the row.
+        row: the row, counted from the top.
+        width: the width that it occupies.
         box: the number of the box.
-        above, below: the links that end and begin here.
+        above: the segments that end here.
+        below: the segments that begin here.
+        x: the left end.
     """
 
     row: int
     width: float
     box: int = -1
-    above: list[Link] = field(default_factory=list)
-    below: list[Link] = field(default_factory=list)
+    above: list[EdgeSegment] = field(default_factory=list)
+    below: list[EdgeSegment] = field(default_factory=list)
     x: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Link:
-    """A part of a line, from one row to the next; the ports are counted from the left ends."""
+class EdgeSegment:
+    """The part of an edge between two adjacent rows.
 
-    start: Place
+    Ports are offsets from the left ends of the slots; `key` is that of the edge.
+    """
+
+    start: Slot
     start_port: float
-    end: Place
+    end: Slot
     end_port: float
-    line: int
+    key: int
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """From a port below one box to a port above another; `key`: lines of one key share places."""
+class Edge:
+    """An edge from a port below one box to a port above another; edges of one key share slots."""
 
     start: int
     start_port: float
@@ -56,122 +62,133 @@ class Line:
     key: int
 
 
-def rows_of(widths: Sequence[float], lines: Sequence[Line], most: float, gap: float) -> list[int]:
-    """The row of each box: under all it depends on, where the row is not too wide.
+def assign_rows(
+    widths: Sequence[float], edges: Sequence[Edge], max_width: float, gap: float
+) -> list[int]:
+    """Return the row of each box: below all boxes it depends on, in a row that has room.
 
     Args:
-        widths: of the boxes, in an order in which every line goes to a later one.
-        lines: what depends on what.
-        most: how wide a row may be; one box may be wider.
-        gap: what is between two boxes.
+        widths: the widths of the boxes, in topological order of the edges.
+        edges: the dependences.
+        max_width: the maximum width of a row; a single box may be wider.
+        gap: the distance between two boxes.
     """
     above: list[list[int]] = [[] for _ in widths]
     below: list[list[int]] = [[] for _ in widths]
-    for line in lines:
-        above[line.end].append(line.start)
-        below[line.start].append(line.end)
+    for edge in edges:
+        above[edge.end].append(edge.start)
+        below[edge.start].append(edge.end)
     rows: list[int] = []
-    filled: dict[int, float] = {}
+    filled_widths: dict[int, float] = {}
     for box, width in enumerate(widths):
         row = max((rows[other] + 1 for other in above[box]), default=0)
-        while filled.get(row, 0.0) and filled[row] + width > most:
+        while filled_widths.get(row, 0.0) and filled_widths[row] + width > max_width:
             row += 1
         rows.append(row)
-        filled[row] = filled.get(row, 0.0) + width + gap
+        filled_widths[row] = filled_widths.get(row, 0.0) + width + gap
     for box in reversed(range(len(widths))):
-        # What has fewer lines from above than to below is nearer to those.
+        # Move a box that has fewer edges from above than to below down to its users.
         if not below[box] or len({*above[box]}) >= len({*below[box]}):
             continue
         row = min(rows[other] for other in below[box]) - 1
-        while row > rows[box] and filled.get(row, 0.0) and filled[row] + widths[box] > most:
+        while (
+            row > rows[box]
+            and filled_widths.get(row, 0.0)
+            and filled_widths[row] + widths[box] > max_width
+        ):
             row -= 1
         if row > rows[box]:
-            filled[rows[box]] -= widths[box] + gap
-            filled[row] = filled.get(row, 0.0) + widths[box] + gap
+            filled_widths[rows[box]] -= widths[box] + gap
+            filled_widths[row] = filled_widths.get(row, 0.0) + widths[box] + gap
             rows[box] = row
-    used = {row: number for number, row in enumerate(sorted({*rows}))}
-    return [used[row] for row in rows]
+    row_numbers = {row: number for number, row in enumerate(sorted({*rows}))}
+    return [row_numbers[row] for row in rows]
 
 
-def places_of(
-    rows: Sequence[int], widths: Sequence[float], lines: Sequence[Line], thin: float
-) -> list[list[Place]]:
-    """The rows of places, in an order with few crossings; `thin`: the width of a line's place."""
-    layers: list[list[Place]] = [[] for _ in range(max(rows, default=-1) + 1)]
+def order_layers(
+    rows: Sequence[int], widths: Sequence[float], edges: Sequence[Edge], edge_width: float
+) -> list[list[Slot]]:
+    """Return the slots of each row, ordered to have few crossings.
+
+    `edge_width` is the width of a slot through which an edge passes.
+    """
+    layers: list[list[Slot]] = [[] for _ in range(max(rows, default=-1) + 1)]
     boxes = [
-        Place(row, width, box) for box, (row, width) in enumerate(zip(rows, widths, strict=True))
+        Slot(row, width, box) for box, (row, width) in enumerate(zip(rows, widths, strict=True))
     ]
-    for place in boxes:
-        layers[place.row].append(place)
-    shared: dict[tuple[int, int], Place] = {}
-    for line in lines:
-        place, port = boxes[line.start], line.start_port
-        for row in range(place.row + 1, rows[line.end]):
-            if (line.key, row) not in shared:
-                passing = shared[line.key, row] = Place(row, thin)
+    for slot in boxes:
+        layers[slot.row].append(slot)
+    shared: dict[tuple[int, int], Slot] = {}
+    for edge in edges:
+        slot, port = boxes[edge.start], edge.start_port
+        for row in range(slot.row + 1, rows[edge.end]):
+            if (edge.key, row) not in shared:
+                passing = shared[edge.key, row] = Slot(row, edge_width)
                 layers[row].append(passing)
-                _link(place, port, passing, thin / 2, line.key)
-            place, port = shared[line.key, row], thin / 2
-        _link(place, port, boxes[line.end], line.end_port, line.key)
-    return _untangled(layers)
+                _connect(slot, port, passing, edge_width / 2, edge.key)
+            slot, port = shared[edge.key, row], edge_width / 2
+        _connect(slot, port, boxes[edge.end], edge.end_port, edge.key)
+    return _reduce_crossings(layers)
 
 
-def _link(start: Place, start_port: float, end: Place, end_port: float, line: int) -> None:
-    link = Link(start, start_port, end, end_port, line)
-    start.below.append(link)
-    end.above.append(link)
+def _connect(start: Slot, start_port: float, end: Slot, end_port: float, key: int) -> None:
+    segment = EdgeSegment(start, start_port, end, end_port, key)
+    start.below.append(segment)
+    end.above.append(segment)
 
 
-def sweeps(layers: Sequence[Sequence[Place]], most: int, visits: int) -> int:
-    """How often to go through all places, at most, and in all: at least twice."""
-    return min(most, max(2, visits // max(1, sum(map(len, layers)))))
+def sweep_count(layers: Sequence[Sequence[Slot]], max_sweeps: int, max_visits: int) -> int:
+    """Return the number of sweeps: at least two, within the limits on sweeps and slot visits."""
+    return min(max_sweeps, max(2, max_visits // max(1, sum(map(len, layers)))))
 
 
-def _untangled(layers: list[list[Place]]) -> list[list[Place]]:
-    """Order each row by where its lines come from, then by where they go, again and again."""
-    best, fewest = [layer.copy() for layer in layers], _crossings(layers)
-    for sweep in range(sweeps(layers, _SWEEPS, _VISITS)):
+def _reduce_crossings(layers: list[list[Slot]]) -> list[list[Slot]]:
+    """Sort each row by the barycenters of its neighbors above, then below, repeatedly."""
+    best, fewest = [layer.copy() for layer in layers], _count_crossings(layers)
+    for sweep in range(sweep_count(layers, _MAX_SWEEPS, _MAX_SLOT_VISITS)):
         downwards = sweep % 2 == 0
         for layer in layers if downwards else reversed(layers):
-            _sort(layer, layers, downwards)
-        found = _crossings(layers)
-        if found < fewest:
-            best, fewest = [layer.copy() for layer in layers], found
+            _sort_layer(layer, layers, downwards)
+        crossings = _count_crossings(layers)
+        if crossings < fewest:
+            best, fewest = [layer.copy() for layer in layers], crossings
     return best
 
 
-def _sort(layer: list[Place], layers: list[list[Place]], downwards: bool) -> None:
+def _sort_layer(layer: list[Slot], layers: list[list[Slot]], downwards: bool) -> None:
     row = layer[0].row + (-1 if downwards else 1)
     if not 0 <= row < len(layers):
         return
-    position = {place: k for k, place in enumerate(layers[row])}
-    own = {place: k for k, place in enumerate(layer)}
-    share = len(layers[row]) / len(layer)
+    position = {slot: k for k, slot in enumerate(layers[row])}
+    current_position = {slot: k for k, slot in enumerate(layer)}
+    scale = len(layers[row]) / len(layer)
 
-    def middle(place: Place) -> float:
-        links = place.above if downwards else place.below
-        if not links:
-            return own[place] * share
-        return sum(_spot(link, downwards, position) for link in links) / len(links)
+    def barycenter(slot: Slot) -> float:
+        segments = slot.above if downwards else slot.below
+        if not segments:
+            return current_position[slot] * scale
+        return sum(_endpoint_position(segment, downwards, position) for segment in segments) / len(
+            segments
+        )
 
-    layer.sort(key=middle)
-
-
-def _spot(link: Link, of_start: bool, position: dict[Place, int]) -> float:
-    """The position of a link's other end, ports of one box from left to right."""
-    place = link.start if of_start else link.end
-    port = link.start_port if of_start else link.end_port
-    return position[place] + port / (place.width + 1.0)
+    layer.sort(key=barycenter)
 
 
-def _crossings(layers: Sequence[Sequence[Place]]) -> int:
+def _endpoint_position(segment: EdgeSegment, of_start: bool, position: dict[Slot, int]) -> float:
+    """Return the position of a segment's other end; the ports of a box add a fraction."""
+    slot = segment.start if of_start else segment.end
+    port = segment.start_port if of_start else segment.end_port
+    return position[slot] + port / (slot.width + 1.0)
+
+
+def _count_crossings(layers: Sequence[Sequence[Slot]]) -> int:
     count = 0
     for layer, following in itertools.pairwise(layers):
-        position = {place: k for k, place in enumerate(following)}
-        seen: list[float] = []
-        for place in layer:
-            for link in sorted(place.below, key=lambda link: link.start_port):
-                end = _spot(link, False, position)
-                count += len(seen) - bisect_right(seen, end)
-                insort(seen, end)
+        position = {slot: k for k, slot in enumerate(following)}
+        ends: list[float] = []
+        for slot in layer:
+            for segment in sorted(slot.below, key=lambda segment: segment.start_port):
+                end = _endpoint_position(segment, False, position)
+                count += len(ends) - bisect_right(ends, end)
+                insort(ends, end)
     return count

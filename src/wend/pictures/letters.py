@@ -1,34 +1,34 @@
-"""Texts of pictures: how wide they are, cut to a width, and escaped."""
+"""Text in pictures: its width, truncation and XML escaping."""
 
 from __future__ import annotations
 
 import html
 import unicodedata
 
-TITLE, SMALL = 12.0, 10.0  # sizes of letters, in pixels
-_PER_SIZE = 0.602  # how wide a letter of the fonts with equal letters is
+TITLE, SMALL = 12.0, 10.0  # font sizes, in pixels
+_ADVANCE_PER_SIZE = 0.602  # width of a letter in monospaced fonts, per font size
 
 
 def width(text: str, size: float = TITLE) -> float:
-    """How wide a text is, in a font whose letters are equally wide."""
+    """Return the width of a text in a monospaced font."""
     cells = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-    return cells * size * _PER_SIZE
+    return cells * size * _ADVANCE_PER_SIZE
 
 
-def cut(text: str, most: int) -> str:
-    """A text on one line, of at most so many letters."""
+def cut(text: str, max_length: int) -> str:
+    """Return a text on one line, truncated to `max_length` letters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
 
 
 def escaped(text: str) -> str:
-    """A text as XML holds it; what XML cannot hold is shown as a question mark."""
+    """Return a text escaped for XML; characters that XML does not allow are replaced."""
     return html.escape(
-        "".join(letter if _is_allowed(letter) else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        "".join(letter if _is_xml_char(letter) else "\N{REPLACEMENT CHARACTER}" for letter in text)
     )
 
 
-def _is_allowed(letter: str) -> bool:
+def _is_xml_char(letter: str) -> bool:
     return letter in "\t\n\r" or (
         letter >= " " and not "\ud800" <= letter <= "\udfff" and letter not in "\ufffe\uffff"
     )

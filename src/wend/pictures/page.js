@@ -1,4 +1,4 @@
-// Folds the boxes of loops and branches, and shows which nodes a line of the source became.
+// Folds the boxes of loops and branches, and highlights the nodes of a source line.
 "use strict";
 const HEADER = 22, PAD = 12, GAP = 26, PORTS = 15, DETAIL = 13, FOLDED = 8;
 const children = (g, selector) => [...g.children].filter((child) => child.matches(selector));
@@ -8,8 +8,8 @@ function moveTo(g, x, y) {
   g.setAttribute("transform", `translate(${number(x)},${number(y)})`);
 }
 
-// Puts what a drawing holds in its place; returns its height.
-function place(drawing, top) {
+// Lays out a drawing; returns its height.
+function layOut(drawing, top) {
   const boxes = children(drawing, "[data-row]");
   const sizes = boxes.map(heightOf);
   const labelled = boxes.map((box) => children(box, ".outs").length ? PORTS : 0);
@@ -52,12 +52,12 @@ function heightOf(box) {
     const stacked = box.dataset.stacked === "1";
     let y = head, tallest = 0;
     for (const region of children(box, ".region")) {
-      const mine = place(region, HEADER);
-      children(region, "rect")[0].setAttribute("height", number(mine));
+      const regionHeight = layOut(region, HEADER);
+      children(region, "rect")[0].setAttribute("height", number(regionHeight));
       const x = +/\(([^,]+)/.exec(region.getAttribute("transform"))[1];
       moveTo(region, x, stacked ? y : head);
-      y += mine + PAD;
-      tallest = Math.max(tallest, mine);
+      y += regionHeight + PAD;
+      tallest = Math.max(tallest, regionHeight);
     }
     height = stacked ? y : head + tallest + PAD;
   }
@@ -67,7 +67,7 @@ function heightOf(box) {
 }
 
 function draw(svg) {
-  const height = Math.round(place(svg, 0)), width = svg.getAttribute("width");
+  const height = Math.round(layOut(svg, 0)), width = svg.getAttribute("width");
   svg.setAttribute("height", height);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
 }
@@ -111,22 +111,22 @@ for (const svg of document.querySelectorAll("svg.wend-graph")) {
   svg.parentElement.before(bar);
 }
 
-const places = new Map();
-for (const thing of document.querySelectorAll("[data-line]")) {
-  const line = thing.dataset.line;
-  if (!places.has(line)) places.set(line, []);
-  places.get(line).push(thing);
+const elementsOfLine = new Map();
+for (const element of document.querySelectorAll("[data-line]")) {
+  const line = element.dataset.line;
+  if (!elementsOfLine.has(line)) elementsOfLine.set(line, []);
+  elementsOfLine.get(line).push(element);
 }
 function show(line) {
-  for (const thing of document.querySelectorAll(".hit")) thing.classList.remove("hit");
-  for (const thing of places.get(line) || []) thing.classList.add("hit");
+  for (const element of document.querySelectorAll(".hit")) element.classList.remove("hit");
+  for (const element of elementsOfLine.get(line) || []) element.classList.add("hit");
 }
 document.addEventListener("mouseover", (event) => {
-  const thing = event.target.closest("[data-line]");
-  show(thing && thing.dataset.line);
+  const element = event.target.closest("[data-line]");
+  show(element && element.dataset.line);
 });
 document.addEventListener("click", (event) => {
-  const thing = event.target.closest("g[data-line]");
-  const line = thing && (places.get(thing.dataset.line) || []).find((other) => other.matches(".line"));
+  const element = event.target.closest("g[data-line]");
+  const line = element && (elementsOfLine.get(element.dataset.line) || []).find((other) => other.matches(".line"));
   if (line) line.scrollIntoView({ block: "nearest" });
 });

@@ -1,4 +1,4 @@
-"""One HTML file about a function, which needs no other: pictures, source and texts."""
+"""A self-contained HTML page about a function: pictures, source and texts."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from wend.ir.graph import Graph
 from wend.pictures.arrange import arrange
 from wend.pictures.letters import escaped
 from wend.pictures.sketch import sketch
-from wend.pictures.svg import beside, svg_of
+from wend.pictures.svg import resource_text, svg_of
 
-_AROUND = 2  # lines of source before and after those that became nodes
-_MOST_NODES = 2000  # of a graph that is drawn
-# So that a page has less than 2 MB: letters of all pictures, and of all texts
-_MOST_OF_PICTURES, _MOST_OF_TEXTS = 1_100_000, 700_000
+_CONTEXT_LINES = 2  # source lines shown before and after those that became nodes
+_MAX_DRAWN_NODES = 2000  # larger graphs are not drawn
+# A page stays below 2 MB: characters of all pictures, and of all texts.
+_MAX_PICTURE_CHARS, _MAX_TEXT_CHARS = 1_100_000, 700_000
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a page.
+class PageSection:
+    """A section of a page.
 
     Attributes:
         title: its heading.
-        about: a few words beside that.
-        content: a graph, which is drawn, or a text.
-        is_open: whether a reader sees it without unfolding it.
+        about: a short description beside the heading.
+        content: a graph to draw, or a text.
+        is_open: whether it is unfolded initially.
     """
 
     title: str
@@ -35,20 +35,20 @@ class Section:
     is_open: bool = False
 
 
-def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
-    """A page.
+def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[PageSection]) -> str:
+    """Return a page.
 
     Args:
-        title: what it is about.
+        title: its title.
         about: the line below the title.
         facts: further lines.
-        sections: what it shows, in order.
+        sections: the sections, in order.
     """
     graphs = [section.content for section in sections if isinstance(section.content, Graph)]
-    pictures = _drawn(sections)
-    most = _MOST_OF_TEXTS // max(1, len(sections) - len(graphs))
-    style = beside("page.css") + beside("graph.css")
-    told = "".join(f"<li>{escaped(fact)}</li>" for fact in facts)
+    pictures = _draw_graphs(sections)
+    max_chars = _MAX_TEXT_CHARS // max(1, len(sections) - len(graphs))
+    style = resource_text("page.css") + resource_text("graph.css")
+    fact_items = "".join(f"<li>{escaped(fact)}</li>" for fact in facts)
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -56,34 +56,34 @@ def to_page(title: str, about: str, facts: Sequence[str], sections: Sequence[Sec
         f"<title>{escaped(title)}</title>",
         f"<style>{style}</style></head><body>",
         f"<header><h1>{escaped(title)}</h1><p>{escaped(about)}</p>",
-        f'<ul class="facts">{told}</ul></header>' if told else "</header>",
+        f'<ul class="facts">{fact_items}</ul></header>' if fact_items else "</header>",
         '<main><div id="stages">',
-        *(_section(section, pictures.get(section.content), most) for section in sections),
+        *(_section(section, pictures.get(section.content), max_chars) for section in sections),
         "</div>",
-        *_sources(graphs),
-        f"</main><script>{beside('page.js')}</script></body></html>",
+        *_source_lines(graphs),
+        f"</main><script>{resource_text('page.js')}</script></body></html>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _drawn(sections: Sequence[Section]) -> dict[Graph | str, str]:
-    """The pictures of graphs, those first that are open; without those that are too large."""
+def _draw_graphs(sections: Sequence[PageSection]) -> dict[Graph | str, str]:
+    """Return the pictures of the graphs that fit, open sections first."""
     pictures: dict[Graph | str, str] = {}
-    room = _MOST_OF_PICTURES
+    remaining_chars = _MAX_PICTURE_CHARS
     for section in sorted(sections, key=lambda section: not section.is_open):
         graph = section.content
-        if isinstance(graph, str) or graph.count() > _MOST_NODES:
+        if isinstance(graph, str) or graph.count() > _MAX_DRAWN_NODES:
             continue
         drawing = sketch(graph)
         arrange(drawing)
         svg = svg_of(drawing, graph, folds=True)
-        if len(svg) <= room:
+        if len(svg) <= remaining_chars:
             pictures[graph] = svg
-            room -= len(svg)
+            remaining_chars -= len(svg)
     return pictures
 
 
-def _section(section: Section, picture: str | None, most: int) -> str:
+def _section(section: PageSection, picture: str | None, max_chars: int) -> str:
     about = f" <span>{escaped(section.about)}</span>" if section.about else ""
     unfolded = " open" if section.is_open else ""
     head = f"<details{unfolded}><summary>{escaped(section.title)}{about}</summary>\n"
@@ -91,20 +91,20 @@ def _section(section: Section, picture: str | None, most: int) -> str:
         return f'{head}<div class="scroll">{picture}</div></details>'
     if isinstance(section.content, Graph):
         return f"{head}<p>too large for a page: <code>wend show --svg</code> draws it</p></details>"
-    text = _shortened(section.content, most)
+    text = _shortened(section.content, max_chars)
     return f'{head}<div class="scroll"><pre>{text}</pre></div></details>'
 
 
-def _shortened(text: str, most: int) -> str:
-    if len(text) <= most:
+def _shortened(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
         return escaped(text)
-    shown = text[:most].rpartition("\n")[0]
-    left = text.count("\n") - shown.count("\n")
-    return escaped(f"{shown}\n… and {left} more lines: `wend show --stage` prints them")
+    shown = text[:max_chars].rpartition("\n")[0]
+    remaining_lines = text.count("\n") - shown.count("\n")
+    return escaped(f"{shown}\n… and {remaining_lines} more lines: `wend show --stage` prints them")
 
 
-def _sources(graphs: Iterable[Graph]) -> Iterator[str]:
-    """The user's lines that became nodes, with some around them."""
+def _source_lines(graphs: Iterable[Graph]) -> Iterator[str]:
+    """Yield the user's lines that became nodes, with context."""
     used: dict[str, set[int]] = {}
     for graph in graphs:
         for node in graph.walk():
@@ -121,9 +121,9 @@ def _sources(graphs: Iterable[Graph]) -> Iterator[str]:
 
 def _lines(file: str, used: set[int]) -> Iterator[str]:
     last = len(linecache.getlines(file))
-    near = {line + k for line in used for k in range(-_AROUND, _AROUND + 1)}
+    shown = {line + k for line in used for k in range(-_CONTEXT_LINES, _CONTEXT_LINES + 1)}
     before = 0
-    for line in sorted(number for number in near if 1 <= number <= last):
+    for line in sorted(number for number in shown if 1 <= number <= last):
         if before and line > before + 1:
             yield '<div class="gap">⋯</div>'
         before = line

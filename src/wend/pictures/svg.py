@@ -1,4 +1,4 @@
-"""Drawings as SVG: one file that needs no other, in the colours of the reader's screen."""
+"""Drawings as self-contained SVG, which follows the color scheme of the screen."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from wend.pictures.letters import escaped
 from wend.pictures.sketch import sketch
 
 
-def beside(name: str) -> str:
-    """The text of a file of this folder."""
+def resource_text(name: str) -> str:
+    """Return the text of a file in this package."""
     return (resources.files("wend.pictures") / name).read_text(encoding="utf-8")
 
 
 def to_svg(graph: Graph) -> str:
-    """A picture of a graph: see `Graph.to_svg`."""
+    """Return a picture of a graph; see `Graph.to_svg`."""
     drawing = sketch(graph)
     arrange(drawing)
-    return svg_of(drawing, graph, style=f"<style>\n{beside('graph.css')}</style>\n")
+    return svg_of(drawing, graph, style=f"<style>\n{resource_text('graph.css')}</style>\n")
 
 
-def to_html(graph: Graph, most: int = 500) -> str:
-    """What a notebook shows of a graph: its picture, or its text where it has more nodes."""
-    if graph.count() > most:
+def to_html(graph: Graph, max_nodes: int = 500) -> str:
+    """Return the notebook view of a graph: a picture, or text above `max_nodes` nodes."""
+    if graph.count() > max_nodes:
         return f"<pre>{escaped(str(graph))}</pre>"
     return f'<div style="overflow:auto;max-height:80vh">{to_svg(graph)}</div>'
 
 
 def svg_of(drawing: Drawing, graph: Graph, *, style: str = "", folds: bool = False) -> str:
-    """A drawing as SVG.
+    """Return a drawing as SVG.
 
     Args:
-        drawing: with everything in its place.
-        graph: what it is of.
-        style: an element with `graph.css`, or nothing where the page has it.
-        folds: write down what a page needs to fold boxes, and to put the others in their places.
+        drawing: the drawing, laid out.
+        graph: its graph.
+        style: an element with `graph.css`, or nothing if the page has it.
+        folds: add the data that a page needs to fold boxes and lay out the others again.
     """
     width, height = round(drawing.width), round(drawing.height)
     body = "\n".join(_Writer(node_texts(graph), folds).drawing(drawing))
@@ -61,18 +61,18 @@ class _Writer:
             yield from self._box(box, drawing.tops[box.row])
         if drawing.notes:
             bottom = drawing.height - PAD - DETAIL * len(drawing.notes)
-            yield f'<g class="notes" transform="translate(0,{_n(bottom)})">'
+            yield f'<g class="notes" transform="translate(0,{_px(bottom)})">'
             for number, note in enumerate(drawing.notes):
                 yield _text("s", PAD, 13 + DETAIL * number, note)
             yield "</g>"
 
     def _box(self, box: Box, y: float) -> Iterator[str]:
-        place = f"translate({_n(box.x)},{_n(y)})"
+        place = f"translate({_px(box.x)},{_px(y)})"
         yield f'<g class="{box.kind}" transform="{place}"{self._facts(box)}>'
         if box.node is not None:
             source = f"\n{box.node.source.short}" if box.node.source else ""
             yield f"<title>{escaped(self.texts[box.node] + source)}</title>"
-        yield f'<rect width="{_n(box.width)}" height="{_n(box.height)}" rx="5"/>'
+        yield f'<rect width="{_px(box.width)}" height="{_px(box.height)}" rx="5"/>'
         if box.node is None:
             yield _text("s m", box.width / 2, box.height - 5.5, box.title)
         else:
@@ -80,19 +80,19 @@ class _Writer:
         for inner in box.inner:
             yield from self._region(inner)
         if box.outs and box.node is not None:
-            yield f'<g class="outs" transform="translate(0,{_n(box.height)})">'
+            yield f'<g class="outs" transform="translate(0,{_px(box.height)})">'
             for port in box.outs:
                 yield _text("v", port.x, 11, port.label)
             yield "</g>"
         yield "</g>"
 
     def _facts(self, box: Box) -> str:
-        """What a page reads."""
+        """Return the data attributes that the page reads."""
         if not self.folds:
             return ""
-        facts = f' data-x="{_n(box.x)}" data-row="{box.row}" data-height="{_n(box.height)}"'
+        facts = f' data-x="{_px(box.x)}" data-row="{box.row}" data-height="{_px(box.height)}"'
         if box.inner:
-            facts += f' data-head="{_n(box.head)}" data-stacked="{int(box.is_stacked)}"'
+            facts += f' data-head="{_px(box.head)}" data-stacked="{int(box.is_stacked)}"'
         if box.node is not None and box.node.source is not None:
             facts += f' data-line="{escaped(str(box.node.source))}"'
         return facts
@@ -113,8 +113,8 @@ class _Writer:
                 y += DETAIL
 
     def _region(self, inner: Drawing) -> Iterator[str]:
-        yield f'<g class="region" transform="translate({_n(inner.x)},{_n(inner.y)})">'
-        yield f'<rect width="{_n(inner.width)}" height="{_n(inner.height)}" rx="4"/>'
+        yield f'<g class="region" transform="translate({_px(inner.x)},{_px(inner.y)})">'
+        yield f'<rect width="{_px(inner.width)}" height="{_px(inner.height)}" rx="4"/>'
         yield _text("s", 8, 14, inner.title)
         yield from self.drawing(inner)
         yield "</g>"
@@ -124,27 +124,27 @@ class _Writer:
         path = "".join(_segment(segment, drawing) for segment in wire.segments)
         facts = ""
         if self.folds:
-            parts = (f"{_n(s.start)},{_n(s.end)},{s.row},{s.box}" for s in wire.segments)
+            parts = (f"{_px(s.start)},{_px(s.end)},{s.row},{s.box}" for s in wire.segments)
             facts = f' data-parts="{" ".join(parts)}"'
         return f'<path{kind} d="{path}"{facts}/>'
 
 
 def _segment(segment: Segment, drawing: Drawing) -> str:
-    """Down to the end of the row, then over to the next one."""
+    """Return a path down to the end of the row, then across to the next one."""
     row = segment.row
     top = drawing.tops[row]
     if segment.box >= 0:
         box = drawing.boxes[segment.box]
         top += box.height + (PORTS if box.node is not None else 0.0)  # below the label
-    middle, end = drawing.tops[row] + drawing.heights[row], drawing.tops[row + 1]
-    x, to, bend = _n(segment.start), _n(segment.end), _n((middle + end) / 2)
-    return f"M{x},{_n(top)}V{_n(middle)}C{x},{bend} {to},{bend} {to},{_n(end)}"
+    middle, next_top = drawing.tops[row] + drawing.heights[row], drawing.tops[row + 1]
+    x, end_x, bend = _px(segment.start), _px(segment.end), _px((middle + next_top) / 2)
+    return f"M{x},{_px(top)}V{_px(middle)}C{x},{bend} {end_x},{bend} {end_x},{_px(next_top)}"
 
 
 def _text(kind: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}">{escaped(text)}</text>'
+    return f'<text class="{kind}" x="{_px(x)}" y="{_px(y)}">{escaped(text)}</text>'
 
 
-def _n(number: float) -> str:
-    """A number of pixels, to a tenth."""
+def _px(number: float) -> str:
+    """Return a number of pixels, rounded to a tenth."""
     return f"{number:.1f}".removesuffix(".0")

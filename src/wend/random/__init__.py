@@ -1,6 +1,7 @@
-"""Random numbers that are functions of a key: the same in Python, in a trace and in a loop.
+"""Random numbers as functions of a key: the same in plain Python, in a trace and in a loop.
 
-A key is an array, u64[2]. Draw from a key once: `split` it for more, or `fold_in` a number.
+A key is an array, u64[2]. Draw from a key only once: `split` it to get more keys, or `fold_in` a
+number.
 
     >>> import wend
     >>> key = wend.random.key(0)
@@ -8,8 +9,8 @@ A key is an array, u64[2]. Draw from a key once: `split` it for more, or `fold_i
     >>> wend.random.normal(for_noise, (2, 3)).shape
     (2, 3)
 
-Signatures are those of `jax.random`, dtypes are NumPy's. `Generator` keeps a key in a `Variable`
-and has the methods of `numpy.random.Generator`.
+Signatures follow `jax.random`, dtypes follow NumPy. `Generator` keeps a key in a `Variable` and has
+the methods of `numpy.random.Generator`.
 """
 
 from wend.random.choices import bernoulli as bernoulli

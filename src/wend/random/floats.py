@@ -1,4 +1,7 @@
-"""Floats drawn from a key. Derivatives flow by reparametrisation: in the bounds, the mean, …"""
+"""Samples of continuous distributions, as floats.
+
+Derivatives with respect to the parameters follow from reparametrization.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +17,37 @@ from wend.ir.dtypes import FLOAT64, FLOATS
 from wend.numpy import shaping, special
 from wend.numpy.operands import staged
 from wend.ops import random as ops
-from wend.random.keys import as_shape, checked, draw
+from wend.random.keys import as_shape, check_key, draw
 
 
-def float_dtype(dtype: Any, name: str) -> np.dtype:
-    """A dtype of floats.
+def check_float_dtype(dtype: Any, name: str) -> np.dtype:
+    """Return a float dtype.
 
     Raises:
-        TypeMismatchError: it is another.
+        TypeMismatchError: it is another dtype.
     """
-    found: np.dtype = np.dtype(dtype)
-    if found not in FLOATS:
+    checked: np.dtype = np.dtype(dtype)
+    if checked not in FLOATS:
         where = at(user_source())
-        raise TypeMismatchError(f"{name}{where} makes float16, float32 or float64, not {found}")
-    return found
+        raise TypeMismatchError(f"{name}{where} makes float16, float32 or float64, not {checked}")
+    return checked
 
 
-def unit(key: Any, shape: Any, dtype: np.dtype = FLOAT64) -> Any:
-    """Floats in [0, 1): all multiples of the dtype's precision, each as likely."""
+def unit_uniform(key: Any, shape: Any, dtype: np.dtype = FLOAT64) -> Any:
+    """Draw floats in [0, 1): multiples of the precision of the dtype, equally likely."""
     digits = np.finfo(dtype).nmant + 1
-    whole = cast(draw(checked(key), shape) >> 64 - digits, dtype)
+    whole = cast(draw(check_key(key), shape) >> 64 - digits, dtype)
     return whole * 2.0**-digits
 
 
-def _inside(key: Any, shape: Any) -> Any:
-    """Floats in (0, 1), the middles of 2⁵² equal parts: as far from 0 as from 1."""
-    whole = cast(draw(checked(key), shape) >> 12, FLOAT64)
+def _open_unit_uniform(key: Any, shape: Any) -> Any:
+    """Draw floats in (0, 1): the midpoints of 2⁵² equal intervals, symmetric about 1/2."""
+    whole = cast(draw(check_key(key), shape) >> 12, FLOAT64)
     return (whole + 0.5) * 2.0**-52
 
 
-def spread(x: Any, shape: Any, dtype: np.dtype = FLOAT64) -> Any:
-    """A parameter of a distribution in its dtype, over the shape drawn."""
+def broadcast_parameter(x: Any, shape: Any, dtype: np.dtype = FLOAT64) -> Any:
+    """Cast a parameter of a distribution to `dtype` and broadcast it to `shape`."""
     x = cast(staged(x), dtype)
     return shaping.broadcast_to(x, as_shape(shape)) if shaping.rank_of(x) else x
 
@@ -52,13 +55,13 @@ def spread(x: Any, shape: Any, dtype: np.dtype = FLOAT64) -> Any:
 def uniform(
     key: Any, shape: Any = (), dtype: Any = np.float64, minval: Any = 0.0, maxval: Any = 1.0
 ) -> Any:
-    """Floats in [minval, maxval), each as likely.
+    """Draw floats uniformly from [minval, maxval).
 
     Args:
         key: a key.
         shape: sizes, which may be traced.
         dtype: a dtype of floats.
-        minval: a number or an array that broadcasts to `shape`; it has derivatives.
+        minval: a number or an array that broadcasts to `shape`; the result has derivatives in it.
         maxval: as `minval`.
 
     Example:
@@ -66,18 +69,22 @@ def uniform(
         >>> wend.random.uniform(wend.random.key(0))
         np.float64(0.011546754286331562)
     """
-    wanted = float_dtype(dtype, "uniform")
-    found = unit(key, shape, wanted)
+    float_dtype = check_float_dtype(dtype, "uniform")
+    samples = unit_uniform(key, shape, float_dtype)
     if type(minval) in (int, float) and type(maxval) in (int, float) and (minval, maxval) == (0, 1):
-        return found
-    low, high = spread(minval, shape, wanted), spread(maxval, shape, wanted)
-    return low + (high - low) * found
+        return samples
+    low, high = (
+        broadcast_parameter(minval, shape, float_dtype),
+        broadcast_parameter(maxval, shape, float_dtype),
+    )
+    return low + (high - low) * samples
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
-    """Floats of the standard normal distribution; for another, multiply and add.
+    """Draw floats from the standard normal distribution.
 
-    Those of a smaller dtype are the same, rounded.
+    Scale and shift them for another normal distribution. A smaller dtype yields the same numbers,
+    rounded.
 
     Example:
         >>> import wend
@@ -88,17 +95,17 @@ def normal(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
         >>> bool(np.isclose(slope(1.0, 2.0), noise.mean()))
         True
     """
-    wanted = float_dtype(dtype, "normal")
-    return cast(special.ndtri(_inside(key, shape)), wanted)
+    float_dtype = check_float_dtype(dtype, "normal")
+    return cast(special.ndtri(_open_unit_uniform(key, shape)), float_dtype)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
-    """Floats of the exponential distribution of rate 1."""
-    wanted = float_dtype(dtype, "exponential")
-    return cast(apply(ops.exponential_quantile, unit(key, shape)), wanted)
+    """Draw floats from the exponential distribution of rate 1."""
+    float_dtype = check_float_dtype(dtype, "exponential")
+    return cast(apply(ops.exponential_quantile, unit_uniform(key, shape)), float_dtype)
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = np.float64) -> Any:
-    """Floats of the standard Gumbel distribution."""
-    wanted = float_dtype(dtype, "gumbel")
-    return cast(apply(ops.gumbel_quantile, _inside(key, shape)), wanted)
+    """Draw floats from the standard Gumbel distribution."""
+    float_dtype = check_float_dtype(dtype, "gumbel")
+    return cast(apply(ops.gumbel_quantile, _open_unit_uniform(key, shape)), float_dtype)

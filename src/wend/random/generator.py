@@ -1,4 +1,4 @@
-"""`Generator`: random numbers one after the other, in the style of NumPy's."""
+"""`Generator`: a stateful generator of random numbers, in the style of NumPy's."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class _State(Variable):
 
 
 class Generator:
-    """Random numbers one after the other: each call draws others.
+    """A stateful generator of random numbers: each call draws new ones.
 
-    It has methods of `numpy.random.Generator`, with their names and defaults; the numbers are
-    not the same. Its state is a `Variable`: a `wend.function` that draws advances it in the order
-    of the program, in branches and loops too, so functions draw what plain Python would.
+    It has methods of `numpy.random.Generator`, with their names and defaults, but draws different
+    numbers. Its state is a `Variable`. A `wend.function` that draws advances the state in program
+    order, also in branches and loops, so functions draw the same numbers as plain Python.
 
     Args:
         seed: an integer, or a key.
 
     Attributes:
-        state: the `Variable` that holds a key. Assign to it to go back.
+        state: the `Variable` that holds a key. Assign an earlier key to it to repeat a sequence.
 
     Example:
         >>> import wend
@@ -57,44 +57,65 @@ class Generator:
         return f"<Generator, state {np.asarray(self.state.concrete).tolist()}>"
 
     def _next(self) -> Any:
-        """A key of its own for each call."""
+        """Advance the state and return a key for one draw."""
         keys = split(self.state)
         self.state.assign(keys[0])
         return keys[1]
 
     # Floats
     def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
-        """`numpy.random.Generator.random`: floats in [0, 1)."""
-        return floats.uniform(self._next(), _sizes(size), dtype)
+        """Draw floats in [0, 1); see `numpy.random.Generator.random`."""
+        return floats.uniform(self._next(), _result_shape(size), dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """`numpy.random.Generator.uniform`, with derivatives in `low` and `high`."""
+        """Draw floats uniformly from [low, high); see `numpy.random.Generator.uniform`.
+
+        The result has derivatives in `low` and `high`.
+        """
         low, high = staged(low), staged(high)
-        return floats.uniform(self._next(), _sizes(size, low, high), minval=low, maxval=high)
+        return floats.uniform(self._next(), _result_shape(size, low, high), minval=low, maxval=high)
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64) -> Any:
-        """`numpy.random.Generator.standard_normal`."""
-        return floats.normal(self._next(), _sizes(size), dtype)
+        """Draw from the standard normal distribution.
+
+        See `numpy.random.Generator.standard_normal`.
+        """
+        return floats.normal(self._next(), _result_shape(size), dtype)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """`numpy.random.Generator.normal`, with derivatives in `loc` and `scale`."""
+        """Draw from a normal distribution; see `numpy.random.Generator.normal`.
+
+        The result has derivatives in `loc` and `scale`.
+        """
         loc, scale = staged(loc), staged(scale)
-        sizes = _sizes(size, loc, scale)
+        sizes = _result_shape(size, loc, scale)
         noise = floats.normal(self._next(), sizes)
-        return floats.spread(loc, sizes) + floats.spread(scale, sizes) * noise
+        return (
+            floats.broadcast_parameter(loc, sizes)
+            + floats.broadcast_parameter(scale, sizes) * noise
+        )
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
-        """`numpy.random.Generator.exponential`, with derivatives in `scale`."""
+        """Draw from an exponential distribution; see `numpy.random.Generator.exponential`.
+
+        The result has derivatives in `scale`.
+        """
         scale = staged(scale)
-        sizes = _sizes(size, scale)
-        return floats.spread(scale, sizes) * floats.exponential(self._next(), sizes)
+        sizes = _result_shape(size, scale)
+        return floats.broadcast_parameter(scale, sizes) * floats.exponential(self._next(), sizes)
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """`numpy.random.Generator.gumbel`, with derivatives in `loc` and `scale`."""
+        """Draw from a Gumbel distribution; see `numpy.random.Generator.gumbel`.
+
+        The result has derivatives in `loc` and `scale`.
+        """
         loc, scale = staged(loc), staged(scale)
-        sizes = _sizes(size, loc, scale)
+        sizes = _result_shape(size, loc, scale)
         noise = floats.gumbel(self._next(), sizes)
-        return floats.spread(loc, sizes) + floats.spread(scale, sizes) * noise
+        return (
+            floats.broadcast_parameter(loc, sizes)
+            + floats.broadcast_parameter(scale, sizes) * noise
+        )
 
     # Integers and choices
     def integers(
@@ -105,16 +126,22 @@ class Generator:
         dtype: Any = np.int64,
         endpoint: bool = False,
     ) -> Any:
-        """`numpy.random.Generator.integers`: from `low`, or 0, up to `high`."""
+        """Draw integers from [low, high), or from [0, low) if `high` is None.
+
+        See `numpy.random.Generator.integers`.
+        """
         if high is None:
             low, high = 0, low
         low, high = (staged(bound) for bound in (low, high))
         if endpoint:
             high = high + 1
-        return integers.randint(self._next(), _sizes(size, low, high), low, high, dtype)
+        return integers.randint(self._next(), _result_shape(size, low, high), low, high, dtype)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
-        """`numpy.random.Generator.permutation`: an array in random order, or 0, 1, … x − 1."""
+        """Permute an array, or 0, 1, … x − 1, at random.
+
+        See `numpy.random.Generator.permutation`.
+        """
         return choices.permutation(self._next(), x, axis)
 
     def choice(
@@ -126,19 +153,22 @@ class Generator:
         axis: int = 0,
         shuffle: bool = True,
     ) -> Any:
-        """`numpy.random.Generator.choice`; always in random order."""
-        del shuffle  # what it leaves out would cost more here
-        return choices.choice(self._next(), a, _sizes(size), replace, p, axis)
+        """Draw a random sample from an array; see `numpy.random.Generator.choice`.
+
+        The sample is always in random order.
+        """
+        del shuffle  # without the shuffle a sample would cost more here
+        return choices.choice(self._next(), a, _result_shape(size), replace, p, axis)
 
 
-def _sizes(size: Any, *parameters: Any) -> Any:
-    """The shape that is asked for, or that of the parameters."""
+def _result_shape(size: Any, *parameters: Any) -> Any:
+    """Return the requested shape, or else the broadcast shape of the parameters."""
     if size is not None:
         return size
     if not parameters:
         return ()
     shapes = [tensor_type(x).shape for x in parameters]
-    found = common_shape(shapes)
-    if found is not None and all(isinstance(dim, int) for dim in found):
-        return found
+    shape = common_shape(shapes)
+    if shape is not None and all(isinstance(dim, int) for dim in shape):
+        return shape
     return shaping.shape(broadcast(*parameters)[0])

@@ -1,4 +1,4 @@
-"""Integers drawn from a key, each exactly as likely."""
+"""Uniformly distributed integers, without modulo bias."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from wend.numpy import elementwise as ew
 from wend.numpy import reducing
 from wend.numpy.operands import staged
 from wend.ops.random import UINT64
-from wend.random.floats import spread
-from wend.random.keys import checked, draw, draw_again
+from wend.random.floats import broadcast_parameter
+from wend.random.keys import check_key, draw, redraw
 from wend.trace.control.loops import while_loop
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = np.int64) -> Any:
-    """Integers from minval up to, not including, maxval; each exactly as likely.
+    """Draw integers uniformly from [minval, maxval).
 
     Args:
         key: a key.
         shape: sizes, which may be traced.
         minval: an integer or an array that broadcasts to `shape`.
-        maxval: as `minval`. Where it is not above `minval` all are `minval`, if that is only
-            known when the function runs.
+        maxval: as `minval`. Where a bound known only at run time is not above `minval`, the result
+            is `minval`.
         dtype: a dtype of integers.
 
     Raises:
@@ -40,20 +40,20 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = np.int6
         >>> wend.random.randint(wend.random.key(0), (5,), 0, 10)
         array([9, 8, 9, 6, 3])
     """
-    wanted = np.dtype(dtype)
-    if wanted not in INTEGERS:
-        raise TypeMismatchError(f"randint{at(user_source())} makes integers, not {wanted}")
-    first, stop = _plain(minval), _plain(maxval)
+    integer_dtype = np.dtype(dtype)
+    if integer_dtype not in INTEGERS:
+        raise TypeMismatchError(f"randint{at(user_source())} makes integers, not {integer_dtype}")
+    first, stop = _static_bound(minval), _static_bound(maxval)
     if first is None or stop is None:
-        low, span, excess = _of_arrays(minval, maxval, shape, wanted)
+        low, span, excess = _ranges_of_arrays(minval, maxval, shape, integer_dtype)
     else:
-        low, span, excess = _of_numbers(first, stop, wanted)
-    with np.errstate(over="ignore"):  # modulo 2⁶⁴ is meant
-        return cast(low + _below(checked(key), shape, span, excess), wanted)
+        low, span, excess = _range_of_numbers(first, stop, integer_dtype)
+    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴
+        return cast(low + _uniform_below(check_key(key), shape, span, excess), integer_dtype)
 
 
-def _plain(bound: Any) -> int | None:
-    """A bound as an int, if Python knows it."""
+def _static_bound(bound: Any) -> int | None:
+    """Return a bound as an int if it is a Python number, else None."""
     if isinstance(bound, (Staged, np.ndarray, list, tuple)):
         return None
     try:
@@ -64,7 +64,7 @@ def _plain(bound: Any) -> int | None:
         ) from None
 
 
-def _of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
+def _range_of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
     if low >= high:
         where = at(user_source())
         raise ValueError(f"randint{where}: no integer is from {low} up to, not including, {high}")
@@ -73,32 +73,34 @@ def _of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
         where = at(user_source())
         raise ValueError(f"randint{where}: {dtype} does not hold the integers from {low} to {high}")
     span = high - low
-    # A span of 2⁶⁴, which is all there are, is as good as none.
-    word = None if span == 2**64 else np.uint64(span)
-    return np.uint64(low % 2**64), word, np.uint64(2**64 % span)
+    # A span of 2⁶⁴ covers all words, so None stands for it.
+    span_word = None if span == 2**64 else np.uint64(span)
+    return np.uint64(low % 2**64), span_word, np.uint64(2**64 % span)
 
 
-def _of_arrays(minval: Any, maxval: Any, shape: Any, dtype: np.dtype) -> tuple[Any, Any, Any]:
+def _ranges_of_arrays(
+    minval: Any, maxval: Any, shape: Any, dtype: np.dtype
+) -> tuple[Any, Any, Any]:
     bounds = [staged(bound) for bound in (minval, maxval)]
     for bound in bounds:
-        found = tensor_type(bound)
-        if found.dtype.kind not in "iu":
+        bound_type = tensor_type(bound)
+        if bound_type.dtype.kind not in "iu":
             where = at(user_source())
-            raise TypeMismatchError(f"bounds of randint{where} are integers, not {found}")
-    low, high = (spread(bound, shape, dtype) for bound in bounds)
-    is_some = ew.less(low, high)
-    if not isinstance(is_some, Staged) and not np.all(is_some):
+            raise TypeMismatchError(f"bounds of randint{where} are integers, not {bound_type}")
+    low, high = (broadcast_parameter(bound, shape, dtype) for bound in bounds)
+    is_nonempty = ew.less(low, high)
+    if not isinstance(is_nonempty, Staged) and not np.all(is_nonempty):
         raise ValueError(f"randint{at(user_source())}: a bound is not below the other")
     low, high = cast(low, UINT64), cast(high, UINT64)
     with np.errstate(over="ignore"):
-        span = ew.where(is_some, high - low, np.uint64(1))
+        span = ew.where(is_nonempty, high - low, np.uint64(1))
         return low, span, (~span + np.uint64(1)) % span
 
 
-def _below(key: Any, shape: Any, span: Any, excess: Any) -> Any:
-    """Words modulo `span`, drawn again while they are among the first 2⁶⁴ mod span.
+def _uniform_below(key: Any, shape: Any, span: Any, excess: Any) -> Any:
+    """Draw words modulo `span`, redrawing those among the first 2⁶⁴ mod span.
 
-    The others are as many for each remainder.
+    Each remainder then has the same number of words.
     """
     words = draw(key, shape)
     if span is None:
@@ -106,18 +108,18 @@ def _below(key: Any, shape: Any, span: Any, excess: Any) -> Any:
     if not isinstance(excess, Staged) and not np.any(excess):
         return words % span
 
-    def is_refused(carry: Any) -> Any:
+    def has_rejected(carry: Any) -> Any:
         return reducing.any(ew.less(carry[1], excess))
 
-    def redrawn(carry: Any) -> Any:
+    def redraw_rejected(carry: Any) -> Any:
         attempt, words = carry
-        again = draw_again(key, words, attempt)
-        return attempt + 1, ew.where(ew.less(words, excess), again, words)
+        redrawn = redraw(key, words, attempt)
+        return attempt + 1, ew.where(ew.less(words, excess), redrawn, words)
 
     carry: Any = (1, words)
-    if isinstance(is_refused(carry), Staged):
-        carry = while_loop(is_refused, redrawn, carry)
+    if isinstance(has_rejected(carry), Staged):
+        carry = while_loop(has_rejected, redraw_rejected, carry)
     else:
-        while is_refused(carry):
-            carry = redrawn(carry)
+        while has_rejected(carry):
+            carry = redraw_rejected(carry)
     return carry[1] % span

@@ -1,4 +1,4 @@
-"""Keys, and the bits that they stand for."""
+"""Keys, and the random bits that they determine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from wend.ops import random as ops
 from wend.ops import shaping as shaping_ops
 from wend.ops.random import UINT64
 
-# The last word of the counter says what the bits are for, so that no two uses share them.
+# The last word of the counter is the purpose of the bits, so that no two uses share them.
 _DRAW, _SPLIT, _FOLD = 0, 1, 2
 
 
 def key(seed: Any) -> Any:
-    """The key of a seed, u64[2].
+    """Return the key of a seed, u64[2].
 
     Args:
         seed: an integer, plain or traced; a plain one may have up to 128 bits.
@@ -35,7 +35,7 @@ def key(seed: Any) -> Any:
     """
     if isinstance(seed, Staged):
         word = _word(staged(seed), "a seed")
-        return shaping.concatenate([shaping.reshape_1(word), _fixed([0])])
+        return shaping.concatenate([shaping.as_vector(word), _fixed([0])])
     try:
         number = operator.index(seed)
     except TypeError:
@@ -47,11 +47,13 @@ def key(seed: Any) -> Any:
 
 
 def split(key: Any, num: Any = 2) -> Any:
-    """New keys, independent of each other and of what is drawn from `key` itself.
+    """Split a key into new keys.
+
+    They are independent of each other and of what is drawn from `key` itself.
 
     Args:
         key: a key.
-        num: how many, or a tuple of sizes; may be traced.
+        num: the number of keys, or a tuple of sizes; may be traced.
 
     Returns:
         u64[num, 2].
@@ -62,49 +64,53 @@ def split(key: Any, num: Any = 2) -> Any:
         >>> bool((first == second).all())
         False
     """
-    return draw(checked(key), (*as_shape(num), 2), _counter(_SPLIT))
+    return draw(check_key(key), (*as_shape(num), 2), _counter(_SPLIT))
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """The key of one key and an integer, such as the number of a step.
+    """Derive a key from a key and an integer, such as the number of a step.
 
     Example:
         >>> import wend
         >>> key = wend.random.key(0)
         >>> keys = [wend.random.fold_in(key, step) for step in range(3)]
     """
-    return draw(checked(key), (2,), _counter(_FOLD, word=_word(staged(data), "what is folded in")))
+    return draw(
+        check_key(key), (2,), _counter(_FOLD, word=_word(staged(data), "what is folded in"))
+    )
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = np.uint64) -> Any:
-    """Random bits as unsigned integers; those of uint64 are what `numpy.random.Philox` gives.
+    """Draw random bits as unsigned integers; uint64 yields those of `numpy.random.Philox`.
 
     Example:
         >>> import wend
         >>> wend.random.bits(wend.random.key(0), (2,))
         array([ 213000021201967259, 4455796210202625458], dtype=uint64)
     """
-    wanted = np.dtype(dtype)
-    if wanted.kind != "u":
-        raise TypeMismatchError(f"bits{at(user_source())} are unsigned integers, not {wanted}")
-    words = draw(checked(key), shape)
-    return words if wanted == UINT64 else cast(words >> 64 - 8 * wanted.itemsize, wanted)
+    uint_dtype = np.dtype(dtype)
+    if uint_dtype.kind != "u":
+        raise TypeMismatchError(f"bits{at(user_source())} are unsigned integers, not {uint_dtype}")
+    words = draw(check_key(key), shape)
+    return (
+        words if uint_dtype == UINT64 else cast(words >> 64 - 8 * uint_dtype.itemsize, uint_dtype)
+    )
 
 
-# For the functions that draw
-def checked(key: Any) -> Any:
-    """The key as an operand.
+# For the samplers
+def check_key(key: Any) -> Any:
+    """Return the key as an operand.
 
     Raises:
-        TypeMismatchError: it is none.
+        TypeMismatchError: it is not a key.
     """
-    found = tensor_type(staged(key))
-    if found == ops.KEY:
+    key_type = tensor_type(staged(key))
+    if key_type == ops.KEY:
         return staged(key)
-    is_many = found.dtype == UINT64 and found.rank == 2
+    is_many = key_type.dtype == UINT64 and key_type.rank == 2
     raise TypeMismatchError(
         explain(
-            f"a key is {ops.KEY}, found {found}{at(user_source())}.",
+            f"a key is {ops.KEY}, found {key_type}{at(user_source())}.",
             cure="draw from one key at a time: first, second = wend.random.split(key)."
             if is_many
             else "make one of a seed with wend.random.key(seed).",
@@ -113,7 +119,7 @@ def checked(key: Any) -> Any:
 
 
 def as_shape(shape: Any) -> tuple[Any, ...]:
-    """A shape of sizes that may be traced; one size is that of a vector.
+    """Return a shape as a tuple of sizes, which may be traced; a single size makes a vector.
 
     Raises:
         ShapeError: a size is negative.
@@ -126,37 +132,39 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
 
 
 def draw(key: Any, shape: Any, counter: Any = None) -> Any:
-    """Bits of a shape, u64."""
+    """Draw random bits of a shape, as u64."""
     counter = _counter(_DRAW) if counter is None else counter
     sizes = as_shape(shape)
     if not any_staged(sizes):
         return apply(ops.random_bits, key, counter, shape=sizes)
-    given = shaping.concatenate([shaping.reshape_1(shaping.as_size(size)) for size in sizes])
-    declared = tuple(map(shaping.declared_size, sizes))
-    return apply(ops.random_bits, key, counter, given, shape=declared)
+    runtime_shape = shaping.concatenate(
+        [shaping.as_vector(shaping.as_size(size)) for size in sizes]
+    )
+    declared = tuple(map(shaping.dim_of_size, sizes))
+    return apply(ops.random_bits, key, counter, runtime_shape, shape=declared)
 
 
-def draw_again(key: Any, like: Any, attempt: Any) -> Any:
-    """Bits of the shape of others, for those that were refused."""
+def redraw(key: Any, like: Any, attempt: Any) -> Any:
+    """Draw bits of the same shape again, to replace rejected ones."""
     counter = _counter(_DRAW, attempt=cast(attempt, UINT64))
     known = tensor_type(like)
     if known.is_static:
         return apply(ops.random_bits, key, counter, shape=known.dims)
-    given = apply(shaping_ops.shape_of, like)
-    return apply(ops.random_bits, key, counter, given, shape=known.shape)
+    runtime_shape = apply(shaping_ops.shape_of, like)
+    return apply(ops.random_bits, key, counter, runtime_shape, shape=known.shape)
 
 
 def _counter(purpose: int, *, word: Any = None, attempt: Any = None) -> Any:
-    """A Philox counter; the first two words count the blocks of one draw."""
+    """Return a Philox counter; its first two words count the blocks of one draw."""
     if word is None and attempt is None:
         return _fixed([0, 0, 0, purpose])
     zero = _fixed([0])
-    words = [zero if x is None else shaping.reshape_1(x) for x in (word, attempt)]
+    words = [zero if x is None else shaping.as_vector(x) for x in (word, attempt)]
     return shaping.concatenate([words[0], zero, words[1], _fixed([purpose])])
 
 
 def _fixed(words: list[int]) -> Any:
-    """Words that never change: a constant of the graph, where one is recorded."""
+    """Return constant words: a constant node while recording, else an array."""
     array = np.array(words, UINT64)
     array.flags.writeable = False
     current = recorder.get()
@@ -166,10 +174,10 @@ def _fixed(words: list[int]) -> Any:
 
 
 def _word(number: Any, role: str) -> Any:
-    """An integer as one u64; negative ones in two's complement."""
-    found = tensor_type(number)
-    if found.dtype.kind not in "iu" or found.shape != ():
-        raise TypeMismatchError(f"{role} is one integer, not {found}{at(user_source())}")
+    """Return an integer as one u64, in two's complement."""
+    number_type = tensor_type(number)
+    if number_type.dtype.kind not in "iu" or number_type.shape != ():
+        raise TypeMismatchError(f"{role} is one integer, not {number_type}{at(user_source())}")
     if type(number) is int:
         return np.uint64(number % 2**64)
     return cast(number, UINT64)

@@ -31,11 +31,7 @@ class ArrayBoundary(ABC):
 
     @abstractmethod
     def receive(self, leaf: Any) -> Any:
-        """Return an array leaf of a call as executables of the backend take it.
-
-        Args:
-            leaf: an array of any boundary, or a number.
-        """
+        """Return an array leaf of a call, or a number, as executables of the backend take it."""
 
     @abstractmethod
     def to_host(self, array: Any) -> Any:

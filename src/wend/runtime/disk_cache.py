@@ -32,7 +32,7 @@ _PART = ".part"  # a file being written, or whose writer was killed
 _numbers = itertools.count()
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file of the cache."""
 
     path: Path
@@ -98,7 +98,7 @@ class DiskCache:
         except OSError as error:
             tell("cache", f"nothing is kept in {self.folder}: {error}")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """Return the files, most recently used first."""
         return sorted(self._entries(), key=lambda entry: entry.used, reverse=True)
 
@@ -123,14 +123,14 @@ class DiskCache:
     def _path(self, key: bytes) -> Path:
         return self.folder / (digest(key, size=20).hex() + _SUFFIX)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[CacheEntry]:
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
                 with suppress(OSError):
                     is_ours = file.name.endswith((_SUFFIX, _PART))
                     if is_ours and not file.is_dir(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
-                        yield Entry(Path(file.path), status.st_size, status.st_mtime)
+                        yield CacheEntry(Path(file.path), status.st_size, status.st_mtime)
 
     def _shrink(self) -> None:
         remaining = self.cap

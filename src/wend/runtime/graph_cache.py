@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from wend.ir.packing import Names, pack, pack_array, unpack, unpack_array
 from wend.runtime.build_fingerprint import build_fingerprint
 from wend.runtime.disk_cache import digest, disk_cache
 
+# Each graph is packed and hashed once, whatever is derived from it.
+_graph_keys: WeakKeyDictionary[Graph, Key | None] = WeakKeyDictionary()
 MAX_ARRAY_BYTES = 1 << 20  # total size of the arrays stored with a result
 
 Fact: TypeAlias = Any  # None, a bool, a number, a str; a tuple of them
@@ -38,23 +41,28 @@ def cache_key(graph: Graph, *facts: Fact) -> Key | None:
     """Return the key of a result derived from a graph; None if it must not be cached.
 
     A graph that holds Python objects is not cached: no other process has them. Nor is a result
-    whose derivation is to be verified or dumped.
-
-    Args:
-        graph: the input: its nodes, source lines and constants.
-        facts: the transform and its options.
+    whose derivation is to be verified or dumped. `facts` are the transform and its options.
     """
-    current = settings()
-    if current.verify or captures_stages() or disk_cache() is None or not build_fingerprint():
+    if settings().verify or captures_stages() or disk_cache() is None or not build_fingerprint():
         return None
+    if graph not in _graph_keys:
+        _graph_keys[graph] = _graph_key(graph)
+    key = _graph_keys[graph]
+    if key is None:
+        return None
+    return Key(digest(build_fingerprint(), marshal.dumps(facts, 2), key.digest), key.names.copy())
+
+
+def _graph_key(graph: Graph) -> Key | None:
+    """Return the hash of a graph's nodes, lines and constants; None if it holds Python objects."""
     names = Names()
     data = pack([graph], names)
     arrays = names.arrays()
     if arrays is None:
         return None
-    options = marshal.dumps((facts, [(x.dtype.str, x.shape) for x in arrays]), 2)
+    types = marshal.dumps([(x.dtype.str, x.shape) for x in arrays], 2)
     numbers = [np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in arrays]
-    return Key(digest(build_fingerprint(), options, data, *numbers), names)
+    return Key(digest(types, data, *numbers), names)
 
 
 def cached_transform(

@@ -20,7 +20,7 @@ _POP: Any = object()  # change: drop the last item
 _Change = tuple[Any, Any]  # (position, new item); (_POP, None); (None, item to push)
 
 
-class Source(Protocol):
+class ItemSource(Protocol):
     """A provider of items that are read on demand."""
 
     def __len__(self) -> int: ...
@@ -39,7 +39,7 @@ class Sequence:
 
     __slots__ = ("_change", "_items", "_newer", "source")
 
-    def __init__(self, items: list[Any] | None, source: Source | None = None) -> None:
+    def __init__(self, items: list[Any] | None, source: ItemSource | None = None) -> None:
         self._items = items
         self._newer: Sequence | None = None
         self._change: _Change | None = None
@@ -51,7 +51,7 @@ class Sequence:
         return Sequence(items)
 
     @staticmethod
-    def at(source: Source) -> Sequence:
+    def at(source: ItemSource) -> Sequence:
         """Return a sequence whose items are read from a source on demand."""
         return Sequence(None, source)
 

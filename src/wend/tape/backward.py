@@ -1,4 +1,4 @@
-"""Pulls cotangents back through recorded values, by running the backward operations at once."""
+"""Backward passes through executed nodes; the backward operations run at once."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from wend.ir.types import MaybeType
 from wend.ops.control import call
 from wend.ops.hosting import HOST_CALLS
 from wend.tape.eager_recording import CallPullback, EagerBuild
-from wend.tape.recorded_value import Ran, RecordedValue
+from wend.tape.recorded_value import ExecutedNode, RecordedValue
 
 
-def backward_slice(targets: Iterable[Value], tape: int) -> list[Ran]:
-    """The nodes that lead to values, of those that a tape follows, operands first."""
+def backward_slice(targets: Iterable[Value], tape: int) -> list[ExecutedNode]:
+    """Return the nodes that values depend on and that a tape follows, operands first."""
 
     def operands(value: Value) -> Sequence[Value]:
         assert isinstance(value, RecordedValue)
         return value.node.operands if value.node is not None and value.tapes & tape else ()
 
-    found: dict[Ran, None] = {}
+    nodes: dict[ExecutedNode, None] = {}
     for value in operands_first(targets, operands):
-        if isinstance(value.node, Ran) and value.tapes & tape:  # type: ignore[attr-defined]
-            found[value.node] = None
-    return list(found)
+        if isinstance(value.node, ExecutedNode) and value.tapes & tape:  # type: ignore[attr-defined]
+            nodes[value.node] = None
+    return list(nodes)
 
 
 def pull_back(
@@ -42,46 +42,48 @@ def pull_back(
     seeds: Sequence[tuple[Value, Value]],
     sources: Sequence[Value],
 ) -> list[Value | None]:
-    """The cotangents of `sources`, from pairs of a target and its cotangent.
+    """Return the cotangents of `sources`, given those of the targets.
 
     Args:
-        b: where the backward operations run, and are recorded if a tape follows them.
-        tape: the bit of the tape that is asked.
-        seeds: the targets with their cotangents.
-        sources: recorded values, also ones that others are computed from.
+        b: runs the backward operations, which are recorded if a tape follows them.
+        tape: the bit of the tape.
+        seeds: pairs of a target and its cotangent.
+        sources: recorded values, possibly intermediate ones.
 
     Returns:
-        For each source its cotangent; None where no path leads from it to a target.
+        For each source its cotangent; None if no path leads from it to a target.
     """
     nodes = backward_slice([target for target, _ in seeds], tape)
-    bwd = BackwardPass(b, Cotangents(), _active(nodes, sources, tape))  # type: ignore[arg-type]
+    bwd = BackwardPass(b, Cotangents(), _active_values(nodes, sources, tape))  # type: ignore[arg-type]
     for target, ct in seeds:
         bwd.seed(target, ct)
-    wanted, found = set(sources), dict[Value, Cotangent]()
-    # A backward pass computes inf and NaN without warnings, as compiled ones do.
+    source_set, source_cts = set(sources), dict[Value, Cotangent]()
+    # Like compiled code, a backward pass computes inf and NaN without warnings.
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
-            # All that reads these has been pulled back: they are complete, and whether one that
-            # may be absent has arrived is known.
+            # All users of these results have been pulled back, so their cotangents are complete,
+            # and it is known whether an optional one is absent.
             for result in node.results:
                 arrived = bwd.cts.get(result)
                 if isinstance(arrived, RecordedValue) and isinstance(arrived.type, MaybeType):
                     is_zero = arrived.concrete is ZERO
                     bwd.cts.set(result, ZERO if is_zero else b.present(arrived))
-            found.update((value, bwd.cts.get(value)) for value in node.results if value in wanted)
+            source_cts.update(
+                (value, bwd.cts.get(value)) for value in node.results if value in source_set
+            )
             _transposer.pull_back(bwd, [node])
-        for value in wanted - found.keys():
-            found[value] = bwd.cts.get(value)
+        for value in source_set - source_cts.keys():
+            source_cts[value] = bwd.cts.get(value)
         b.source = None
-        return [_instantiated(b, found[value], value) for value in sources]
+        return [_instantiate(b, source_cts[value], value) for value in sources]
 
 
-def _instantiated(b: EagerBuild, ct: Cotangent, source: Value) -> Value | None:
+def _instantiate(b: EagerBuild, ct: Cotangent, source: Value) -> Value | None:
     return None if isinstance(ct, Zero) else b.instantiate(ct, source)
 
 
-def _active(nodes: Iterable[Node], sources: Iterable[Value], tape: int) -> set[Value]:
-    """The values that depend on the sources."""
+def _active_values(nodes: Iterable[Node], sources: Iterable[Value], tape: int) -> set[Value]:
+    """Return the values that depend on the sources."""
     active = set(sources)
     for node in nodes:
         if not active.isdisjoint(node.operands):
@@ -90,18 +92,20 @@ def _active(nodes: Iterable[Node], sources: Iterable[Value], tape: int) -> set[V
 
 
 def _pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[Cotangent]) -> None:
-    """Run the backward graph of a call on the residuals that its forward form gave."""
+    """Run the backward graph of a call on the residuals that its forward form returned."""
     del t
-    assert isinstance(node, Ran)
+    assert isinstance(node, ExecutedNode)
     pullback: CallPullback = node.pullback
     b: Any = bwd.b
-    arrived = {k: b.instantiate(ct, node.results[k]) for k, ct in enumerate(cts) if ct is not ZERO}
-    with b.on(pullback.backend):
-        if max(arrived) < pullback.own:
-            connected, found = _backward(b, node, pullback, arrived)
+    result_cts = {
+        k: b.instantiate(ct, node.results[k]) for k, ct in enumerate(cts) if ct is not ZERO
+    }
+    with b.on_backend(pullback.backend):
+        if max(result_cts) < pullback.result_count:
+            connected, operand_cts = _run_backward(b, node, pullback, result_cts)
         else:
-            connected, found = _again(b, node, pullback, arrived)
-    cotangents = iter(found)
+            connected, operand_cts = _rerun_forward(b, node, pullback, result_cts)
+    cotangents = iter(operand_cts)
     for k, is_connected in zip(pullback.wrt, connected, strict=True):
         if is_connected:
             ct = next(cotangents)
@@ -109,21 +113,21 @@ def _pull_back_call(t: Transposer, bwd: BackwardPass, node: Node, cts: Sequence[
                 bwd.cts.add(b, node.operands[k], b.instantiate(ct, node.operands[k]))
 
 
-def _backward(
-    b: EagerBuild, node: Ran, pullback: CallPullback, arrived: dict[int, Value]
+def _run_backward(
+    b: EagerBuild, node: ExecutedNode, pullback: CallPullback, result_cts: dict[int, Value]
 ) -> tuple[Sequence[bool], Sequence[Value]]:
-    backward = pullback.compiled.forward_backward(pullback.wrt).backward([*arrived])
-    seeds = [arrived[k] for k in sorted(arrived)]
-    given = [*node.results[pullback.own :], *seeds]
-    return backward.connected, b.call(backward.graph, given).results
+    backward = pullback.compiled.forward_backward(pullback.wrt).backward([*result_cts])
+    seeds = [result_cts[k] for k in sorted(result_cts)]
+    operands = [*node.results[pullback.result_count :], *seeds]
+    return backward.connected, b.call(backward.graph, operands).results
 
 
-def _again(
-    b: EagerBuild, node: Ran, pullback: CallPullback, arrived: dict[int, Value]
+def _rerun_forward(
+    b: EagerBuild, node: ExecutedNode, pullback: CallPullback, result_cts: dict[int, Value]
 ) -> tuple[Sequence[bool], Sequence[Value]]:
-    """The gradient of a gradient: the forward form is differentiated too.
+    """Differentiate a call whose forward form must be differentiated too, for second derivatives.
 
-    What that needs was not kept, so it runs once more, now as one that keeps it.
+    The residuals for that were not saved, so the forward form runs again in a form that saves them.
 
     Raises:
         NotDifferentiableError: it calls Python, which must not run twice.
@@ -140,9 +144,9 @@ def _again(
                 )
             )
     compiled = CompiledGraph.of(node.regions[0])
-    forms = compiled.residual_pair(pullback.wrt, tuple(sorted(arrived)))
+    forms = compiled.residual_pair(pullback.wrt, tuple(sorted(result_cts)))
     residuals = b.call(forms.forward, node.operands).results
-    seeds = [arrived[k] for k in sorted(arrived)]
+    seeds = [result_cts[k] for k in sorted(result_cts)]
     return forms.connected, b.call(forms.backward, [*residuals, *seeds]).results
 
 

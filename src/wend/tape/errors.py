@@ -4,4 +4,4 @@ from wend.base.errors import WendError
 
 
 class TapeError(WendError, RuntimeError):
-    """A `GradientTape` is used in an order, or at a place, that it does not allow."""
+    """A `GradientTape` is used in an order, or in a recording, that it does not allow."""

@@ -1,4 +1,4 @@
-"""`Recorded`: an array under a `GradientTape`. It has numbers, and every operation is recorded."""
+"""`RecordedArray`: an array under a `GradientTape`, with known elements and recorded operations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wend.trace.arrays.resolve import are_read, call_function, call_ufunc
 from wend.trace.arrays.tracer import Tracer
 
 
-class Recorded(Tracer):
+class RecordedArray(Tracer):
     """An array that tapes follow.
 
-    Python can look at its numbers to decide what to do. What would take them out of the
-    recording is refused as long as a tape records: gradients would silently stop there.
+    Python may look at its elements to make decisions. Operations that would take them out of the
+    recording are refused while a tape records, since gradients would silently stop there.
 
     Attributes:
-        is_copy: whether it was copied from another, and may be changed in place if that may not.
+        is_copy: whether it is a copy, which may be changed in place even if the original may not.
     """
 
     __slots__ = ("is_copy",)
@@ -34,29 +34,29 @@ class Recorded(Tracer):
 
     @property
     def concrete(self) -> Any:
-        """The numbers; those of a part whose array has changed are taken again."""
-        found = self.current()
-        return found.value.concrete if isinstance(found, Recorded) else found
+        """The elements; those of a part are read again if its array has changed."""
+        array = self.current()
+        return array.value.concrete if isinstance(array, RecordedArray) else array
 
     def is_followed(self) -> bool:
-        """Whether a tape that records here and now follows it."""
-        mine: Any = self.recording
+        """Return whether a tape that records here and now follows it."""
+        owner: Any = self.recording
         value: Any = self.whole().value
-        if not value.tapes & mine.listening:
+        if not value.tapes & owner.active_tapes:
             return False
-        here: Any = recorder.get()
-        while here is not None and here is not mine:
-            here = here.parent
-        return here is mine
+        scope: Any = recorder.get()
+        while scope is not None and scope is not owner:
+            scope = scope.parent
+        return scope is owner
 
     def read(self) -> Any:
         return self if self.is_followed() else self.concrete
 
-    # Looking at the numbers
+    # Looking at the elements
     def __repr__(self) -> str:
-        return f"<recorded {self.value.type}: {self._shown()}>"
+        return f"<recorded {self.value.type}: {self._elements_text()}>"
 
-    def _shown(self) -> str:
+    def _elements_text(self) -> str:
         return np.array2string(np.asarray(self.concrete), separator=", ", threshold=16)
 
     def __str__(self) -> str:
@@ -72,64 +72,64 @@ class Recorded(Tracer):
         return int(self.concrete)
 
     def __floor__(self) -> int:
-        found: int = math.floor(self.concrete)
-        return found
+        result: int = math.floor(self.concrete)
+        return result
 
     def __ceil__(self) -> int:
-        found: int = math.ceil(self.concrete)
-        return found
+        result: int = math.ceil(self.concrete)
+        return result
 
     def __trunc__(self) -> int:
-        found: int = math.trunc(self.concrete)
-        return found
+        result: int = math.trunc(self.concrete)
+        return result
 
     def __index__(self) -> int:
         raise TypeError("only integers can be used as an index, not floats")
 
-    # Taking them out
+    # Taking the elements out
     def __float__(self) -> float:
-        return float(self._taken_out("float()"))
+        return float(self._extract("float()"))
 
     def __complex__(self) -> complex:
-        return complex(self._taken_out("complex()"))
+        return complex(self._extract("complex()"))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._taken_out("a NumPy array"), dtype)
+        return np.array(self._extract("a NumPy array"), dtype)
 
     def item(self) -> Any:
-        """The number, where no tape records it any more."""
-        return self._taken_out(".item()").item()
+        """Return the number, if no tape records it any more."""
+        return self._extract(".item()").item()
 
     def tolist(self) -> Any:
-        """The numbers as lists, where no tape records them any more."""
-        return self._taken_out(".tolist()").tolist()
+        """Return the elements as lists, if no tape records them any more."""
+        return self._extract(".tolist()").tolist()
 
     def _static_advice(self) -> None:
-        """None: numbers are known here."""
+        """Return None: the elements are known here."""
 
-    def _taken_out(self, wanted: str) -> Any:
+    def _extract(self, request: str) -> Any:
         if self.is_followed():
-            self._refuse(wanted)
+            self._refuse(request)
         return self.concrete
 
-    def _refuse(self, wanted: str) -> NoReturn:
+    def _refuse(self, request: str) -> NoReturn:
         raise ConcreteValueError(
             explain(
-                f"{wanted} of {self!r} would take it out of the recording, "
+                f"{request} of {self!r} would take it out of the recording, "
                 "and its gradient would be lost.",
-                cure="leave it as it is: it computes like an array; use functions of wend.numpy "
-                "in place of math's. If it is to be a constant: wend.stop_gradient(x).",
+                cure="leave it as it is: it behaves like an array; use functions of wend.numpy "
+                "in place of math's. To make it a constant: wend.stop_gradient(x).",
             )
         )
 
-    # Where Tracer speaks to a recording
+    # Methods of Tracer that use a recording
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(key) if self.is_followed() else self.concrete[key]
 
     def copy(self, order: str = "C") -> Any:
         if recorder.get() is self.recording and self.is_followed():
-            here: Any = self.recording
-            copied = Recorded(here.lift(self), here, weak=self.weak)
+            recording: Any = self.recording
+            copied = RecordedArray(recording.lift(self), recording, weak=self.weak)
             copied.is_copy = True
             return copied
         return super().copy(order) if self.is_followed() else np.array(self.concrete)[()]

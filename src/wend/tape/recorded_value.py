@@ -1,7 +1,7 @@
-"""Values that carry their numbers: what an eager recording is made of.
+"""Values with concrete contents, of which eager recordings consist.
 
-An eager recording keeps no list of its nodes. A recorded value holds the node that made it, and
-the node its operands, so what nobody can differentiate any more is gone by itself.
+An eager recording has no list of nodes. A value refers to the node that computed it, and the node
+to its operands, so whatever can no longer be differentiated is garbage-collected.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class RecordedValue(Value):
     """A value of an eager recording.
 
     Attributes:
-        concrete: what it is: an array, a NumPy scalar, a list.
+        concrete: its contents: an array, a NumPy scalar, or a list.
         owner: the recording it belongs to.
-        tapes: the tapes that follow it, a bit for each.
+        tapes: the tapes that follow it, as a bit mask.
     """
 
     __slots__ = ("__weakref__", "concrete", "owner", "tapes")
@@ -50,7 +50,7 @@ class RecordedValue(Value):
 
 
 class HeldValue(RecordedValue):
-    """A user's array in a recording: read-only as long as a node may read it."""
+    """A user's array in a recording; it is read-only while a node may read it."""
 
     __slots__ = ()
 
@@ -62,15 +62,15 @@ class HeldValue(RecordedValue):
         frozen.release(self.concrete)
 
 
-class Ran(Node):
-    """A node that has run.
+class ExecutedNode(Node):
+    """A node that has been executed.
 
-    Its results are made when they are asked for and held weakly, so that no cycle keeps them.
+    Its results are created on demand and held weakly, which avoids reference cycles.
 
     Attributes:
-        concretes: what the results are.
-        tapes: the tapes that follow it, a bit for each; 0: nobody holds it.
-        pullback: how a call is differentiated, made when it ran.
+        concretes: the contents of the results.
+        tapes: the tapes that follow it, as a bit mask; if 0, it has dropped its operands.
+        pullback: of a call: how it is differentiated.
     """
 
     __slots__ = ("concretes", "owner", "pullback", "refs", "tapes", "types")
@@ -104,28 +104,28 @@ class Ran(Node):
         return tuple([self.result(k) for k in range(len(self.types))])
 
     def result(self, k: int) -> RecordedValue:
-        """One result: the one that somebody holds, or made again."""
+        """Return one result, which is created again if it is no longer alive."""
         ref = self.refs[k]
-        found = None if ref is None else ref()
-        if found is None:
+        value = None if ref is None else ref()
+        if value is None:
             type = self.types[k]
-            follows = self.tapes if self.tapes and is_differentiable(type) else 0
-            node = self if follows else None
-            found = RecordedValue(type, self.concretes[k], self.owner, follows, node, k)
+            followers = self.tapes if self.tapes and is_differentiable(type) else 0
+            node = self if followers else None
+            value = RecordedValue(type, self.concretes[k], self.owner, followers, node, k)
             if self.tapes:
-                self.refs[k] = weakref.ref(found)
-        return found
+                self.refs[k] = weakref.ref(value)
+        return value
 
-    def shown(self, count: int) -> Node:
-        """The node as its caller knows it: with the first results only."""
+    def with_results(self, count: int) -> Node:
+        """Return the node as its caller sees it, with the first results only."""
         results = self.results[:count]
         node = Node(self.op, self.operands, self.attrs, self.regions, (), self.source)
         node.results = results
         return node
 
-    def forget(self, live: int) -> None:
-        """Let go of what led to the results that no live tape follows."""
+    def forget(self, live_tapes: int) -> None:
+        """Drop the history of the results that no live tape follows."""
         for ref in self.refs:
-            found = None if ref is None else ref()
-            if found is not None and not found.tapes & live:
-                found.node = None
+            value = None if ref is None else ref()
+            if value is not None and not value.tapes & live_tapes:
+                value.node = None

@@ -1,4 +1,4 @@
-"""`GradientTape`: gradients of what Python computed, without a function."""
+"""`GradientTape`: gradients of what Python has computed, without a function."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from wend.trace.state.variable import Variable
 
 
 class GradientTape:
-    """Records what is computed from watched arrays, to give gradients of it.
+    """A recording of operations on watched arrays, through which gradients are taken.
 
     Inside the `with` block, operations on arrays that it watches are recorded as they run, so
     Python's own control flow works on them. A call of a `wend.function` runs compiled, and is
     one operation of the recording.
 
     Args:
-        persistent: whether `gradient` may be asked more than once.
+        persistent: whether `gradient` may be called more than once.
         watch_accessed_variables: whether trainable `Variable`s are watched when they are read.
 
     Example:
@@ -56,22 +56,22 @@ class GradientTape:
         self.watch_accessed_variables = watch_accessed_variables
         self._tape: EagerTape | TracedTape | None = None
         self._is_recording = False
-        self._is_spent = False
+        self._is_released = False
 
     # Recording
     def __enter__(self) -> GradientTape:
         if self._is_recording:
-            raise TapeError("this GradientTape records already: open another one")
-        if self._is_spent:
-            raise TapeError(_SPENT)
+            raise TapeError("this GradientTape is already recording: open another one")
+        if self._is_released:
+            raise TapeError(_RELEASED)
         if self._tape is not None and not self._tape.can_enter():
             raise TapeError(
                 explain(
                     "this GradientTape was opened in another recording.",
-                    cure="use a new tape, or reset() this one before.",
+                    cure="use a new tape, or reset() this one first.",
                 )
             )
-        self._tape = self._tape or self._new()
+        self._tape = self._tape or self._new_tape()
         self._tape.enter()
         self._is_recording = True
         return self
@@ -84,9 +84,9 @@ class GradientTape:
     ) -> None:
         self._leave()
 
-    def _new(self) -> EagerTape | TracedTape:
-        here = current()
-        is_traced = here is not None and not isinstance(here, EagerRecording)
+    def _new_tape(self) -> EagerTape | TracedTape:
+        recording = current()
+        is_traced = recording is not None and not isinstance(recording, EagerRecording)
         return (TracedTape if is_traced else EagerTape)(self.watch_accessed_variables)
 
     def _leave(self) -> None:
@@ -94,26 +94,26 @@ class GradientTape:
             self._is_recording = False
             self._tape.leave()
 
-    def _open(self, wanted: str) -> EagerTape | TracedTape:
+    def _require_tape(self, method: str) -> EagerTape | TracedTape:
         if self._tape is None:
             raise TapeError(
                 explain(
-                    f"{wanted}: nothing has been recorded.",
+                    f"{method}: nothing has been recorded.",
                     cure="open the tape: with wend.GradientTape() as tape: …",
                 )
             )
         return self._tape
 
     def watch(self, x: Any) -> Any:
-        """The arrays that the tape follows: compute with what this returns.
+        """Return arrays that the tape follows; compute with these.
 
         Args:
-            x: a pytree of float arrays and numbers, or of `Variable`s. Integers in it stay what
-                they are.
+            x: a pytree of float arrays and numbers, or of `Variable`s. Integers in it are returned
+                unchanged.
 
         Returns:
-            The same structure with recorded arrays. A plain array cannot be told from its copies,
-            so what is computed from `x` itself is not recorded. Variables are themselves.
+            The same structure with recorded arrays. Operations on `x` itself are not recorded,
+            since a plain array cannot be told from its copies. Variables are returned unchanged.
 
         Raises:
             NotDifferentiableError: `x` is an array of integers, or no array.
@@ -133,7 +133,7 @@ class GradientTape:
                     cure="call it inside `with wend.GradientTape() as tape:`.",
                 )
             )
-        tape = self._open("watch")
+        tape = self._require_tape("watch")
         leaves, tree = trees.flatten(x)
         if len(leaves) == 1 and leaves[0] is x and not _is_float(x) and type(x) is not int:
             raise NotDifferentiableError(
@@ -142,12 +142,12 @@ class GradientTape:
                     cure="watch floats (x.astype(float)).",
                 )
             )
-        return trees.unflatten(tree, [_watched(tape, leaf, leaf is x) for leaf in leaves])
+        return trees.unflatten(tree, [_watch_leaf(tape, leaf, leaf is x) for leaf in leaves])
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A block in which this tape does not record."""
-        tape = self._open("stop_recording")
+        """Suspend recording on this tape in a `with` block."""
+        tape = self._require_tape("stop_recording")
         tape.pause()
         try:
             yield
@@ -156,17 +156,17 @@ class GradientTape:
                 tape.resume()
 
     def reset(self) -> None:
-        """Forget all that was recorded, and what is watched."""
+        """Drop everything that was recorded, and what is watched."""
         was_recording = self._is_recording
         self._leave()
-        self._tape, self._is_spent = None, False
+        self._tape, self._is_released = None, False
         if was_recording:
             self.__enter__()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that were read while they were watched, in that order."""
+        """Return the variables that were read while they were watched, in the order of reads."""
         return tuple(
-            variable for variable, _ in self._open("watched_variables").first_read.values()
+            variable for variable, _ in self._require_tape("watched_variables").first_read.values()
         )
 
     # Gradients
@@ -177,25 +177,25 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Literal["none", "zero"] = "none",
     ) -> Any:
-        """The gradient of what was computed, with respect to what it was computed from.
+        """Return the gradient of a target with respect to sources that it was computed from.
 
         Args:
-            target: an array, or a pytree of them, computed under the tape. The gradient is that
-                of the sum of all elements, each times its output gradient.
-            sources: arrays that the tape follows, `Variable`s, or a pytree of these; also
-                intermediate results. A variable stands for what it held when it was first read.
+            target: an array, or a pytree of them, computed under the tape. The gradient is that of
+                the sum of all elements, each times its output gradient.
+            sources: arrays that the tape follows, `Variable`s, or a pytree of these; intermediate
+                results are allowed. A variable stands for its value when it was first read.
             output_gradients: cotangents like `target`; None: ones.
-            unconnected_gradients: what a source gets from which no path leads to the target:
-                `"none"` or `"zero"`. A loop of no trips is a path; its gradient is 0.
+            unconnected_gradients: the gradient of a source without a path to the target: `"none"`
+                or `"zero"`. A loop without trips is a path; its gradient is 0.
 
         Returns:
-            A pytree like `sources`: plain arrays, or recorded ones where another tape records.
-            Integers in it get None.
+            A pytree like `sources` of plain arrays, or of recorded ones if another tape records.
+            Integers get None.
 
         Raises:
-            NotDifferentiableError: a source is not followed by this tape, or an array of
-                integers; a target is complex, without an output gradient.
-            TapeError: the gradient was asked before, and the tape is not persistent.
+            NotDifferentiableError: a source is not followed by this tape, or is an array of
+                integers; or a target is complex and has no output gradient.
+            TapeError: `gradient` was called before, and the tape is not persistent.
 
         Example:
             >>> import wend, wend.numpy as wnp
@@ -206,33 +206,33 @@ class GradientTape:
             >>> tape.gradient(y, x)
             np.float64(1.0)
         """
-        if self._is_spent:
-            raise TapeError(_SPENT)
+        if self._is_released:
+            raise TapeError(_RELEASED)
         if unconnected_gradients not in ("none", "zero"):
             raise ValueError(
                 f"unconnected_gradients is 'none' or 'zero', not {unconnected_gradients!r}"
             )
-        tape = self._open("gradient")
-        tape.check_here()
+        tape = self._require_tape("gradient")
+        tape.check_recording()
         leaves, tree = trees.flatten(sources)
-        values = [_source(tape, leaf, leaf is sources, len(leaves)) for leaf in leaves]
-        seeds = _seeds(tape, target, output_gradients)
+        values = [_source_value(tape, leaf, leaf is sources, len(leaves)) for leaf in leaves]
+        seeds = _target_seeds(tape, target, output_gradients)
         if not self.persistent:
             self._leave()
-        known = list(dict.fromkeys(value for value in values if value is not None))
-        found = dict(zip(known, tape.pull_back(seeds, known), strict=True))
+        distinct = list(dict.fromkeys(value for value in values if value is not None))
+        cts = dict(zip(distinct, tape.pull_back(seeds, distinct), strict=True))
         grads = [
-            _filled(None if value is None else found[value], leaf, unconnected_gradients)
+            _zero_filled(None if value is None else cts[value], leaf, unconnected_gradients)
             for leaf, value in zip(leaves, values, strict=True)
         ]
         if not self.persistent:
-            self._is_spent = True
+            self._is_released = True
             tape.release([value for value, _ in seeds])
         return trees.unflatten(tree, grads)
 
 
-_SPENT = explain(
-    "this GradientTape has given its gradient, and let go of what it recorded.",
+_RELEASED = explain(
+    "this GradientTape has computed its gradient, and freed what it recorded.",
     cure="ask for all gradients at once (a list of sources), or open it as "
     "wend.GradientTape(persistent=True).",
 )
@@ -246,7 +246,7 @@ def _described(x: Any) -> str:
     return str(tensor_type(x)) if is_array_leaf(x) else f"a {type(x).__name__}"
 
 
-def _watched(tape: EagerTape | TracedTape, leaf: Any, is_all: bool) -> Any:
+def _watch_leaf(tape: EagerTape | TracedTape, leaf: Any, is_all: bool) -> Any:
     if isinstance(leaf, Variable):
         tape.watch_variable(leaf)
         return leaf
@@ -257,8 +257,10 @@ def _watched(tape: EagerTape | TracedTape, leaf: Any, is_all: bool) -> Any:
     return tape.watch(as_array(leaf), weak=is_weak(leaf))
 
 
-def _source(tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int) -> Value | None:
-    """The value of a source; None of what cannot be connected."""
+def _source_value(
+    tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int
+) -> Value | None:
+    """Return the value of a source; None if it cannot be connected."""
     if isinstance(leaf, Variable):
         return tape.value_of_variable(leaf)
     if is_array_leaf(leaf) and tensor_type(leaf).dtype.kind not in "fc":
@@ -276,7 +278,9 @@ def _source(tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int) -
         if isinstance(leaf, Staged):
             what = f"{which} is {leaf!r}, which this tape does not follow."
         else:
-            what = f"{which} is {_described(leaf)}, a plain {_kind(leaf)}: nothing was recorded."
+            what = (
+                f"{which} is {_described(leaf)}, a plain {_kind_name(leaf)}: nothing was recorded."
+            )
         raise NotDifferentiableError(
             explain(
                 f"gradient: {what}",
@@ -287,14 +291,14 @@ def _source(tape: EagerTape | TracedTape, leaf: Any, is_all: bool, count: int) -
     return value
 
 
-def _kind(leaf: Any) -> str:
+def _kind_name(leaf: Any) -> str:
     return "array" if isinstance(leaf, np.ndarray) else "number"
 
 
-def _seeds(
+def _target_seeds(
     tape: EagerTape | TracedTape, target: Any, output_gradients: Any
 ) -> Sequence[tuple[Value, Any]]:
-    """The targets that the tape follows, each with its cotangent."""
+    """Return the targets that the tape follows, each with its cotangent."""
     leaves, tree = trees.flatten(target)
     cotangents: Sequence[Any] = [None] * len(leaves)
     if output_gradients is not None:
@@ -310,36 +314,38 @@ def _seeds(
         if not is_array_leaf(leaf):
             raise TypeMismatchError(f"gradient: the target is {leaf!r:.60}, not an array")
         if value is not None:
-            seeds.append((value, _seed(value, ct)))
+            seeds.append((value, _cotangent(value, ct)))
     return seeds
 
 
-def _seed(value: Value, ct: Any) -> Any:
-    wanted = value.tensor
+def _cotangent(value: Value, ct: Any) -> Any:
+    target_type = value.tensor
     if ct is None:
-        if wanted.dtype.kind == "c":
+        if target_type.dtype.kind == "c":
             raise NotDifferentiableError(
                 explain(
-                    f"gradient: the target is {wanted}, not real.",
+                    f"gradient: the target is {target_type}, not real.",
                     cure="take the real part, or the absolute value; or give output_gradients.",
                 )
             )
-        if not wanted.is_static:
-            return None  # a trace finds out when it runs
-        sizes = [dim for dim in wanted.dims if isinstance(dim, int)]
-        return np.ones(sizes, wanted.dtype)[()]
+        if not target_type.is_static:
+            return None  # made at run time
+        sizes = [dim for dim in target_type.dims if isinstance(dim, int)]
+        return np.ones(sizes, target_type.dtype)[()]
     ct = as_array(ct)
-    ct = cast(ct, wanted.dtype) if is_weak(ct) else ct
-    found = tensor_type(ct)
-    if found.dtype != wanted.dtype:
-        raise TypeMismatchError(f"gradient: the output gradient is {found}, the target {wanted}")
-    if not accepts(wanted, found):
-        raise ShapeError(f"gradient: the output gradient is {found}, the target {wanted}")
+    ct = cast(ct, target_type.dtype) if is_weak(ct) else ct
+    ct_type = tensor_type(ct)
+    if ct_type.dtype != target_type.dtype:
+        raise TypeMismatchError(
+            f"gradient: the output gradient is {ct_type}, the target {target_type}"
+        )
+    if not accepts(target_type, ct_type):
+        raise ShapeError(f"gradient: the output gradient is {ct_type}, the target {target_type}")
     return ct
 
 
-def _filled(found: Any, leaf: Any, unconnected: str) -> Any:
-    if found is not None or unconnected == "none" or not _is_float(leaf):
-        return found
+def _zero_filled(ct: Any, leaf: Any, unconnected: str) -> Any:
+    if ct is not None or unconnected == "none" or not _is_float(leaf):
+        return ct
     zeros = creating.zeros_like(leaf)
     return zeros[()] if isinstance(zeros, np.ndarray) else zeros

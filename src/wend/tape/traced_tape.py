@@ -1,4 +1,4 @@
-"""A tape inside a trace: its gradient is part of the graph that is being recorded."""
+"""Tapes inside a trace: the gradient becomes a part of the graph that is being recorded."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from wend.trace.recording.replacements import copy_with_replacements
 
 
 class TracedTape:
-    """Knows which of a recording's nodes were made while it recorded."""
+    """A tape that knows which nodes of a recording were added while it recorded."""
 
     def __init__(self, watches_variables: bool = True) -> None:
-        here = current()
-        assert here is not None
-        self.recording: Recording = here
+        recording = current()
+        assert recording is not None
+        self.recording: Recording = recording
         self.watches_variables = watches_variables
         self.watched: dict[int, Any] = {}
         self.first_read: dict[int, tuple[Any, Value]] = {}
-        self._arrays: dict[Value, None] = {}
+        self._watched_values: dict[Value, None] = {}
         self._spans: list[tuple[int, int]] = []
-        self._since: int | None = None
+        self._open_since: int | None = None
 
     # Recording
     def enter(self) -> None:
@@ -45,18 +45,18 @@ class TracedTape:
         self.recording.tapes.pop(id(self), None)
 
     def pause(self) -> None:
-        if self._since is not None:
-            self._spans.append((self._since, len(self.recording.b.nodes)))
-        self._since = None
+        if self._open_since is not None:
+            self._spans.append((self._open_since, len(self.recording.b.nodes)))
+        self._open_since = None
 
     def resume(self) -> None:
-        self._since = len(self.recording.b.nodes)
+        self._open_since = len(self.recording.b.nodes)
 
     def can_enter(self) -> bool:
         return current() is self.recording
 
-    def check_here(self) -> None:
-        """A gradient is part of the recording that the tape was opened in."""
+    def check_recording(self) -> None:
+        """Refuse a gradient outside the recording that the tape was opened in."""
         if current() is not self.recording:
             raise TapeError(
                 explain(
@@ -65,21 +65,21 @@ class TracedTape:
                 )
             )
 
-    # What it follows
+    # Watching
     def watch(self, x: Any, *, weak: bool = False) -> Tracer:
-        found: Tracer = x
+        tracer: Tracer = x
         if not isinstance(x, Tracer) or x.recording is not self.recording:
-            found = self.recording.wrap(self.recording.lift(x), weak=weak)
-        self._arrays[found.value] = None
-        return found
+            tracer = self.recording.wrap(self.recording.lift(x), weak=weak)
+        self._watched_values[tracer.value] = None
+        return tracer
 
     def watch_variable(self, variable: Any) -> None:
         self.watched[id(variable)] = variable
 
-    def note(self, variable: Any, value: Value) -> None:
-        """A variable has been read."""
+    def on_variable_read(self, variable: Any, value: Value) -> None:
+        """Note that a variable has been read."""
         is_watched = self.watches_variables and variable.trainable
-        if self._since is not None and (is_watched or id(variable) in self.watched):
+        if self._open_since is not None and (is_watched or id(variable) in self.watched):
             self.first_read.setdefault(id(variable), (variable, value))
 
     def value_of(self, x: Any) -> Value | None:
@@ -87,42 +87,42 @@ class TracedTape:
             return None
         first = len(self.recording.b.nodes)
         value = self.recording.lift(x)
-        if self._since is None:
-            # A part whose array has changed is taken again.
+        if self._open_since is None:
+            # Lifting may have taken a part again whose array has changed.
             self._spans.append((first, len(self.recording.b.nodes)))
-        return value if value in self._reached() else None
+        return value if value in self._followed_values() else None
 
     def value_of_variable(self, variable: Any) -> Value | None:
-        found = self.first_read.get(id(variable))
-        return None if found is None else found[1]
+        entry = self.first_read.get(id(variable))
+        return None if entry is None else entry[1]
 
     def _nodes(self) -> list[Node]:
         nodes = self.recording.b.nodes
         spans = list(self._spans)
-        if self._since is not None:
-            spans.append((self._since, len(nodes)))
+        if self._open_since is not None:
+            spans.append((self._open_since, len(nodes)))
         return [node for start, stop in spans for node in nodes[start:stop]]
 
-    def _reached(self) -> set[Value]:
-        reached = {*self._arrays, *(value for _, value in self.first_read.values())}
+    def _followed_values(self) -> set[Value]:
+        followed = {*self._watched_values, *(value for _, value in self.first_read.values())}
 
         def visit(node: Node) -> None:
-            for stand_in in self.recording.replacements.get(node, ()):
-                visit(stand_in)
-            if not reached.isdisjoint(node.operands):
-                reached.update(node.results)
+            for replacement in self.recording.replacements.get(node, ()):
+                visit(replacement)
+            if not followed.isdisjoint(node.operands):
+                followed.update(node.results)
 
         for node in self._nodes():
             visit(node)
-        return reached
+        return followed
 
     # Gradients
     def pull_back(
         self, seeds: Sequence[tuple[Value, Any]], sources: Sequence[Value]
     ) -> list[Any | None]:
-        """Record the backward operations; nodes that must give residuals get stand-ins."""
+        """Record the backward operations; nodes that must return residuals are replaced."""
         recording = self.recording
-        mapping: dict[Value, Value] = {}  # the nodes as they stand now, on values of their own
+        mapping: dict[Value, Value] = {}  # of the present nodes to copies of them
         nodes = copy_with_replacements(self._nodes(), mapping, recording.replacements)
         copied = [mapping.get(source, source) for source in sources]
         b = BackwardBuild("tape")
@@ -133,30 +133,32 @@ class TracedTape:
             param = b.param(target.type)
             cts[param] = recording.b.ones_like(target) if ct is None else recording.lift(ct)
             bwd.seed(mapping.get(target, target), param)
-        found = _pull_back(bwd, nodes, copied)
+        source_cts = _pull_back(bwd, nodes, copied)
         grads = [
             None if isinstance(ct, Zero) else b.instantiate(ct, source)
-            for ct, source in zip(found, copied, strict=True)
+            for ct, source in zip(source_cts, copied, strict=True)
         ]
-        back = {new: old for old, new in mapping.items() if old.node not in recording.replacements}
+        originals = {
+            new: old for old, new in mapping.items() if old.node not in recording.replacements
+        }
         for node, replacements in bwd.replaced.items():
-            own = back[node.results[0]].node
-            assert own is not None
-            recording.replacements[own] = copy_nodes(replacements, back)
-        back |= cts
-        recording.b.nodes += copy_nodes(b.forward_shape_reads, back)
-        recording.b.nodes += copy_nodes(b.nodes, back)
-        return [None if ct is None else recording.wrap(back.get(ct, ct)) for ct in grads]
+            original = originals[node.results[0]].node
+            assert original is not None
+            recording.replacements[original] = copy_nodes(replacements, originals)
+        originals |= cts
+        recording.b.nodes += copy_nodes(b.forward_shape_reads, originals)
+        recording.b.nodes += copy_nodes(b.nodes, originals)
+        return [None if ct is None else recording.wrap(originals.get(ct, ct)) for ct in grads]
 
     def release(self, targets: Sequence[Value]) -> None:
-        """The graph is the recording's: there is nothing to let go of."""
+        """Do nothing: the graph belongs to the recording."""
 
 
 def _pull_back(
     bwd: BackwardPass, nodes: Sequence[Node], sources: Sequence[Value]
 ) -> list[Cotangent]:
-    wanted, found = set(sources), dict[Value, Cotangent]()
+    pending, cts = set(sources), dict[Value, Cotangent]()
     for node in reversed(nodes):
-        found.update((value, bwd.cts.get(value)) for value in node.results if value in wanted)
+        cts.update((value, bwd.cts.get(value)) for value in node.results if value in pending)
         _transposer.pull_back(bwd, [node])
-    return [found.get(source, bwd.cts.get(source)) for source in sources]
+    return [cts.get(source, bwd.cts.get(source)) for source in sources]

@@ -1,4 +1,4 @@
-"""Compares derivatives with finite differences, to any order, in both modes."""
+"""Checks of derivatives against finite differences, to any order, in both modes."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def check_grads(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> None:
-    """The derivatives of a function are what central differences measure.
+    """Check the derivatives of a function against central differences.
 
-    Each is compared along two random directions; derivatives of higher orders are those of the
-    lower ones, in every succession of the modes.
+    Each derivative is compared along two random directions. Derivatives of higher order are taken
+    of those of lower order, for every sequence of modes.
 
     Args:
         f: returns a pytree of arrays; it must be smooth near `args`.
         args: a tuple of pytrees of arrays; at least one is a float.
-        order: how often it is differentiated.
+        order: the maximum order of the derivatives.
         modes: "fwd" for `jvp`, "rev" for `vjp`, or both.
-        atol: how far a derivative may be off; None: by the precision of its numbers.
-        rtol: the same relative to the size of what is added up.
+        atol: the absolute tolerance; None: by the precision of the dtypes.
+        rtol: the tolerance relative to the sum of absolute terms.
 
     Raises:
-        AssertionError: a derivative is wrong; the message says by which modes, and both numbers.
+        AssertionError: a derivative is wrong; the message has the modes and both numbers.
         NotDifferentiableError: no argument is a float.
-        ValueError: a mode that there is not, or an order below 1.
+        ValueError: an unknown mode, or an order below 1.
 
     Example:
         >>> import wend.numpy as wnp, wend.testing
@@ -70,47 +70,51 @@ class _Check:
 
     def run(self, f: Callable[..., Any], order: int, path: str) -> None:
         rng, args = np.random.default_rng(order), self.args
-        ct = trees.tree_map(lambda x: _noise(rng, x), f(*args))
+        ct = trees.tree_map(lambda x: _random_like(rng, x), f(*args))
         tangents: Any = None
         for _ in range(2):
-            tangents = trees.tree_map(lambda x: _noise(rng, x), args)
-            measured, blur = self._measure(f, tangents, ct)
+            tangents = trees.tree_map(lambda x: _random_like(rng, x), args)
+            measured, rounding = self._measure(f, tangents, ct)
             for mode in self.modes:
-                found = (
-                    _pair(ct, jvp(f, args, tangents)[1])
+                derivative = (
+                    _inner_product(ct, jvp(f, args, tangents)[1])
                     if mode == "fwd"
-                    else _pair(tangents, vjp(f, *args)[1](ct))
+                    else _inner_product(tangents, vjp(f, *args)[1](ct))
                 )
-                self._compare(path + mode, found, measured, blur)
+                self._compare(path + mode, derivative, measured, rounding)
         if order == 1:
             return
         for mode in self.modes:
-            derivative = _forward(f, tangents) if mode == "fwd" else _reverse(f, ct)
-            self.run(derivative, order - 1, f"{path}{mode}, then ")
+            next_f = _forward(f, tangents) if mode == "fwd" else _reverse(f, ct)
+            self.run(next_f, order - 1, f"{path}{mode}, then ")
 
     def _measure(self, f: Callable[..., Any], tangents: Any, ct: Any) -> tuple[float, float]:
-        """The slope of ⟨ct, f⟩ along a direction, and how far rounding may have moved it."""
+        """Return the slope of ⟨ct, f⟩ along a direction, and a bound on its rounding error."""
         eps = self._precision(ct)
         step = eps ** (1 / 3)
-        ahead, behind = (_pair(ct, f(*_moved(self.args, tangents, s))) for s in (step, -step))
-        return (ahead[0] - behind[0]) / (2 * step), 10 * eps / step * ahead[1]
+        forward, backward = (
+            _inner_product(ct, f(*_step_along(self.args, tangents, s))) for s in (step, -step)
+        )
+        return (forward[0] - backward[0]) / (2 * step), 10 * eps / step * forward[1]
 
     def _precision(self, ct: Any) -> float:
-        """The coarsest ε among the floats that take part."""
+        """Return the coarsest ε among the float dtypes."""
         leaves = trees.flatten((self.args, ct))[0]
         return max(
             float(np.finfo(tensor_type(leaf).dtype).eps) for leaf in leaves if _is_float(leaf)
         )
 
-    def _compare(self, path: str, found: tuple[float, float], measured: float, blur: float) -> None:
-        usual = self._precision(None) ** (1 / 3)
-        atol = usual if self.atol is None else self.atol
-        rtol = usual if self.rtol is None else self.rtol
+    def _compare(
+        self, path: str, derivative: tuple[float, float], measured: float, rounding: float
+    ) -> None:
+        default_tol = self._precision(None) ** (1 / 3)
+        atol = default_tol if self.atol is None else self.atol
+        rtol = default_tol if self.rtol is None else self.rtol
         # Negated so that NaN is an error too.
-        if not abs(found[0] - measured) <= atol + rtol * found[1] + blur:
+        if not abs(derivative[0] - measured) <= atol + rtol * derivative[1] + rounding:
             raise AssertionError(
                 f"check_grads of {self.name}, by {path}: the derivative along a random direction "
-                f"is {found[0]:.9g}, measured {measured:.9g}"
+                f"is {derivative[0]:.9g}, measured {measured:.9g}"
             )
 
 
@@ -126,21 +130,21 @@ def _is_float(leaf: Any) -> bool:
     return is_array_leaf(leaf) and tensor_type(leaf).dtype.kind in "fc"
 
 
-def _noise(rng: np.random.Generator, x: Any) -> Any:
-    """Random numbers like a float array; None for anything else."""
+def _random_like(rng: np.random.Generator, x: Any) -> Any:
+    """Return random numbers like a float array; None for anything else."""
     if not _is_float(x):
         return None
     dtype, shape = np.asarray(x).dtype, np.shape(x)
-    found = rng.standard_normal(shape)
+    values = rng.standard_normal(shape)
     if dtype.kind == "c":
-        found = found + 1j * rng.standard_normal(shape)
-    return np.asarray(found, dtype)[()]
+        values = values + 1j * rng.standard_normal(shape)
+    return np.asarray(values, dtype)[()]
 
 
-def _moved(args: tuple[Any, ...], tangents: Any, step: float) -> Any:
+def _step_along(args: tuple[Any, ...], tangents: Any, step: float) -> Any:
     leaves, treedef = trees.flatten(args)
-    moves = trees.flatten_up_to(treedef, tangents)
-    pairs = zip(leaves, moves, strict=True)
+    flat_tangents = trees.flatten_up_to(treedef, tangents)
+    pairs = zip(leaves, flat_tangents, strict=True)
     return trees.unflatten(treedef, [x if t is None else x + _scaled(t, step) for x, t in pairs])
 
 
@@ -148,8 +152,8 @@ def _scaled(tangent: Any, step: float) -> Any:
     return np.asarray(tangent * step, tangent.dtype)[()]
 
 
-def _pair(u: Any, v: Any) -> tuple[float, float]:
-    """Re Σ u·v over two pytrees, and the size of its terms; None counts as nothing."""
+def _inner_product(u: Any, v: Any) -> tuple[float, float]:
+    """Return Re Σ u·v over two pytrees and the sum of absolute terms; None counts as 0."""
     leaves, treedef = trees.flatten(v)
     terms = [
         np.real(np.multiply(a, b)).astype(float)

@@ -1,4 +1,4 @@
-"""Compares graphs, and shows where two differ."""
+"""Comparison of graphs, which shows where two differ."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from wend.ir.graph import Graph
 
 
 def assert_graphs_equal(a: Graph, b: Graph) -> None:
-    """Two graphs are the same program: the same nodes, types and attributes in the same order.
+    """Assert that two graphs have the same nodes, types and attributes in the same order.
 
-    Names of graphs and values, and source lines, do not count.
+    Names of graphs and values, and source lines, are ignored.
 
     Args:
-        a: the graph that was found.
-        b: the graph that was expected.
+        a: the actual graph.
+        b: the expected graph.
 
     Raises:
-        AssertionError: they differ; the message shows the lines that do.
+        AssertionError: they differ; the message shows a diff.
 
     Example:
         >>> import wend, wend.testing
@@ -29,8 +29,8 @@ def assert_graphs_equal(a: Graph, b: Graph) -> None:
     """
     if equal(a, b):
         return
-    found, expected = (str(dataclasses.replace(graph, name="_")).splitlines() for graph in (a, b))
-    lines = list(difflib.unified_diff(expected, found, "expected", "found", n=2, lineterm=""))
-    if not lines:  # texts show long arrays and Python callables by name only
+    actual, expected = (str(dataclasses.replace(graph, name="_")).splitlines() for graph in (a, b))
+    lines = list(difflib.unified_diff(expected, actual, "expected", "found", n=2, lineterm=""))
+    if not lines:  # the texts show long arrays and Python callables by name only
         lines = ["an array or a callable in an attribute differs"]
     raise AssertionError("\n".join(["the graphs differ:", *lines]))

@@ -1,1 +1,1 @@
-"""Floor 8: recording graphs while Python runs, and functional control flow."""
+"""Recording of graphs while Python runs, and functional control flow."""

@@ -1,4 +1,4 @@
-"""Functional control flow outside a trace: traced all the same, then run at once (D14)."""
+"""Functional control flow outside a trace: it is traced as well, then run at once (D14)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wend.trace.traced import trace_function
 
 
 def run_now(fun: Callable[..., Any], *args: Any) -> Any:
-    """Trace `fun(*args)` and run it; leaves that are not arrays stay as they are."""
+    """Trace `fun(*args)` and run the graph; leaves that are not arrays are passed unchanged."""
     leaves, treedef = trees.flatten(args)
-    places = [k for k, leaf in enumerate(leaves) if is_array_leaf(leaf)]
-    arrays = [leaves[k] for k in places]
+    positions = [k for k, leaf in enumerate(leaves) if is_array_leaf(leaf)]
+    arrays = [leaves[k] for k in positions]
 
     def call(fun: Callable[..., Any], traced: Sequence[Any]) -> Any:
         filled = list(leaves)
-        for k, leaf in zip(places, traced, strict=True):
+        for k, leaf in zip(positions, traced, strict=True):
             filled[k] = leaf
         return fun(*trees.unflatten(treedef, filled))
 

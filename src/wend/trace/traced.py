@@ -1,4 +1,4 @@
-"""Records a Python function once, as a graph with the structure of its arguments and results."""
+"""Traced functions: a graph, with the structure of the function's arguments and results."""
 
 from __future__ import annotations
 
@@ -29,14 +29,8 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, is_array_leaf
 from wend.trace.recording.recording import Recording, current
-from wend.trace.state.creation import (
-    Creation,
-    Initialiser,
-    described,
-    initialise,
-    initialise_in,
-)
-from wend.trace.state.variable import Variable, in_use
+from wend.trace.state.creation import Creation, Initializer, described, initialize, initialize_in
+from wend.trace.state.variable import Variable, mark_in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +38,22 @@ class Traced:
     """A recorded function.
 
     Attributes:
-        graph: params (one for each array leaf of the arguments, the world if the function has
-            effects, then captures) to results (array leaves, then the world).
-        result_tree: the structure of what it returns.
-        result_types: the types of the leaves of that.
-        captured: what the captures stand for; variables by their places, which do not keep them.
+        graph: from the array leaves of the arguments, the world if the function has effects, and
+            the captures, to the array leaves of the result, then the changed arguments, the
+            assigned variables and the world.
+        result_tree: the structure of its result.
+        result_types: the types of the result's leaves.
+        captured: the bindings of the captures; variables by their storages, which do not keep them
+            alive.
         has_world: whether it has effects.
         written: the array leaves of the arguments that it changes in place; their new contents
-            come after its other results.
-        stored: the places of variables that it assigns to; what they hold in the end comes after
-            that.
-        notes: what `explain` tells of it: the loops that Python ran.
-        pending: what gives variables their first values, at the next call.
-        passed: the places of variables that are arguments, and which arguments they are.
-        apart: pairs of array leaves that must not be one array: the first is changed, and then
-            the second is read, or is changed as well.
+            follow its other results.
+        stored: the storages of the variables that it assigns to; their new values follow these.
+        notes: lines for `explain`, such as loops that ran in Python.
+        pending: initializers of variables, to be run at the next call.
+        passed: the storages of variables that are arguments, with the indices of the arguments.
+        no_alias: pairs of array leaves that must not be the same array, since the first is changed
+            before the second is read or changed.
     """
 
     graph: Graph
@@ -69,27 +64,27 @@ class Traced:
     written: tuple[int, ...] = ()
     stored: tuple[Storage, ...] = ()
     notes: tuple[str, ...] = ()
-    pending: list[Initialiser] = field(default_factory=list)
+    pending: list[Initializer] = field(default_factory=list)
     passed: tuple[tuple[Storage, int], ...] = ()
-    apart: tuple[tuple[int, int], ...] = ()
+    no_alias: tuple[tuple[int, int], ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
 
     @property
     def bindings(self) -> tuple[Any, ...]:
-        """What the captures stand for: arrays, variables, or traced arrays of an outer trace.
+        """The bindings of the captures: arrays, variables, or traced arrays of an outer trace.
 
         Raises:
-            VariableError: a variable is gone.
+            VariableError: a variable no longer exists.
         """
         return tuple([x.owner if isinstance(x, Storage) else x for x in self.captured])
 
     @property
     def assigned(self) -> tuple[Any, ...]:
         """The variables that it assigns to."""
-        return tuple([place.owner for place in self.stored])
+        return tuple([storage.owner for storage in self.stored])
 
     def is_closed(self) -> bool:
-        """Whether it captures arrays only, nothing of an outer trace."""
+        """Return whether it captures nothing of an outer trace."""
         return not any(isinstance(binding, Staged) for binding in self.captured)
 
     def run(
@@ -105,36 +100,36 @@ class Traced:
             leaves: the array leaves.
             boundary: how arrays cross to the executable's backend.
         """
-        self.check_apart(leaves)
+        self.check_no_alias(leaves)
         arguments = self.arguments(leaves, boundary)
         if self.passed or self.has_world:
-            with self.running(leaves):
+            with self.run_context(leaves):
                 results = execute(arguments)
         else:
             results = execute(arguments)
-        found = self.rebuild(boundary.own(results, arguments))
-        self.put(leaves, results)
-        return found
+        result = self.rebuild(boundary.own(results, arguments))
+        self.write_results(leaves, results)
+        return result
 
-    def check_apart(self, leaves: Sequence[Any]) -> None:
-        """Refuse one array as two arguments where it would show that they were traced as two.
+    def check_no_alias(self, leaves: Sequence[Any]) -> None:
+        """Refuse one array as two arguments if the function's results would show it.
 
         Raises:
             AliasError: one of the two is changed before the other is read.
         """
-        for changed, other in self.apart:
-            if _is_one(leaves[changed], leaves[other]):
-                one, two = (self.graph.params[k].name for k in (changed, other))
+        for changed, other in self.no_alias:
+            if _share_memory(leaves[changed], leaves[other]):
+                changed_name, other_name = (self.graph.params[k].name for k in (changed, other))
                 raise AliasError(
                     explain(
-                        f"{self.graph.name}: {one} and {two} are one array, or parts of one; the "
-                        "function changes the first, and then uses the second.",
+                        f"{self.graph.name}: {changed_name} and {other_name} are one array, or "
+                        "parts of one; the function changes the first, and then uses the second.",
                         cure="pass a copy of one of them: f(x, x.copy()).",
                     )
                 )
 
-    def put(self, leaves: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
-        """Put what is to be in changed arguments there; give the results that are the function's.
+    def write_results(self, leaves: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Write the new contents of changed arguments; return the function's results proper.
 
         Raises:
             ValueError: an argument is read-only; none is changed then.
@@ -145,7 +140,7 @@ class Traced:
         return results[:count]
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
-        """Give arguments that are changed in place their new contents.
+        """Write the new contents of changed arguments.
 
         Raises:
             ValueError: one is read-only; none is changed then.
@@ -164,23 +159,23 @@ class Traced:
                 boundary_of(leaf).write(leaf, value)
 
     @contextmanager
-    def running(self, leaves: Sequence[Any]) -> Iterator[None]:
-        """Let stores be to the variables that are passed, and host calls know of all in use.
+    def run_context(self, leaves: Sequence[Any]) -> Iterator[None]:
+        """Bind the variables that are passed, and mark all variables as in use for host calls.
 
         Raises:
-            VariableError: one is also used as it is, and one of the two is assigned to.
+            VariableError: one is also captured, and is assigned to.
         """
         self._check_passed(leaves)
-        given = {place: leaves[k] for place, k in self.passed}
-        used = (*self.bindings, *given.values()) if self.has_world else ()
-        with bind_variables(given), in_use(used):
+        bound_variables = {storage: leaves[k] for storage, k in self.passed}
+        used = (*self.bindings, *bound_variables.values()) if self.has_world else ()
+        with bind_variables(bound_variables), mark_in_use(used):
             yield
 
     def _check_passed(self, leaves: Sequence[Any]) -> None:
         for _, k in self.passed:
-            place = leaves[k].place
-            is_captured = any(x is place for x in self.captured)
-            if is_captured and (k in self.written or place in self.stored):
+            storage = leaves[k].storage
+            is_captured = any(x is storage for x in self.captured)
+            if is_captured and (k in self.written or storage in self.stored):
                 raise VariableError(
                     explain(
                         f"{described(leaves[k])} is passed to {self.graph.name}, which also uses "
@@ -190,13 +185,13 @@ class Traced:
                 )
 
     def arguments(self, leaves: Sequence[Any], boundary: ArrayBoundary = HOST) -> list[Any]:
-        """The arguments of the graph, for a backend.
+        """Return the graph's arguments for a backend.
 
         Raises:
-            LeakedValueError: it is given or captures a traced array whose trace has ended.
+            LeakedValueError: an argument or capture is a traced array whose trace has ended.
         """
         if self.pending:
-            initialise(self.pending, leaves)
+            initialize(self.pending, leaves)
         bindings: Sequence[Any] = self.bindings
         if any(isinstance(array, Staged) for array in (*leaves, *bindings)):
             leaves, bindings = read_all(leaves), read_all(bindings)
@@ -208,22 +203,24 @@ class Traced:
         return [*map(receive, leaves), *world, *map(receive, bindings)]
 
     def rebuild(self, results: Sequence[Any]) -> Any:
-        """What the function returns, from results of the graph."""
+        """Return the function's result from the results of the graph."""
         return trees.unflatten(self.result_tree, list(results[: len(self.result_types)]))
 
     def _passed_to(self, graph: Graph, leaves: Sequence[Any]) -> Graph:
-        """The graph with stores to the variables that are passed; equal calls share it."""
+        """Return the graph with stores to the variables that are passed; equal calls share it."""
         if not self.passed:
             return graph
         self._check_passed(leaves)
-        places: dict[Storage, Storage] = {mine: leaves[k].place for mine, k in self.passed}
-        key = graph, *places.values()
+        storages: dict[Storage, Storage] = {
+            own_storage: leaves[k].storage for own_storage, k in self.passed
+        }
+        key = graph, *storages.values()
         if key not in self._copies:
-            self._copies[key] = retarget_stores(graph, places)
+            self._copies[key] = retarget_stores(graph, storages)
         return self._copies[key]
 
     def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
-        """Record a call of it, and return what it returns, traced."""
+        """Record a call and return its traced result."""
         node = self.call_graph(outer, self.graph, leaves, backend=backend)
         results = [
             outer.wrap(value, weak=type.weak)
@@ -236,23 +233,28 @@ class Traced:
         outer: Recording,
         graph: Graph,
         leaves: Sequence[Any],
-        given: Sequence[Any] = (),
+        extra: Sequence[Any] = (),
         backend: str | None = None,
     ) -> Node:
-        """Record a call of a graph that takes what this one does, and first gives what it gives.
+        """Record a call of a graph with the params and results of this one, followed by others.
 
-        `given`: what it takes besides; `backend`: for recordings that run it.
+        Args:
+            outer: the recording.
+            graph: the graph.
+            leaves: the array leaves of the arguments.
+            extra: operands for its other params.
+            backend: for recordings that run the call.
         """
         if self.pending:
-            initialise_in(outer, self.pending, leaves)
-        self.check_apart(leaves)
+            initialize_in(outer, self.pending, leaves)
+        self.check_no_alias(leaves)
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
-        more = [outer.lift(x) for x in given]
-        operands = [*arguments, *world, *bindings, *more]
+        extra_values = [outer.lift(x) for x in extra]
+        operands = [*arguments, *world, *bindings, *extra_values]
         if outer.runs_now():
-            with self.running(leaves):
+            with self.run_context(leaves):
                 node = outer.call(graph, operands, backend)
         else:
             node = outer.call(self._passed_to(graph, leaves), operands, backend)
@@ -261,23 +263,23 @@ class Traced:
             _write(outer, leaves[k], value)
         changed = changed[len(self.written) :]
         for variable, value in zip(self.assigned, changed, strict=False):
-            outer.hold_variable(variable, value)
+            outer.set_variable(variable, value)
         if self.has_world:
             outer.set_world(changed[len(self.stored)])
         return node
 
 
 def _write(outer: Recording, leaf: Any, value: Value) -> None:
-    """Change an array in place that a called function has changed, or a variable."""
+    """Store the new contents of an array or variable that a called function has changed."""
     if isinstance(leaf, Variable):
-        outer.hold_variable(leaf, value)
+        outer.set_variable(leaf, value)
         return
-    found: Any = outer.wrap(value)
+    contents: Any = outer.wrap(value)
     if outer.runs_now() and not isinstance(leaf, Staged):
-        _write_now(leaf, found)
+        _write_now(leaf, contents)
         return
     if isinstance(leaf, ConcreteTracedArray):
-        leaf[...] = found
+        leaf[...] = contents
         return
     if not isinstance(leaf, Tracer):
         raise TypeMismatchError(
@@ -288,12 +290,12 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
                 "from one.",
             )
         )
-    leaf.replace(found)
+    leaf.replace(contents)
 
 
-def _write_now(array: Any, found: Any) -> None:
-    """Change an array of the caller's in place, under a tape."""
-    if isinstance(found, Staged):
+def _write_now(array: Any, contents: Any) -> None:
+    """Store the new contents of a caller's array under a tape."""
+    if isinstance(contents, Staged):
         raise TypeMismatchError(
             explain(
                 "a function writes what a tape follows into an array that it was given: the "
@@ -301,11 +303,11 @@ def _write_now(array: Any, found: Any) -> None:
                 cure="return the new array in place of writing it into an argument.",
             )
         )
-    boundary_of(array).write(array, found)
+    boundary_of(array).write(array, contents)
 
 
 def call_with(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function that is being traced; its arguments can be found in this frame."""
+    """Call a function that is being traced; its arguments are looked up in this frame."""
     return fun(*args, **kwargs)
 
 
@@ -324,14 +326,14 @@ def trace_function(
     Args:
         fun: the Python function.
         types: the types of the array leaves of its arguments.
-        call: calls the function with these leaves put into its arguments.
+        call: calls the function with traced leaves in its arguments.
         name: the graph's name.
-        names: names of the leaves, for messages.
-        creation: what variables it may make; None: as the function around it.
-        by_value: let what it reads from outside be constants.
+        names: the names of the leaves, for messages.
+        creation: the variables that it may create; None: decided by the enclosing function.
+        by_value: whether outer values are captured as constants.
 
     Raises:
-        TypeMismatchError: it returns something that is no array, number or None.
+        TypeMismatchError: it returns an object that is no array, number or None.
     """
     with step("trace", name) as tell:
         traced = _traced(fun, types, call, name, names, creation, by_value)
@@ -356,19 +358,19 @@ def _traced(
         for type, label in zip(types, labels, strict=True)
     ]
     recording.arguments = leaves
-    given, passed = _with_variables(recording, types, leaves)
+    arguments, passed = _with_variables(recording, types, leaves)
     with recording.active():
         try:
-            result = call(fun, given)
+            result = call(fun, arguments)
         except ShapeError as error:
             add_location(error, at(raised_at(error)))
             raise
-        found, result_tree = trees.flatten(result)
-        check_results(name, found, trees.paths(result_tree, "result"))
-        values = [recording.lift(leaf) for leaf in found]
+        result_leaves, result_tree = trees.flatten(result)
+        check_results(name, result_leaves, trees.paths(result_tree, "result"))
+        values = [recording.lift(leaf) for leaf in result_leaves]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
-        apart = [
+        no_alias = [
             (k, j)
             for k in written
             for j, param in enumerate(recording.b.params[: len(leaves)])
@@ -385,15 +387,15 @@ def _traced(
             )
     result_types = tuple(
         LeafType(_tensor(value), isinstance(leaf, Tracer) and leaf.weak)
-        for value, leaf in zip(values, found, strict=True)
+        for value, leaf in zip(values, result_leaves, strict=True)
     )
-    held = [value for _, value in assigned]
-    graph = recording.finish_function([*values, *changed, *held])
+    final_values = [value for _, value in assigned]
+    graph = recording.finish_function([*values, *changed, *final_values])
     has_world = recording.world_param is not None
     captured = tuple(
-        [x.place if isinstance(x, Variable) else x for x in recording.captures.bindings]
+        [x.storage if isinstance(x, Variable) else x for x in recording.captures.bindings]
     )
-    places = tuple(variable.place for variable, _ in assigned)
+    storages = tuple(variable.storage for variable, _ in assigned)
     recording.release()
     return Traced(
         graph,
@@ -402,16 +404,16 @@ def _traced(
         captured,
         has_world,
         tuple(written),
-        places,
+        storages,
         tuple(recording.notes),
         [] if creation is None else creation.pending,
         passed,
-        tuple(apart),
+        tuple(no_alias),
     )
 
 
-def _is_one(x: Any, y: Any) -> bool:
-    """Return whether two arrays have memory in common, or are one traced array."""
+def _share_memory(x: Any, y: Any) -> bool:
+    """Return whether two arrays share memory, or are the same traced array."""
     if isinstance(x, Tracer) or isinstance(y, Tracer):
         return x is y
     boundary = boundary_of(x)
@@ -421,19 +423,21 @@ def _is_one(x: Any, y: Any) -> bool:
 def _with_variables(
     recording: Recording, types: Sequence[LeafType], leaves: Sequence[Tracer]
 ) -> tuple[list[Any], tuple[tuple[Storage, int], ...]]:
-    """The leaves with a variable in place of each that is one; one for those that are the same."""
-    given: list[Any] = list(leaves)
-    made: dict[int, Variable] = {}
+    """Return the leaves with placeholders for the variables among them, one for each variable."""
+    arguments: list[Any] = list(leaves)
+    placeholders: dict[int, Variable] = {}
     passed = []
     for k, type in enumerate(types):
         if type.variable is None:
             continue
-        if type.variable not in made:
-            made[type.variable] = variable = Variable.passed(type.type, leaves[k].value.name)
+        if type.variable not in placeholders:
+            placeholders[type.variable] = variable = Variable.placeholder(
+                type.type, leaves[k].value.name
+            )
             recording.variables.bind_argument(variable, leaves[k])
-            passed.append((variable.place, k))
-        given[k] = made[type.variable]
-    return given, tuple(passed)
+            passed.append((variable.storage, k))
+        arguments[k] = placeholders[type.variable]
+    return arguments, tuple(passed)
 
 
 OUTERMOST.add(trace_function.__code__)
@@ -445,11 +449,11 @@ def _tensor(value: Value) -> TensorType:
 
 
 def check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
-    """What a function returns are arrays, numbers and None."""
+    """Refuse results that are no arrays, numbers or None."""
     for leaf, path in zip(leaves, paths, strict=True):
         if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
-            place = path.partition("[<")[0]
-            of = "" if place == "result" else f" at {place}"
+            position = path.partition("[<")[0]
+            of = "" if position == "result" else f" at {position}"
             raise TypeMismatchError(
                 explain(
                     f"{name} returns{of} a list that grows in a loop or branch: how long "

@@ -570,8 +570,8 @@ def reshaped_in_an_order_that_nobody_knows(v, w, x):
 
 
 REFUSED = {
-    asked_which_array: "only the run tells",
-    asked_which_list: "only the run tells",
+    asked_which_array: "known only at run time",
+    asked_which_list: "known only at run time",
     chosen: "may be <traced f64[3], argument",
     rebound_on_one_path: "may be <traced f64[3], argument v>",
     buffers_of_the_caller: "may be another array, depending on the trip",
@@ -778,7 +778,7 @@ def test_a_shape_that_changes_in_place_after_the_graph_has_read_it_is_refused() 
         grid.shape = (4,)
         return y.sum() + (x * grid).sum()
 
-    with pytest.raises(wend.WendError, match="the shape of an array that Python knows was changed"):
+    with pytest.raises(wend.WendError, match="the shape of a concrete array was changed"):
         f(1.0)
 
 

@@ -21,7 +21,7 @@ import pytest
 import wend
 from wend.base import status_line as screen
 from wend.function.host import progress as module
-from wend.function.host.progress import Line
+from wend.function.host.progress import ProgressLine
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "native"])
 
@@ -48,9 +48,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """On a terminal: what lines are told, each trip of those that are short."""
     found = Calls()
     monkeypatch.setattr(module, "is_watched", lambda: True)
-    monkeypatch.setattr(module, "_AT_ONCE", 1)
+    monkeypatch.setattr(module, "_MAX_FIRST_TRIPS", 1)
 
-    class Noted(Line):
+    class Noted(ProgressLine):
         def __call__(self, done: Any, count: Any = None, value: Any = None) -> int:
             found.append((int(done), None if count is None else int(count)))
             found.values.append(value)
@@ -61,7 +61,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
             found.append("end")
             super().end()
 
-    monkeypatch.setattr(module, "Line", Noted)
+    monkeypatch.setattr(module, "ProgressLine", Noted)
     return found
 
 
@@ -294,7 +294,7 @@ def slow_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_the_line_is_drawn_every_so_often_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = slow_terminal(monkeypatch)
-    line = Line("fit")
+    line = ProgressLine("fit")
     for k in range(4):
         line(np.int64(k), np.int64(4))
     line.end()
@@ -303,7 +303,7 @@ def test_the_line_is_drawn_every_so_often_and_removed(monkeypatch: pytest.Monkey
 
 def test_a_line_of_unknown_length_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = slow_terminal(monkeypatch)
-    line = Line("")
+    line = ProgressLine("")
     for k, value in enumerate([1.0, 0.5, 1.25e-12]):
         line(k, None, value)
     line.end()
@@ -312,7 +312,7 @@ def test_a_line_of_unknown_length_counts(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_values_that_are_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = slow_terminal(monkeypatch)
-    line = Line("")
+    line = ProgressLine("")
     for value, text in (
         (np.arange(9.0), "[0. 1. ... 7. 8.]"),
         (np.bool_(True), "True"),
@@ -328,13 +328,14 @@ def test_it_is_called_some_twenty_times_a_second(monkeypatch: pytest.MonkeyPatch
     now = [0.0]
     monkeypatch.setattr(module, "perf_counter", lambda: now[0])
     monkeypatch.setattr(screen, "is_watched", lambda: False)
-    line, trips, calls, due = Line(""), 0, 0, 0
+    line, trips, calls, due = ProgressLine(""), 0, 0, 0
     for _ in range(100_000):  # of 0.1 ms
         if trips >= due:
             due, calls = line(trips), calls + 1
         trips, now[0] = trips + 1, now[0] + 1e-4
     assert 180 < calls < 230
-    assert line(0) == module._AT_ONCE  # it was fast, so a short loop does not call at each trip
+    # It was fast, so a short loop does not call at each trip.
+    assert line(0) == module._MAX_FIRST_TRIPS
     line.end()
 
 
@@ -343,8 +344,8 @@ def test_loops_that_were_left_are_forgotten(calls: Calls) -> None:
         names: dict[str, Any] = {"wend": wend}
         code = "\n" * k + "while wend.progress(True):\n    break"
         exec(compile(code, "left.py", "exec"), names)
-    assert len(module._tests) <= module._MOST_TESTS
-    module._tests.clear()
+    assert len(module._while_tests) <= module._MAX_TESTS
+    module._while_tests.clear()
 
 
 PROGRAM = """

@@ -369,7 +369,7 @@ def test_a_trace_keeps_no_object_for_its_method() -> None:
     gc.collect()
     assert ref() is None
     assert Model.step.trace_count == 0
-    with pytest.raises(ReferenceError, match="the object is gone whose method `note`"):
+    with pytest.raises(ReferenceError, match="the object of the method `note`"):
         wend.function(lambda x: wend.py_function(Model().note, None, x))(1.0)
 
 

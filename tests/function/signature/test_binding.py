@@ -20,9 +20,9 @@ def refused(fun, signature):
 def test_only_specs():
     cure = "\n  To fix it: give a wend.TensorSpec(shape, dtype); a variable is found without one."
     text = refused(lambda x: x, [wend.Variable(1.0)])
-    assert text == f"f: input_signature[0] is <Variable: f64[], 1.0>, no TensorSpec.{cure}"
+    assert text == f"f: input_signature[0] is <Variable: f64[], 1.0>, not a TensorSpec.{cure}"
     text = refused(lambda x: x, [{"a": [SPEC, 3.0]}])
-    assert text == f"f: input_signature[0]['a'][1] is 3.0, no TensorSpec.{cure}"
+    assert text == f"f: input_signature[0]['a'][1] is 3.0, not a TensorSpec.{cure}"
 
 
 def test_what_it_leaves_out_needs_a_default():

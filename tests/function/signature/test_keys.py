@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wend
-from wend.function.signature.keys import ByIdentity, held_weakly, key_of
+from wend.function.signature.keys import ByIdentity, key_of, weak_parts
 
 
 def test_values_are_told_by_type_and_value():
@@ -30,12 +30,12 @@ def test_objects_are_held_weakly():
     thing = Thing()
     key = key_of((thing, 1))
     assert key == key_of((thing, 1))
-    assert [held.reference() for held in held_weakly(key)] == [thing]
+    assert [held.reference() for held in weak_parts(key)] == [thing]
     again = key_of(Thing())
     del thing
     gc.collect()
     assert key != key_of((Thing(), 1))
-    assert repr(next(held_weakly(again))) == "an object that is gone"
+    assert repr(next(weak_parts(again))) == "an object that is gone"
 
 
 def test_what_equals_another_is_held():

@@ -10,10 +10,10 @@ import wend
 import wend.numpy as wnp
 from wend import TensorSpec
 from wend.function.signature.shape_relaxation import (
-    all_unknown,
-    merged,
-    serves,
-    unknown_places,
+    fully_symbolic,
+    merge_shapes,
+    subsumes,
+    symbolic_axes,
 )
 from wend.ir.builder import new_symbol
 from wend.ir.types import TensorType
@@ -256,27 +256,27 @@ def vector(*shape):
 
 def test_merged():
     n = new_symbol()
-    (found,) = merged([vector(3, 2)], [vector(4, 2)])
+    (found,) = merge_shapes([vector(3, 2)], [vector(4, 2)])
     assert found.type.shape[1] == 2
-    assert unknown_places([found]) == {(0, 0)}
-    assert merged([vector(1)], [vector(4)]) is None
-    assert merged([vector(4)], [vector(0)]) is None
-    assert merged([vector(n)], [vector(1)]) is None
-    assert merged([vector(4)], [vector(n)]) is None
-    a, b = merged([vector(3), vector(3)], [vector(4), vector(5)])
+    assert symbolic_axes([found]) == {(0, 0)}
+    assert merge_shapes([vector(1)], [vector(4)]) is None
+    assert merge_shapes([vector(4)], [vector(0)]) is None
+    assert merge_shapes([vector(n)], [vector(1)]) is None
+    assert merge_shapes([vector(4)], [vector(n)]) is None
+    a, b = merge_shapes([vector(3), vector(3)], [vector(4), vector(5)])
     assert a.type.shape != b.type.shape
 
 
 def test_serves():
     n = new_symbol()
-    assert serves([vector(n), vector(n)], [vector(3), vector(3)], special=False)
-    assert not serves([vector(n), vector(n)], [vector(3), vector(4)], special=False)
-    assert not serves([vector(n)], [vector(1)], special=False)
-    assert serves([vector(n)], [vector(1)], special=True)
+    assert subsumes([vector(n), vector(n)], [vector(3), vector(3)], accepts_zero_one=False)
+    assert not subsumes([vector(n), vector(n)], [vector(3), vector(4)], accepts_zero_one=False)
+    assert not subsumes([vector(n)], [vector(1)], accepts_zero_one=False)
+    assert subsumes([vector(n)], [vector(1)], accepts_zero_one=True)
 
 
 def test_all_unknown():
-    (found,) = all_unknown([vector(3, 1, 3)])
+    (found,) = fully_symbolic([vector(3, 1, 3)])
     first, one, last = found.type.shape
     assert (one, first == last) == (1, True)
-    assert all_unknown([vector(1), vector()]) is None
+    assert fully_symbolic([vector(1), vector()]) is None

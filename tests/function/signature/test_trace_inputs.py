@@ -84,7 +84,7 @@ def test_an_object_that_is_gone_is_told():
     concrete = a.scaled.get_concrete_function(F64, "two")
     del a
     gc.collect()
-    with pytest.raises(LeakedValueError, match="the object whose method scaled is is gone"):
+    with pytest.raises(LeakedValueError, match="the object of the method scaled is gone"):
         concrete(3.0)
 
 

@@ -10,16 +10,7 @@ import numpy as np
 
 from tests.helpers.cases import Case
 from tests.helpers.samples import between, complexes, tuples
-from wend.ir.dtypes import (
-    ALL,
-    BOOLS,
-    COMPLEXES,
-    FLOATS,
-    INEXACT,
-    INTEGERS,
-    NUMERIC,
-    REALS,
-)
+from wend.ir.dtypes import ALL, BOOLS, COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
 
 REAL = np.dtype(np.float64)
 COMPLEX = np.dtype(np.complex128)

@@ -33,7 +33,7 @@ def pulled(handle: HostRun, x: Any, y: Any, *cts: Any, **_: Any) -> Any:
     return np.cos(x) * y * u + y * y * v, np.sum(np.sin(x) * u) + 2 * y * np.sum(x) * v
 
 
-PULL = {"sources": 2, "given": (0, 1), "wrt": (0, 1)}
+PULL = {"sources": 2, "seeded": (0, 1), "wrt": (0, 1)}
 GIVEN = (Given(handle(), HOST), X, Y, np.array([1.1, 0.4]), np.float64(-0.6))
 
 CASES = [

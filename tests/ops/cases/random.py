@@ -24,8 +24,8 @@ def block(counter: int, key: list[int]) -> list[int]:
     return c
 
 
-def philox(key: Any, counter: Any, *given: Any, shape: Any) -> Any:
-    sizes = tuple(given[0].tolist()) if given else shape
+def philox(key: Any, counter: Any, *seeded: Any, shape: Any) -> Any:
+    sizes = tuple(seeded[0].tolist()) if seeded else shape
     start = sum(word << 64 * i for i, word in enumerate(counter.tolist()))
     count = int(np.prod(sizes, dtype=int))
     words: list[int] = []

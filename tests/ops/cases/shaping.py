@@ -18,9 +18,9 @@ def i64(*numbers: int) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
-def sum_to(x: Any, *given: Any, shape: Any) -> Any:
+def sum_to(x: Any, *seeded: Any, shape: Any) -> Any:
     """By the definition: the gradient of broadcasting ones, as an einsum over equal places."""
-    target = tuple(given[0]) if given else shape
+    target = tuple(seeded[0]) if seeded else shape
     spread = np.broadcast_to(np.arange(int(np.prod(target))).reshape(target), x.shape)
     out = np.zeros(int(np.prod(target)), x.dtype)
     np.add.at(out, spread.ravel(), x.ravel())
@@ -62,7 +62,7 @@ def broadcasting(shape: tuple[int, ...], *target: int) -> list[Case]:
     return [
         Case(
             "broadcast_to",
-            lambda x, *given, shape: np.broadcast_to(x, target),
+            lambda x, *seeded, shape: np.broadcast_to(x, target),
             smooth=[operands],
             attrs={"shape": wanted},
             symbolic=False,
@@ -71,7 +71,7 @@ def broadcasting(shape: tuple[int, ...], *target: int) -> list[Case]:
     ] + [
         Case(
             "sum_to",
-            lambda x, *given, shape: sum_to(x, *given, shape=shape),
+            lambda x, *seeded, shape: sum_to(x, *seeded, shape=shape),
             smooth=[operands],
             attrs={"shape": wanted},
             symbolic=False,
@@ -88,7 +88,7 @@ def reshaped(shape: tuple[int, ...], *target: int) -> list[Case]:
     return [
         Case(
             "reshape",
-            lambda x, *given, shape: x.flatten().reshape(target),
+            lambda x, *seeded, shape: x.flatten().reshape(target),
             smooth=[operands],
             attrs={"shape": wanted},
             symbolic=False,
@@ -165,7 +165,7 @@ CASES = [
     ),
     Case(
         "keep_shape",
-        lambda x, given, shape, message, error: x,
+        lambda x, seeded, shape, message, error: x,
         [(np.ones((2, 3), "f4"), np.array([2, -1])), (np.ones((2, 3), "?"), np.array([-1, 3]))],
         [(between(-1, 1, 2, 3), np.array([2, 3]))],
         attrs={"shape": (2, 3), "message": "{shape} is {its}", "error": "carry"},

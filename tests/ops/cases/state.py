@@ -14,13 +14,13 @@ CASES = [
         "store",
         lambda previous, value, variable: value,
         smooth=[(np.float64(1.5), np.float64(2.5))],
-        attrs={"variable": ONE.place},
+        attrs={"variable": ONE.storage},
     ),
     Case(
         "store",
         lambda previous, value, variable: value,
         smooth=[(_a, _a + 1)],
-        attrs={"variable": MANY.place},
+        attrs={"variable": MANY.storage},
         symbolic=False,
     ),
 ]

@@ -145,7 +145,7 @@ KERNELS = [
         mandelbrot2,
         _plane,
         static=("xn", "yn", "itermax"),
-        refused="the shape of an array that Python knows was changed in place",
+        refused="the shape of a concrete array was changed in place",
     ),
     Kernel(stockham_fft, _signal, static=("N", "R", "K")),
 ]

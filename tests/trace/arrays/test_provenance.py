@@ -105,6 +105,6 @@ def test_a_static_argument_that_is_traced():
     inner = wend.function(lambda x, n: x * TABLE[n], static_argnames="n")
     text = refused(lambda x, n: inner(x, n), 1.0, 1)
     assert text == (
-        "argument n is static, given <traced i64[] (weak), argument n>.\n"
-        "  To fix it: give it a value that Python knows, or leave it out of static_argnames."
+        "argument n is static, but was given <traced i64[] (weak), argument n>.\n"
+        "  To fix it: give it a concrete value, or leave it out of static_argnames."
     )

@@ -191,7 +191,7 @@ def test_results_put_into_an_array():
 def test_what_ufuncs_refuse():
     known = np.zeros_like(X)
     for fun, said in (
-        (lambda x: np.add(x, 1.0, out=known), "out= is an array that Python knows"),
+        (lambda x: np.add(x, 1.0, out=known), "out= is a concrete array"),
         (lambda x: np.add(x, 1.0, where=x > 0), "where="),
         (lambda x: np.add.reduce(x, where=x > 0), "where="),
         (lambda x: np.add.reduce(x, initial=2.0), "initial="),

@@ -9,18 +9,12 @@ from hypothesis import strategies as st
 
 from wend.ir.builder import new_symbol
 from wend.ir.types import Symbol
-from wend.trace.sizes.integers import (
-    ZERO,
-    DerivedSize,
-    Number,
-    constant,
-    one,
-)
+from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 N, M = new_symbol(), new_symbol()
 
 
-def value(number: Number, sizes: dict[Symbol, int]) -> int:
+def value(number: Polynomial, sizes: dict[Symbol, int]) -> int:
     """The integer that it is for some sizes."""
     total = 0
     for product, count in number.terms:
@@ -34,36 +28,36 @@ def _value(atom: Any, sizes: dict[Symbol, int]) -> int:
     if isinstance(atom, Symbol):
         return sizes[atom]
     assert isinstance(atom, DerivedSize)
-    if atom.how == "positive_part":
-        return max(value(atom.of[0], sizes), 0)
-    assert atom.how == "floor_divide"
-    return value(atom.of[0], sizes) // atom.of[1]
+    if atom.op_name == "positive_part":
+        return max(value(atom.operands[0], sizes), 0)
+    assert atom.op_name == "floor_divide"
+    return value(atom.operands[0], sizes) // atom.operands[1]
 
 
 BINARY = {
-    "plus": (Number.plus, lambda a, b: a + b),
-    "minus": (Number.minus, lambda a, b: a - b),
-    "times": (Number.times, lambda a, b: a * b),
-    "least": (Number.least, min),
-    "most": (Number.most, max),
+    "plus": (Polynomial.plus, lambda a, b: a + b),
+    "minus": (Polynomial.minus, lambda a, b: a - b),
+    "times": (Polynomial.times, lambda a, b: a * b),
+    "minimum": (Polynomial.minimum, min),
+    "maximum": (Polynomial.maximum, max),
 }
 
 
 @st.composite
-def integers(draw: st.DrawFn, depth: int = 4) -> tuple[Number, Any]:
+def integers(draw: st.DrawFn, depth: int = 4) -> tuple[Polynomial, Any]:
     """A number, and a function of the sizes that computes the same."""
-    kind = draw(st.sampled_from(["n", "m", "constant", *BINARY, "divided", "positive"]))
+    kind = draw(st.sampled_from(["n", "m", "constant", *BINARY, "floor_div", "positive"]))
     if depth == 0 or kind in ("n", "m", "constant"):
         if kind == "n":
-            return one(N), lambda sizes: sizes[N]
+            return symbolic(N), lambda sizes: sizes[N]
         if kind == "m":
-            return one(M), lambda sizes: sizes[M]
+            return symbolic(M), lambda sizes: sizes[M]
         known = draw(st.integers(-3, 3))
         return constant(known), lambda sizes: known
     a, run_a = draw(integers(depth - 1))
-    if kind == "divided":
+    if kind == "floor_div":
         by = draw(st.integers(1, 3))
-        return a.divided(by), lambda sizes: run_a(sizes) // by
+        return a.floor_div(by), lambda sizes: run_a(sizes) // by
     if kind == "positive":
         return a.positive_part(), lambda sizes: max(run_a(sizes), 0)
     b, run_b = draw(integers(depth - 1))
@@ -75,25 +69,25 @@ SIZES = [{N: n, M: m} for n in range(6) for m in range(6)]
 
 
 @given(integers())
-def test_numbers_are_what_they_are_made_of(made: tuple[Number, Any]) -> None:
+def test_numbers_are_what_they_are_made_of(made: tuple[Polynomial, Any]) -> None:
     number, run = made
     found = [value(number, sizes) for sizes in SIZES]
     assert found == [run(sizes) for sizes in SIZES]
-    if number.is_size:
+    if number.is_nonnegative:
         assert min(found) >= 0
 
 
 def test_equal_sizes_are_one_number() -> None:
-    n, m, two = one(N), one(M), constant(2)
+    n, m, two = symbolic(N), symbolic(M), constant(2)
     rest = n.minus(constant(1)).positive_part()
-    assert n.least(constant(1)).plus(rest) == n  # [x[:1], x[1:]]
+    assert n.minimum(constant(1)).plus(rest) == n  # [x[:1], x[1:]]
     assert constant(1).minus(n).positive_part() == rest.minus(n).plus(constant(1))
     assert n.minus(m).positive_part().plus(m) == m.minus(n).positive_part().plus(n)
-    half = n.divided(2)
-    assert half.least(n) == half
+    half = n.floor_div(2)
+    assert half.minimum(n) == half
     assert half.plus(n.minus(half).positive_part()) == n
-    assert n.times(two).plus(constant(1)).divided(2) == n
-    assert n.times(m).times(two).over(m.times(two)) == n
-    assert n.times(m).plus(n).over(m) is None
+    assert n.times(two).plus(constant(1)).floor_div(2) == n
+    assert n.times(m).times(two).exact_quotient(m.times(two)) == n
+    assert n.times(m).plus(n).exact_quotient(m) is None
     assert n.minus(n) == ZERO
     assert (n.symbol, two.symbol, n.times(two).symbol) == (N, None, None)

@@ -10,15 +10,15 @@ from tests.trace.sizes.test_integers import N, value
 
 import wend
 import wend.numpy as wnp
-from wend.trace.sizes.integers import constant, one
-from wend.trace.sizes.result_sizes import cut, reshaped
+from wend.trace.sizes.integers import constant, symbolic
+from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
 
 BOUND = st.none() | st.integers(-5, 5)
 
 
 @given(st.integers(-5, 5), st.integers(-5, 5))
 def test_cut(start: int, stop: int) -> None:
-    found = cut(constant(start), constant(stop), one(N))
+    found = slice_size(constant(start), constant(stop), symbolic(N))
     for n in range(8):
         assert value(found, {N: n}) == len(range(n)[start:stop])
 
@@ -40,11 +40,11 @@ def test_slices(start: int | None, stop: int | None, step: int | None) -> None:
 
 
 def test_reshaped() -> None:
-    n, two, left = one(N), constant(2), constant(-1)
-    assert reshaped([n, constant(6)], [n, left]) == [n, constant(6)]
-    assert reshaped([n, two], [left, constant(1)]) == [n.times(two), constant(1)]
-    assert reshaped([n], [left, two]) == [None, two]
-    assert reshaped(None, [n, left]) == [n, None]
+    n, two, left = symbolic(N), constant(2), constant(-1)
+    assert reshape_sizes([n, constant(6)], [n, left]) == [n, constant(6)]
+    assert reshape_sizes([n, two], [left, constant(1)]) == [n.times(two), constant(1)]
+    assert reshape_sizes([n], [left, two]) == [None, two]
+    assert reshape_sizes(None, [n, left]) == [n, None]
 
 
 KEEP = {

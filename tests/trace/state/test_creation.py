@@ -80,7 +80,7 @@ def test_nothing_is_known_before_the_first_call():
     one = Scale(lambda x: 2.0 * x)
     fun = wend.function(one)
     concrete = fun.get_concrete_function(wend.TensorSpec([], "float64"))
-    assert not one.v.is_initialised
+    assert not one.v.is_initialized
     assert repr(one.v) == "<Variable 'scale': f64[], no value yet>"
     with pytest.raises(VariableError, match=r"'scale', made at test_creation.*has no value yet"):
         one.v.value
@@ -309,7 +309,9 @@ def test_a_function_that_is_gone_frees_all():
     holder = Holder()
     holder.step(1.0)
     references = [weakref.ref(holder.v), weakref.ref(holder)]
-    references.append(weakref.ref(Holder.step._of_instances[id(holder)][1].concrete_functions()[0]))
+    references.append(
+        weakref.ref(Holder.step._instance_functions[id(holder)][1].concrete_functions()[0])
+    )
     del holder
     gc.collect()
     assert [reference() for reference in references] == [None] * 3

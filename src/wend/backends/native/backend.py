@@ -89,9 +89,8 @@ def _make_executable(name: str, program: Program, library: Library) -> Executabl
         threads.start(threads.thread_count())
     execute: Executable = NativeExecutable(name, program, library)
     if _checks_memory():
-        from wend.backends.native.run.memory_checks import (
-            MemoryChecked,  # imported late: rarely used, like the one below
-        )
+        # Imported late: rarely used, like the one below
+        from wend.backends.native.run.memory_checks import MemoryChecked
 
         execute = MemoryChecked(name, execute)
     if program.measures is not None:

@@ -1,4 +1,4 @@
-"""The NumPy backend: the definition of what a graph means, and the oracle of the other backends."""
+"""The NumPy backend: the reference semantics of graphs, and the oracle of other backends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.numpy.program import Observer, Program, write
+from wend.backends.numpy.program import Observer, PythonProgram, write
 from wend.backends.numpy.timing import Timed
 from wend.backends.protocol import Executable
 from wend.base.config import settings
@@ -19,13 +19,13 @@ from wend.base.source import at
 from wend.ir.graph import Graph
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
-_numbers = itertools.count()
+_program_numbers = itertools.count()
 
 
 class NumpyExecutable:
-    """A graph as a Python function."""
+    """A graph compiled to a Python function."""
 
-    def __init__(self, run: Callable[..., Any], program: Program, file: str) -> None:
+    def __init__(self, run: Callable[..., Any], program: PythonProgram, file: str) -> None:
         self._run, self._program, self._file = run, program, file
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -35,36 +35,40 @@ class NumpyExecutable:
                 results: Sequence[Any] = self._run(*arguments)
                 return results
         except Exception as error:
-            _tell_where(error, self._program, self._file)
+            _add_source_note(error, self._program, self._file)
             raise
 
 
 class NumpyBackend:
-    """Runs a graph by NumPy kernels."""
+    """Runs graphs by NumPy kernels."""
 
     name = "numpy"
     boundary: ArrayBoundary = HOST
 
     def compile(self, graph: Graph) -> Executable:
-        return Timed(graph, self.watched) if settings().profile else self.watched(graph, None)
+        return (
+            Timed(graph, self.compile_observed)
+            if settings().profile
+            else self.compile_observed(graph, None)
+        )
 
-    def watched(self, graph: Graph, watch: Observer | None) -> Executable:
-        """Compile a graph so that a watch is shown all that runs of it."""
-        program, function = write(graph, watch)
+    def compile_observed(self, graph: Graph, observer: Observer | None) -> Executable:
+        """Compile a graph whose runs are reported to an observer."""
+        program, function = write(graph, observer)
         text = "\n".join(program.lines)
         dump = dump_of(graph, graph.name)
         if dump is not None:
             dump.write("program", "py", text)
-        file = f"<wend graph {next(_numbers)}>"
+        file = f"<wend graph {next(_program_numbers)}>"
         scope = dict(program.names)
-        with step("numpy", graph.name) as tell:
+        with step("numpy", graph.name) as report:
             exec(compile(text, file, "exec"), scope)
-            tell(lambda: f"{len(program.lines)} lines")
+            report(lambda: f"{len(program.lines)} lines")
         return NumpyExecutable(scope[function], program, file)
 
 
-def _tell_where(error: Exception, program: Program, file: str) -> None:
-    """Add the user's line to an error that a kernel raised."""
+def _add_source_note(error: Exception, program: PythonProgram, file: str) -> None:
+    """Add the user's line to an error raised by a kernel."""
     trace: TracebackType | None = error.__traceback__
     node = None
     while trace is not None:

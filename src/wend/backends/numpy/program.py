@@ -1,9 +1,9 @@
-"""Writes a graph as a Python program that calls NumPy kernels, one line a node.
+"""Translates a graph to a Python program that calls NumPy kernels, one line per node.
 
-A `While` becomes a Python `while`, a region a Python function. Values are dropped at their last
-use. The line of each node is known, so a failing kernel can be told with the user's line.
+A `While` becomes a Python `while`, a region a Python function. Values are deleted after their last
+use. The line of each node is known, so that the error of a kernel can name the user's line.
 
-A *watched* program calls a `Observer` after each line, and at each trip of a loop.
+An observed program calls an `Observer` after each line and at each trip of a loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ops import creating, elementwise
 from wend.ops.control import IfParts, WhileParts, if_, while_
 
-# NumPy's operators are the ufuncs, but faster on scalars.
+# NumPy's operators run the ufuncs, but are faster on scalars.
 _INFIX = {
     elementwise.add: "+",
     elementwise.sub: "-",
@@ -33,51 +33,51 @@ _INFIX = {
 
 
 class Observer(Protocol):
-    """Sees a graph run."""
+    """Follows the run of a graph."""
 
     def saw(self, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        """A node without regions has been run."""
+        """Called after a node without regions has run."""
 
     def enter(self, loop: Node) -> None:
-        """A loop starts."""
+        """Called when a loop starts."""
 
     def next_trip(self) -> None:
-        """The innermost loop makes a trip more."""
+        """Called when the innermost loop starts another trip."""
 
     def leave(self) -> None:
-        """The innermost loop has ended."""
+        """Called when the innermost loop has ended."""
 
 
 @dataclass(slots=True)
-class Program:
-    """The text of a program, the objects it names, and which node each line runs."""
+class PythonProgram:
+    """The text of a program, its global names, and the node of each line."""
 
-    is_watched: bool = False
+    is_observed: bool = False
     lines: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
-    functions: dict[int, str] = field(default_factory=dict)  # id(graph) -> function
+    functions: dict[int, str] = field(default_factory=dict)  # by id(graph)
 
     def add(self, line: str, node: Node | None = None) -> None:
         self.lines.append(line)
         if node is not None:
             self.nodes[len(self.lines)] = node
 
-    def name_for(self, kind: str, thing: Any) -> str:
-        """A global name of the program that stands for an object."""
+    def name_for(self, kind: str, value: Any) -> str:
+        """Return a new global name of the program for an object."""
         name = f"{kind}{len(self.names)}"
-        self.names[name] = thing
+        self.names[name] = value
         return name
 
 
-def write(graph: Graph, watch: Observer | None = None) -> tuple[Program, str]:
-    """Write a graph; return the program and the name of its function."""
-    program = Program(is_watched=watch is not None)
-    program.names["watch"] = watch
+def write(graph: Graph, observer: Observer | None = None) -> tuple[PythonProgram, str]:
+    """Return the program of a graph, and the name of its function."""
+    program = PythonProgram(is_observed=observer is not None)
+    program.names["watch"] = observer
     return program, _function(program, graph)
 
 
-def _function(program: Program, graph: Graph) -> str:
+def _function(program: PythonProgram, graph: Graph) -> str:
     if id(graph) in program.functions:
         return program.functions[id(graph)]
     body = _Body(program, graph)
@@ -94,11 +94,11 @@ def _function(program: Program, graph: Graph) -> str:
 class _Body:
     """One function of the program."""
 
-    def __init__(self, program: Program, graph: Graph) -> None:
+    def __init__(self, program: PythonProgram, graph: Graph) -> None:
         self.program, self.graph = program, graph
         self.names: dict[Value, str] = {}
         self.last_use = _last_uses(graph)
-        # The functions called come first: Python writes them in order.
+        # Written first, each function before its callers
         self.callees = {
             node: [_function(program, region) for region in node.regions]
             for node in graph.nodes
@@ -110,10 +110,12 @@ class _Body:
         self.program.add(f"def {name}({params}):")
         for position, node in enumerate(self.graph.nodes):
             self.node(node)
-            dead = [self.names[v] for v in self.last_use.get(position, ()) if v in self.names]
-            dead = [local for local in dead if not local.startswith("k")]
-            if dead:
-                self.program.add(f"  del {', '.join(dead)}")
+            dead_locals = [
+                self.names[v] for v in self.last_use.get(position, ()) if v in self.names
+            ]
+            dead_locals = [local for local in dead_locals if not local.startswith("k")]
+            if dead_locals:
+                self.program.add(f"  del {', '.join(dead_locals)}")
         results = "".join(f"{self.names[value]}, " for value in self.graph.results)
         self.program.add(f"  return ({results})")
 
@@ -136,9 +138,11 @@ class _Body:
             self.program.add(f"  {targets[0]} = {text}", node)
         else:
             self.program.add(f"  {''.join(f'{t}, ' for t in targets) or '_'} = {text}", node)
-        if self.program.is_watched and not node.regions:
-            seen, given = self.program.name_for("n", node), ", ".join(operands)
-            self.program.add(f"  watch.saw({seen}, [{given}], [{', '.join(targets)}])", node)
+        if self.program.is_observed and not node.regions:
+            node_name, operand_text = self.program.name_for("n", node), ", ".join(operands)
+            self.program.add(
+                f"  watch.saw({node_name}, [{operand_text}], [{', '.join(targets)}])", node
+            )
 
     def expression(self, node: Node, operands: Sequence[str]) -> str:
         if node.op in _INFIX:
@@ -152,33 +156,33 @@ class _Body:
         return f"{self.program.name_for('op', kernel)}({', '.join(operands)})"
 
     def branches(self, node: Node, operands: Sequence[str]) -> str:
-        selector, *rest = operands
-        given = ", ".join(rest)
+        selector, *args = operands
+        arg_text = ", ".join(args)
         functions = self.callees[node]
         if len(functions) == 2 and IfParts.of(node).selector.tensor.dtype.kind == "b":
-            return f"{functions[1]}({given}) if {selector} else {functions[0]}({given})"
-        return f"({', '.join(functions)},)[{selector}]({given})"
+            return f"{functions[1]}({arg_text}) if {selector} else {functions[0]}({arg_text})"
+        return f"({', '.join(functions)},)[{selector}]({arg_text})"
 
     def loop(self, node: Node, operands: Sequence[str]) -> None:
-        """`while True`: before; leave when its predicate fails; after."""
+        """Add a `while True` that runs before, breaks where its predicate fails, and runs after."""
         w, (before, after) = WhileParts.of(node), self.callees[node]
         count = len(w.carry)
         carry = [f"c{len(self.names)}_{i}" for i in range(count)]
         results = [self.define(result) for result in node.results]
-        goes_on = f"p{len(self.names)}"
-        given = ", ".join([*carry, *operands[count:]])
-        forwarded = ", ".join([*results, *operands[count:]])
+        predicate = f"p{len(self.names)}"
+        before_args = ", ".join([*carry, *operands[count:]])
+        after_args = ", ".join([*results, *operands[count:]])
         add = self.program.add
         for name, operand in zip(carry, operands, strict=False):
             add(f"  {name} = {operand}")
-        is_watched = self.program.is_watched
-        if is_watched:
+        is_observed = self.program.is_observed
+        if is_observed:
             add(f"  watch.enter({self.program.name_for('n', node)})")
         add("  while True:")
-        add(f"    {', '.join([goes_on, *results])}, = {before}({given})", node)
-        add(f"    if not {goes_on}: break")
-        add(f"    {''.join(f'{name}, ' for name in carry) or '_'} = {after}({forwarded})", node)
-        if is_watched:
+        add(f"    {', '.join([predicate, *results])}, = {before}({before_args})", node)
+        add(f"    if not {predicate}: break")
+        add(f"    {''.join(f'{name}, ' for name in carry) or '_'} = {after}({after_args})", node)
+        if is_observed:
             add("    watch.next_trip()")
             add("  watch.leave()")
         if carry:
@@ -186,13 +190,13 @@ class _Body:
 
 
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
-    """For each node's position the values that nobody reads after it."""
+    """Return, for each node position, the values that are dead after it."""
     last: dict[Value, int] = dict.fromkeys(graph.params, 0) if graph.nodes else {}
     for position, node in enumerate(graph.nodes):
         last.update(dict.fromkeys((*node.operands, *node.results), position))
     for result in graph.results:
         last.pop(result, None)
-    found: dict[int, list[Value]] = {}
+    dying: dict[int, list[Value]] = {}
     for value, position in last.items():
-        found.setdefault(position, []).append(value)
-    return found
+        dying.setdefault(position, []).append(value)
+    return dying

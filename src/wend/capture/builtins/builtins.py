@@ -14,7 +14,7 @@ from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.rounding import rounded
 from wend.capture.stage.branches import if_value
-from wend.capture.stage.iterables import TracedRange, reversed_range
+from wend.capture.stage.iterables import TracedRange
 from wend.capture.stage.truth import truth
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import is_weak
@@ -218,11 +218,6 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     sorted_items = indexing.take(shaping.stack(items), order, axis=0)
     scalars = all(map(is_weak, items))
     return [as_weak(x) if scalars else x for x in sorted_items]
-
-
-def reversed_of(xs: Any) -> Any:
-    """Return `reversed(xs)`."""
-    return reversed_range(xs) if isinstance(xs, TracedRange) else xs[::-1]
 
 
 STAGED: dict[Callable[..., Any], Callable[..., Any]] = {

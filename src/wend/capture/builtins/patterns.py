@@ -48,7 +48,7 @@ def is_sequence(subject: Any, count: int) -> bool:
             explain(
                 f"`case`{at(user_source())} asks for the length of {subject!r}, known only when "
                 "it runs.",
-                cure="compare its length by an `if`: if len(out) == 2.",
+                cure="compare its length with an `if`: if len(out) == 2.",
             )
         )
     match subject:

@@ -68,8 +68,8 @@ def remainder(left: Any, right: Any) -> Any:
     if not is_supported or sum(place["kind"] != "%" for place in fields) != len(values):
         raise ConcreteValueError(
             explain(
-                f"`%`{at(user_source())} makes a text of a number that is only known when the "
-                "function runs.",
+                f"`%`{at(user_source())} formats a number that is known only when the function "
+                "runs.",
                 cure='write it as an f-string: f"{x:.2f}", and print that.',
             )
         )

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wend.base.errors import StructureError, explain
-from wend.trace.aliasing.referrers import (
-    Test,
-    find_referrers,
-    frames,
-    is_held,
-    users_frames,
-)
+from wend.trace.aliasing.referrers import Predicate, find_referrers, frames, is_held, users_frames
 from wend.trace.traced import call_with
 
 
@@ -39,16 +33,13 @@ def refuse_others(old: list[Any], label: str, where: str) -> None:
         same = "is the same list as" if value is old else "holds the list"
         cure = "append in the function that makes the list, and keep one name for it"
         if value is old:
-            cure += f"; or let {name} be a copy, list({label})"
+            cure += f"; or make {name} a copy, list({label})"
         raise StructureError(
-            explain(
-                f"{where}: `{name}`{of} {same} `{label}`, which grows there.",
-                cure=f"{cure}.",
-            )
+            explain(f"{where}: `{name}`{of} {same} `{label}`, which grows there.", cure=f"{cure}.")
         )
 
 
-def find_holder(predicate: Test, excluding: Any = None) -> str | None:
+def find_holder(predicate: Predicate, excluding: Any = None) -> str | None:
     """Return who else holds a matching value: a variable, the caller, a module; or None."""
     for name, of, _ in find_referrers(predicate, excluding):
         return f"`{name}`{of}"
@@ -64,7 +55,7 @@ def find_holder(predicate: Test, excluding: Any = None) -> str | None:
 _CONTAINER_TYPES = (list, tuple, dict, set)
 
 
-def _is_held_by_caller(predicate: Test) -> bool:
+def _is_held_by_caller(predicate: Predicate) -> bool:
     return any(
         frame.f_code is call_with.__code__ and is_held(_call_arguments(frame.f_locals), predicate)
         for frame in frames()

@@ -21,7 +21,7 @@ from wend.base.errors import AliasError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.aliases import find_holder
 from wend.capture.heap.containers import CONTAINER_TYPES, NestedContainers, replaced_containers
-from wend.trace.aliasing.may_alias import may_be_one
+from wend.trace.aliasing.may_alias import may_alias
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 
@@ -114,10 +114,7 @@ def enter_region(originals: Row, copies: Row) -> None:
 def merge_paths(results: Row, options: Sequence[Row], outer: Recording) -> None:
     """Record which containers the results of a branch or loop may be.
 
-    Args:
-        results: the values after the merge.
-        options: the values at the end of each path.
-        outer: the recording of the results.
+    `options` are the values at the end of each path.
     """
     phis = _phis.get()
     if phis is None:
@@ -148,11 +145,7 @@ def check_replacements(
 ) -> None:
     """Refuse to replace a nested container in some runs only, if somebody else holds either one.
 
-    Args:
-        before: the nested containers by location, before a loop or branch.
-        after: the same after it.
-        where: the loop or branch.
-        outer: the recording around it.
+    `before` and `after` are the nested containers by location around a loop or branch.
     """
     for (location, nested_before), (_, nested_after) in zip(before, after, strict=True):
         for old, new in replaced_containers(nested_before, nested_after):
@@ -167,8 +160,8 @@ def _check_nested(location: Any, nested: Any, where: str) -> None:
         kind = type(nested).__name__
         raise AliasError(
             explain(
-                f"{where}: whether `{location.label}` holds the {kind} that {holder} holds, "
-                "only the run tells: changes of one would show in the other.",
+                f"{where}: whether `{location.label}` holds the {kind} that {holder} holdsis "
+                "known only at run time: changes to one would show in the other.",
                 cure=f"put a .copy() into `{location.label}`, or take one out of it.",
             )
         )
@@ -207,8 +200,9 @@ def check_mutation(value: Any, label: str = "") -> None:
                 raise AliasError(
                     explain(
                         f"{subject} is changed{at(user_source())}, and may be the {kind} that "
-                        f"{held} holds, which only the run tells: in Python both would change.",
-                        cure=f"let it be a {kind} of its own: {one} = {one}.copy() before.",
+                        f"{held} holds, which is known only at run time: in Python both would "
+                        "change.",
+                        cure=f"make it a {kind} of its own: {one} = {one}.copy() before.",
                     )
                 )
 
@@ -229,12 +223,13 @@ def is_same_object(a: Any, b: Any) -> bool:
             return True
         may_be = any(other is b for other in phis.may_aliases(a))
     else:
-        may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_be_one(a, b)
+        may_be = isinstance(a, Tracer) and isinstance(b, Tracer) and may_alias(a, b)
     if may_be:
         raise AliasError(
             explain(
-                f"`is`{at(user_source())}: whether the two are one, only the run tells.",
-                cure="keep a flag that says which it is, and ask for that.",
+                f"`is`{at(user_source())}: whether the two are one object is known only at "
+                "run time.",
+                cure="keep a flag that says which it is, and test that.",
             )
         )
     return False
@@ -245,8 +240,7 @@ def _is_object(target: Any) -> Callable[[Any], bool]:
 
 
 def _is_created_inside(container: Any, outer: Recording) -> bool:
-    leaves = trees.flatten(container)[0]
-    return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves)
+    return any(isinstance(x, Tracer) and not outer.can_lift(x) for x in trees.flatten(container)[0])
 
 
 def _paired_containers(new: Any, old: Any) -> Iterator[tuple[Any, Any]]:

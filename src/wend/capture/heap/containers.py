@@ -102,10 +102,7 @@ _ABSENT: tuple[Any, NestedContainers] = (None, {})
 def assign_contents(container: Any, value: Any, nested: NestedContainers | None = None) -> None:
     """Give a container new contents; nested containers keep their identity.
 
-    Args:
-        container: the container to overwrite.
-        value: the contents.
-        nested: the containers that were in it; by default those in it now.
+    `nested` are the containers that were in it; by default those in it now.
     """
     nested = nested or {}
     if isinstance(container, TensorList):

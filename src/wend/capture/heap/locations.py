@@ -13,13 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import (
-    CellType,
-    FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    ModuleType,
-)
+from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,8 +32,8 @@ from wend.capture.heap.containers import (
 )
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
-    CHANGE_THE_FIRST,
-    CHANGING_METHODS,
+    MUTATE_FIRST_ARGUMENT,
+    MUTATING_METHODS,
     ConcreteTracedArray,
     before_write,
 )
@@ -120,7 +114,7 @@ class Contents(Location):
         assign_contents(self.container, value, nested)
 
 
-class Elements(Location):
+class ArrayElements(Location):
     """The elements of a concrete array."""
 
     def __init__(self, label: str, array: np.ndarray) -> None:
@@ -201,7 +195,7 @@ def write_log(log: WriteLog | None = None) -> Iterator[WriteLog]:
 
 
 def _log_write_concrete(array: ConcreteTracedArray) -> None:
-    log_write(Elements("an array", array))
+    log_write(ArrayElements("an array", array))
 
 
 def is_write_logged() -> bool:
@@ -265,8 +259,7 @@ def log_write_contents(container: Callable[[], Any], label: str) -> None:
 def log_write_arrays(value: Any, label: str) -> None:
     """Log that a concrete array, or those in a container, may be written."""
     if _write_logs.get():
-        arrays = trees.flatten(value)[0] if is_container(value) else [value]
-        for array in arrays:
+        for array in trees.flatten(value)[0] if is_container(value) else [value]:
             if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
                 array, np.ndarray
             ):
@@ -274,7 +267,7 @@ def log_write_arrays(value: Any, label: str) -> None:
             if array.flags.writeable:
                 while isinstance(array.base, np.ndarray):
                     array = array.base
-                log_write(Elements(label, array))
+                log_write(ArrayElements(label, array))
 
 
 def count_log_references(array: np.ndarray) -> int:
@@ -313,12 +306,12 @@ def log_write_arrays_mutated_by(fun: Any, args: Sequence[Any], kwargs: dict[str,
 
 
 _MUTATING_ARRAY_METHODS = frozenset(
-    {*CHANGING_METHODS, "__setitem__", *(f"__i{op}__" for op in _IN_PLACE_OPERATORS)}
+    {*MUTATING_METHODS, "__setitem__", *(f"__i{op}__" for op in _IN_PLACE_OPERATORS)}
 )
 
 
 def _mutates_first_argument(fun: Any) -> bool:
-    return any(fun is known for known in CHANGE_THE_FIRST)
+    return any(fun is known for known in MUTATE_FIRST_ARGUMENT)
 
 
 def log_write_reachable(fun: FunctionType) -> None:

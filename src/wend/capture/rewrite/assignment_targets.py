@@ -13,12 +13,7 @@ from wend.capture.syntax.nodes import Kinds, StatementTransformer, walk
 
 
 def split_targets(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
-    """Split the assignments that have subscripts among other targets.
-
-    Args:
-        node: the function.
-        kinds: its nodes by class.
-    """
+    """Split the assignments that have subscripts among other targets."""
     if not any(map(_has_mixed_subscripts, kinds.get(ast.Assign, ()))):
         return node
     new = ast.FunctionDef(**dict(ast.iter_fields(node)))
@@ -61,8 +56,9 @@ class _SplitTargets(StatementTransformer):
                 continue
             item_temporary = self._new_temporary()
             stored: ast.expr = name(item_temporary, store=True)
-            is_starred = isinstance(item, ast.Starred)
-            items.append(ast.Starred(stored, ast.Store()) if is_starred else stored)
+            items.append(
+                ast.Starred(stored, ast.Store()) if isinstance(item, ast.Starred) else stored
+            )
             remaining += self._unpacked(inner, item_temporary)
         return [ast.Assign([ast.Tuple(items, ast.Store())], name(temporary)), *remaining]
 

@@ -102,8 +102,9 @@ class Expressions(Transformer):
         holds, fails = self.scope.definitely_bound(node.test)
         test = self.rewritten(node.test)
         if self.can_hoist and (_binds(node.body) or _binds(node.orelse)):
-            arms = self.hoist((node.body, holds), (node.orelse, fails))
-            return runtime("if_expression", test, *arms)
+            return runtime(
+                "if_expression", test, *self.hoist((node.body, holds), (node.orelse, fails))
+            )
         body = self.rewritten_where_bound(node.body, holds)
         orelse = self.rewritten_where_bound(node.orelse, fails)
         if _binds(node.body) or _binds(node.orelse):
@@ -167,8 +168,7 @@ class Expressions(Transformer):
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load) or not self.may_be_property(node):
             return node
-        access = runtime("attribute", node.value, ast.Constant(node.attr))
-        return ast.copy_location(access, node)
+        return ast.copy_location(runtime("attribute", node.value, ast.Constant(node.attr)), node)
 
     def may_be_property(self, node: ast.Attribute) -> bool:
         """Return whether an attribute belongs to a local object, not to a module or class."""
@@ -190,8 +190,7 @@ class Expressions(Transformer):
     def _format_field(self, part: ast.FormattedValue) -> ast.expr:
         conversion = None if part.conversion == -1 else chr(part.conversion)
         spec = ast.Constant("") if part.format_spec is None else self.rewritten(part.format_spec)
-        value = self.rewritten(part.value)
-        return ast.Tuple([value, ast.Constant(conversion), spec], ast.Load())
+        return ast.Tuple([self.rewritten(part.value), ast.Constant(conversion), spec], ast.Load())
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Attribute):

@@ -10,12 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wend.capture.rewrite.syntax import assign, name
-from wend.capture.syntax.names import (
-    PREFIX,
-    RETURN_VALUE,
-    RETURNED,
-    contains,
-)
+from wend.capture.syntax.names import PREFIX, RETURN_VALUE, RETURNED, contains
 from wend.capture.syntax.nodes import walk
 
 # Marks a `return` whose value is computed after the loop

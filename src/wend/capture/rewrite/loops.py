@@ -13,13 +13,7 @@ from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
 from wend.capture.rewrite.syntax import assign, at_first_line, located, name, runtime, thunk
 from wend.capture.rewrite.walrus import walrus_targets
-from wend.capture.syntax.names import (
-    contains,
-    has_early_exit,
-    live_at_end,
-    live_before,
-    read,
-)
+from wend.capture.syntax.names import contains, has_early_exit, live_at_end, live_before, read
 from wend.capture.syntax.nodes import StatementTransformer, cloned
 
 
@@ -124,8 +118,7 @@ class Loops(Blocks):
         setter, state = state_of(self.scope, body, live_at_head | live_at_exit)
         out.append(setter)
         broken: ast.expr = thunk(name(flags.broken)) if flags else ast.Constant(None)
-        call = runtime("for_", self.visit(stmt.iter), name(body_name), state, broken)
-        out.append(ast.Expr(call))
+        out.append(ast.Expr(runtime("for_", self.visit(stmt.iter), name(body_name), state, broken)))
         initial = self.initial_flags(flags, stmt) if flags else []
         result = [*initial, *(at_first_line(part, stmt) for part in out)]
         if flags is None:

@@ -88,8 +88,7 @@ def _subpatterns(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[ast.
     match pattern:
         case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=attributes):
             for k, inner in enumerate(positional):
-                index = ast.Constant(k)
-                yield inner, runtime("matched_part", cloned(subject), cloned(kind), index)
+                yield inner, runtime("matched_part", cloned(subject), cloned(kind), ast.Constant(k))
             for attribute, inner in zip(attributes, pattern.kwd_patterns, strict=True):
                 yield inner, ast.Attribute(cloned(subject), attribute, ast.Load())
         case ast.MatchSequence(patterns=patterns):

@@ -21,13 +21,7 @@ from wend.capture.rewrite.syntax import (
     strings,
     thunk,
 )
-from wend.capture.syntax.names import (
-    CONTINUATION,
-    PREFIX,
-    changed,
-    contains,
-    live_before,
-)
+from wend.capture.syntax.names import CONTINUATION, PREFIX, changed, contains, live_before
 
 LOWERED = f"{PREFIX}lowered"  # marks statements whose exits are flags
 
@@ -78,8 +72,7 @@ class Returns(Loops, Branches):
             endings: dict[str, ast.stmt] = {**sunk.returns}
             initial = [*initial, *(assign(flag, False) for flag in sunk.returns)]
             if sunk.has_unsunk:
-                value = ast.Return(runtime("returned", thunk(name(flags.value))))
-                endings[flags.returned] = value
+                endings[flags.returned] = ast.Return(runtime("returned", thunk(name(flags.value))))
             after: list[ast.stmt] = [
                 ast.If(name(flag), [ending], []) for flag, ending in endings.items()
             ]

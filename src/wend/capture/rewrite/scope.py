@@ -14,10 +14,7 @@ from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statemen
 class Scope:
     """The names of one function.
 
-    Args:
-        node: the definition.
-        kinds: its nodes by class.
-        counter: the number of names generated so far, shared with the enclosing functions.
+    `counter` is the number of names generated so far, shared with the enclosing functions.
 
     Attributes:
         stores: the `Name` nodes that bind.
@@ -32,9 +29,8 @@ class Scope:
 
     def __init__(self, node: ast.FunctionDef, kinds: Kinds, counter: list[int]) -> None:
         self.counter = counter
-        arguments = node.args
         self.stores = [n for n in kinds.get(ast.Name, ()) if isinstance(n.ctx, ast.Store)]
-        self.params = [argument.arg for argument in all_arguments(arguments)]
+        self.params = [argument.arg for argument in all_arguments(node.args)]
         self.globals: set[str] = set()
         self.outer: set[str] = set()
         nested: list[ast.FunctionDef] = []

@@ -18,12 +18,7 @@ from typing import Any
 
 from wend.capture.rewrite.jumps import SUNK
 from wend.capture.rewrite.syntax import assign, located
-from wend.capture.syntax.names import (
-    changed,
-    contains,
-    live_before,
-    read,
-)
+from wend.capture.syntax.names import changed, contains, live_before, read
 from wend.capture.syntax.nodes import StatementTransformer, cloned, walk
 
 _NOT_SINKABLE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
@@ -49,10 +44,7 @@ def sink_returns(
 ) -> SunkReturns:
     """Sink the returns of a loop whose values are the same after it.
 
-    Args:
-        loop: the loop.
-        bound: the variables that may be bound before it.
-        new_flag: generates a flag.
+    `bound` are the variables that may be bound before it.
     """
     changed_names = {path.partition(".")[0] for path in changed([loop])}
     # Names that are live at the start of a trip are carried anyway.

@@ -6,14 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from wend.capture.rewrite.scope import Scope
-from wend.capture.rewrite.syntax import (
-    definition,
-    expression,
-    name,
-    runtime,
-    strings,
-    thunk,
-)
+from wend.capture.rewrite.syntax import definition, expression, name, runtime, strings, thunk
 from wend.capture.syntax.names import PREFIX, changes
 
 
@@ -22,10 +15,7 @@ def state_of(
 ) -> tuple[ast.FunctionDef, ast.expr]:
     """Return the setter of what code may change, to be defined first, and its `State`.
 
-    Args:
-        scope: the names of the function.
-        nodes: the code.
-        live: the names that control flow must carry; None for all that change.
+    `live` are the names that control flow must carry; None for all that change.
     """
     effects = changes(nodes)
     paths = [

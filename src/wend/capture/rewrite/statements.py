@@ -34,12 +34,7 @@ from wend.capture.rewrite.syntax import (
     thunk,
 )
 from wend.capture.rewrite.walrus import NO_NAMES
-from wend.capture.syntax.names import (
-    RESOLVES_UNBOUND,
-    live_after,
-    read,
-    yields_in_control_flow,
-)
+from wend.capture.syntax.names import RESOLVES_UNBOUND, live_after, read, yields_in_control_flow
 from wend.capture.syntax.nodes import by_kind, cloned
 
 # Statements that contain no others
@@ -74,13 +69,6 @@ class _FunctionRewriter(Returns):
     def block(
         self, stmts: Sequence[ast.stmt], after: set[str], *, is_tail: bool = False
     ) -> list[ast.stmt]:
-        """Rewrite statements.
-
-        Args:
-            stmts: the statements.
-            after: the names that may be read after them.
-            is_tail: whether the function ends after them; else they hold no `return`.
-        """
         rewritten: list[ast.stmt] = []
         stmts = self.split_heads(stmts)
         for position, (stmt, live_later) in enumerate(
@@ -126,8 +114,9 @@ class _FunctionRewriter(Returns):
                 check = ast.Expr(runtime("check_raise"))
                 return [*located([check], stmt), self.expressions.visit(cloned(stmt))]
             case ast.Assert(test=test, msg=message):
-                text = message or ast.Constant(None)
-                call = runtime("assert_", self.visit(test), thunk(self.visit(text)))
+                call = runtime(
+                    "assert_", self.visit(test), thunk(self.visit(message or ast.Constant(None)))
+                )
                 return [ast.Expr(call)]
             case ast.With(items=items, body=body):
                 items = [
@@ -193,5 +182,4 @@ class _FunctionRewriter(Returns):
 
     @staticmethod
     def check_caught(handler: ast.ExceptHandler) -> list[ast.stmt]:
-        check = ast.Expr(runtime("check_caught"))
-        return located([check], handler.body[0])
+        return located([ast.Expr(runtime("check_caught"))], handler.body[0])

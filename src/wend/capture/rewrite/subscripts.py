@@ -53,8 +53,9 @@ class _RewriteAssignments(StatementTransformer):
         operator = ast.Constant(type(node.op).__name__)
         match node.target:
             case ast.Subscript(value=ast.Name(id=array), slice=key) if array in self.local_names:
-                arguments = name(array), key_expression(key), operator, node.value
-                call = runtime("set_item_in_place", *arguments)
+                call = runtime(
+                    "set_item_in_place", name(array), key_expression(key), operator, node.value
+                )
             case ast.Name(id=array) if array in self.local_names:
                 call = runtime("in_place", name(array), operator, node.value)
             case ast.Attribute(value=owner, attr=attribute) if path_of(node.target) is None:

@@ -18,17 +18,12 @@ from wend.capture.stage import guard
 from wend.capture.stage.truth import is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
-from wend.capture.state.state import (
-    Discovery,
-    State,
-    is_carried,
-    is_same,
-)
+from wend.capture.state.state import Discovery, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.promotion import as_array, cast, tensor_type
-from wend.trace.aliasing.may_alias import is_array, settle
+from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.control.branches import agree
+from wend.trace.control.branches import unify_results
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
@@ -161,7 +156,7 @@ class _StagedIf:
         for k, value in zip(carried, values, strict=False):
             results[k] = value
         self.state.restore(results)
-        settle(*self.joined, self.outer)
+        record_merge(*self.joined, self.outer)
         options = [
             [*(left[k] for k in carried), value]
             for left, value in zip(self.left, returned, strict=True)
@@ -173,8 +168,9 @@ class _StagedIf:
         """Return whether an arm leaves a different container, even if it is equal."""
         if not isinstance(self.start[k], CONTAINER_TYPES) or self.state.is_contents(k):
             return False
-        pairs = zip(self.entered, self.left, strict=True)
-        return any(entered[k] is not left[k] for entered, left in pairs)
+        return any(
+            entered[k] is not left[k] for entered, left in zip(self.entered, self.left, strict=True)
+        )
 
     def _merge_pair(self, name: str, pair: list[Any]) -> list[Any] | None:
         """Return a variable's values at the end of both arms, if they are graph values."""
@@ -194,7 +190,7 @@ class _StagedIf:
                     f"{self.where}: `{name}` has {_keys(pair[1])} if the test holds, else "
                     f"{_keys(pair[0])}.",
                     cure="give it the same keys on both paths; reading a missing key of a "
-                    "defaultdict puts it in, so put it in before.",
+                    "defaultdict inserts it, so insert it before.",
                 )
             )
         raise StructureError(
@@ -258,13 +254,13 @@ class _StagedIf:
             treedefs.append(treedef)
         if treedefs[0] != treedefs[1]:
             raise self._structure_error(rows, labels)
-        paths = leaf_labels(treedefs[0], labels)
-        types = self._common_types(flat, paths)
+        types = self._common_types(flat, leaf_labels(treedefs[0], labels))
         values = []
         for region, leaves in zip(regions, flat, strict=True):
             with region.active():
-                pairs = zip(leaves, types, strict=True)
-                values.append([region.lift(as_type(leaf, t)) for leaf, t in pairs])
+                values.append(
+                    [region.lift(as_type(leaf, t)) for leaf, t in zip(leaves, types, strict=True)]
+                )
         node = join_branches(self.outer, self.outer.lift(self.test), regions, values)
         tracers = [
             self.outer.wrap(value, weak=t.weak)
@@ -279,7 +275,7 @@ class _StagedIf:
         lists = {k for k, leaf in enumerate(flat[0]) if is_list(leaf)}
         arrays = [k for k in range(len(paths)) if k not in lists]
         options = [[arm_leaves[k] for k in arrays] for arm_leaves in flat]
-        agreed = iter(agree(self.where, options, [paths[k] for k in arrays], _ARM_LABELS))
+        agreed = iter(unify_results(self.where, options, [paths[k] for k in arrays], _ARM_LABELS))
         return [leaf_type(flat[0][k]) if k in lists else next(agreed) for k in range(len(paths))]
 
     def _structure_error(self, rows: list[list[Any]], labels: Sequence[str]) -> StructureError:
@@ -292,7 +288,7 @@ class _StagedIf:
                 explain(
                     f"{self.where}: `{label}` is a list that grows in a loop on one path.",
                     difference,
-                    cure="let it be an array on both paths: wnp.stack(out).",
+                    cure="make it an array on both paths: wnp.stack(out).",
                 )
             )
         return StructureError(
@@ -331,8 +327,7 @@ def leaf_labels(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
 
 def _structure(value: Any) -> str:
     _, treedef = trees.flatten(value)
-    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
-    return text.replace(", NoneIsLeaf", "")
+    return str(treedef).removeprefix("PyTreeSpec(").removesuffix(")").replace(", NoneIsLeaf", "")
 
 
 def _return_cure(returned: Sequence[Any]) -> str:

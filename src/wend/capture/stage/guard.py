@@ -10,13 +10,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
-from wend.base.errors import (
-    ConcreteValueError,
-    NestingError,
-    TypeMismatchError,
-    WendError,
-    explain,
-)
+from wend.base.errors import ConcreteValueError, NestingError, TypeMismatchError, WendError, explain
 from wend.base.source import at, is_wend_file, raised_at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.stage import uncaptured
@@ -68,8 +62,8 @@ def _array_store_error(error: ValueError) -> TypeMismatchError:
     """Return the error for a traced value that NumPy would store into an array."""
     return TypeMismatchError(
         explain(
-            f"a traced number is put{at(raised_at(error))} into an array that Python knows, and "
-            "that is held elsewhere, or was made outside the function.",
+            f"a traced number is put{at(raised_at(error))} into a concrete array that is held "
+            "elsewhere, or was made outside the function.",
             cure="pass it as an argument, or change a copy: x = x.copy() before.",
         )
     )
@@ -91,9 +85,9 @@ def _endless_recursion_error(error: RecursionError) -> RecursionError:
         return NestingError.of(len(calls))
     return RecursionWithoutEnd(
         explain(
-            f"`{name}` calls itself without end while it is recorded.",
-            "both sides of a branch on a traced value are recorded, the one that goes on too.",
-            cure="write it as a loop, or let the test that ends it be on Python ints "
+            f"`{name}` calls itself endlessly while it is recorded.",
+            "both sides of a branch on a traced value are recorded, including the recursive one.",
+            cure="write it as a loop, or let the test that ends it depend on Python ints "
             "(static_argnums).",
         )
     )
@@ -157,7 +151,7 @@ def check_caught() -> None:
         raise StagedRaiseError(
             explain(
                 f"`except`{at(user_source())} catches {type(error).__name__} from the {where}, "
-                "which only some runs come to.",
+                "which only some runs reach.",
                 cure="put the `try` inside it, or test for the case with `if`.",
             )
         ) from error

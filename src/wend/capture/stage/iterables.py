@@ -90,9 +90,9 @@ class TracedRange:
         """Raise an error: the trip count is not known."""
         raise ConcreteValueError(
             explain(
-                f"how many numbers a range has is needed{at(user_source())}, but its bounds are "
-                "traced: they are only known when it runs.",
-                cure="go through it by a `for` statement, which is recorded as one loop; "
+                f"the length of a range is needed{at(user_source())}, but its bounds are "
+                "traced: they are known only at run time.",
+                cure="iterate over it with a `for` statement, which is recorded as one loop; "
                 f"or {self._static_advice()}.",
             )
         )
@@ -122,8 +122,7 @@ class TracedRange:
 
     def count(self) -> Any:
         """Return the length of the range."""
-        span = self.stop - self.start
-        whole = (span + self.step - ew.sign(self.step)) // self.step
+        whole = (self.stop - self.start + self.step - ew.sign(self.step)) // self.step
         return ew.maximum(whole, 0)
 
 
@@ -212,7 +211,7 @@ def _index_rows(array: Any) -> IndexedIterable:
     def row(k: Any) -> Any:
         item = apply(lists.list_get, rows, _as_index(k))
         if item.type.shape != ():
-            item.look_at(array)  # in NumPy, a write to it would change the array
+            item.link_view(array)  # in NumPy, a write to it would change the array
         return item
 
     arrays = [array] if isinstance(array, Tracer) else []

@@ -32,11 +32,8 @@ Thunk = Callable[[], Any]
 def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
     """Run `while test(): body()`.
 
-    Args:
-        test: the condition.
-        body: the body.
-        state: the variables and locations that the loop may change.
-        always: whether the test fails only once the body has run, or inside `test`.
+    `state` is what the loop may change. With `always` the test fails only once the body has run, or
+    inside `test`.
     """
     outer = current()
     if outer is None or outer.runs_now():
@@ -85,10 +82,7 @@ def truth_error(predicate: Any) -> Exception:
 
 
 def for_(
-    iterable: Iterable[Any],
-    body: Callable[[Any], Any],
-    state: State,
-    broken: Thunk | None,
+    iterable: Iterable[Any], body: Callable[[Any], Any], state: State, broken: Thunk | None
 ) -> None:
     """Run `for target in iterable: body(target)`; `broken` returns whether a `break` happened."""
     outer = current()
@@ -219,8 +213,7 @@ def _python_for(
         stops = broken() if broken is not None else False
         if is_traced(stops):
             # Only the run knows whether another item is taken.
-            run_body = functools.partial(body, item)
-            if_(not_(stops), run_body, lambda: None, state.variables, state)
+            if_(not_(stops), functools.partial(body, item), lambda: None, state.variables, state)
             continue
         if stops:
             return
@@ -251,8 +244,7 @@ class _StagingAttempt:
     def rewind(self) -> None:
         """Restore the state and effects from before the loop."""
         self.outer.restore_effects(self.effects)
-        more = self.state.get()[len(self.start) :]
-        self.state.restore([*self.start, *more])
+        self.state.restore([*self.start, *self.state.get()[len(self.start) :]])
         for location, old in reversed(self.log.values()):
             if location.key not in self.state.keys:
                 location.write(old)
@@ -269,7 +261,7 @@ class _StagingAttempt:
         """Note for `explain` that Python ran the loop, as it could not be one node."""
         if self.failure is not None:
             reason = str(self.failure).partition("\n")[0] or type(self.failure).__name__
-            reason = reason.partition(", but its number is not known")[0].removesuffix(".")
+            reason = reason.partition(", but its value is not known")[0].removesuffix(".")
             text = f"{self.where} is not one node, Python ran its {trips} trips: {reason}"
             self.outer.notes[text] = None
 

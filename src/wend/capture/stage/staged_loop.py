@@ -18,31 +18,20 @@ from wend.capture.stage.branches import as_type, leaf_labels, placeholder
 from wend.capture.stage.truth import truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
-from wend.capture.state.state import (
-    Discovery,
-    Reference,
-    State,
-    is_carried,
-    is_same,
-)
+from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.trace.aliasing.may_alias import (
-    is_array,
-    refusal,
-    roots,
-    settle,
-)
+from wend.trace.aliasing.may_alias import alias_error, is_array, record_merge, roots
 from wend.trace.arrays.concrete_array import ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
-from wend.trace.recording.regions import join_loop, refs_to_open
+from wend.trace.recording.regions import add_mutated_refs, join_loop
 
 Thunk = Callable[[], Any]
 
@@ -75,20 +64,20 @@ class CarriedTypes(LoopTypes):
     def _check_kinds(self, leaves: Sequence[Any]) -> None:
         """Accept all leaves: the carry holds only arrays, numbers and traced lists."""
 
-    def settle(self, results: Sequence[Any], body: Recording | None = None) -> bool:
+    def unify(self, results: Sequence[Any], body: Recording | None = None) -> bool:
         types, paths = self.types, self.paths
         arrays = [k for k, leaf in enumerate(results) if not is_list(leaf)]
         self.types = [types[k] for k in arrays]
         self.paths = [paths[k] for k in arrays]
         try:
-            changed = super().settle([results[k] for k in arrays], body)
+            changed = super().unify([results[k] for k in arrays], body)
         finally:
             self.paths = paths
-        settled = list(types)
+        unified = list(types)
         for k, type in zip(arrays, self.types, strict=True):
-            settled[k] = type
-        self.types = settled
-        self.carry_types.settle(settled)
+            unified[k] = type
+        self.types = unified
+        self.carry_types.record(unified)
         return changed
 
     def start(self, outer: Recording) -> list[Value]:
@@ -114,8 +103,8 @@ class CarriedTypes(LoopTypes):
     def _changed(self, path: str, old: str, new: str) -> str:
         return f"{self.where}: {path} enters the loop as {old}, an iteration leaves it as {new}."
 
-    def _kept(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
-        return result if is_list(result) else super()._kept(result, type, leaf, path, body)
+    def _coerce(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
+        return result if is_list(result) else super()._coerce(result, type, leaf, path, body)
 
 
 class StagedLoop:
@@ -138,7 +127,6 @@ class StagedLoop:
         self.python_may_run = python_may_run  # if the loop cannot be recorded
         self.entry = state.get()
         self.start = list(self.entry)
-        self.carried = state.carried_indices(self.start)
         # Outer arrays that the loop updates in place: initially those that the source may update.
         containers = (value.container for value in self.start if isinstance(value, Reference))
         refs = [ref for ref in map(ref_of, containers) if ref is not None]
@@ -166,7 +154,7 @@ class StagedLoop:
                 continue
             if self._find_in_place(ends) or self._drop_unwritten_refs():
                 continue
-            if refs_to_open(self.refs, self.before, self.after) or self._fill_unbound(ends):
+            if add_mutated_refs(self.refs, self.before, self.after) or self._fill_unbound(ends):
                 continue
             if not self._unify_types(ends):
                 break
@@ -174,7 +162,7 @@ class StagedLoop:
 
     def _unify_types(self, ends: Sequence[Any]) -> bool:
         """Unify the types of the carry with those of an iteration; return whether any changed."""
-        return self.types.settle(
+        return self.types.unify(
             self._next_leaves(ends), None if self.python_may_run else self.after
         )
 
@@ -185,16 +173,16 @@ class StagedLoop:
         discovered = self.state.get()[len(self.start) :]
         self.entry += discovered
         self.start += discovered
-        self.carried = self.state.carried_indices(self.start)
         self._reset_types()
 
     def _restart(self) -> None:
         """Reset the carry to the values on entry."""
         self.start = list(self.entry)
-        self.carried = self.state.carried_indices(self.start)
         self._reset_types()
 
     def _reset_types(self) -> None:
+        """Compute which values are carried, and their types before any iteration."""
+        self.carried = self.state.carried_indices(self.start)
         names = self.state.names
         values = [self.start[k] for k in self.carried]
         self.types = CarriedTypes(self.where, [names[k] for k in self.carried], values)
@@ -251,10 +239,9 @@ class StagedLoop:
     def _find_in_place(self, ends: Sequence[Any]) -> bool:
         """Make variables that hold one array throughout, which changes, in-place variables."""
         self.ends = list(ends)
-        indices = range(len(self.start))
         changed = {
             self.state.names[k]
-            for k in indices
+            for k in range(len(self.start))
             if self._is_in_place(k) or self._is_written_through_alias(k)
         }
         changed &= set(self.state.variables)
@@ -292,7 +279,6 @@ class StagedLoop:
         ]
         for k in newly_bound:
             self.start[k] = trees.tree_map(placeholder, ends[k])
-        self.carried = self.state.carried_indices(self.start)
         if newly_bound:
             self._reset_types()
         return bool(newly_bound)
@@ -355,8 +341,7 @@ class StagedLoop:
                 for leaf, t in zip(self.forward_leaves, self.forward_types, strict=True)
             ]
         with after.active():
-            results = self._next_leaves(self.ends)
-            following = self.types.following(results, after)
+            following = self.types.next_carry(self._next_leaves(self.ends), after)
         start = self.types.start(outer)
         regions = before, [test, *forwarded], after, following
         node = join_loop(outer, start, *regions, self.refs)
@@ -418,13 +403,12 @@ class StagedLoop:
                 )
             leaves = [trees.flatten(part)[0] for part in parts]
             label = self.state.names[k]
-            shown_label = "what it returns" if label == RETURN_VALUE else label
-            labels += [shown_label] * len(leaves[0])
+            labels += ["what it returns" if label == RETURN_VALUE else label] * len(leaves[0])
             rows += zip(*leaves, strict=True)
         if not rows:
             return
         starts, ends, entered, params, result_values = zip(*rows, strict=True)
-        shared = settle(result_values, [starts, ends], self.outer, params)
+        shared = record_merge(result_values, [starts, ends], self.outer, params)
         changed = {id(ref) for ref in self.refs}
         written = {
             id(result)
@@ -439,21 +423,21 @@ class StagedLoop:
         }
         for label, result, others in zip(labels, result_values, shared, strict=True):
             if id(result) in written:
-                result.mark_origins()
+                result.mark_may_aliases()
             if is_list(result):
-                if (changed | entries) & {id(origin) for origin in result.origins}:
-                    raise refusal(
+                if (changed | entries) & {id(origin) for origin in result.may_aliases}:
+                    raise alias_error(
                         f"{self.where}: `{label}` holds an array that changes in the loop: in "
                         "NumPy its items would change too.",
                         "append a copy: out.append(x.copy()).",
                     )
             elif others and written & {id(result), *others}:
-                raise refusal(
+                raise alias_error(
                     f"{self.where}: `{label}` may be another array, depending on the trip, and "
                     "one of them changes there: in NumPy both would."
                 )
-            elif is_array(result) and changed & {id(origin) for origin in result.origins}:
-                raise refusal(
+            elif is_array(result) and changed & {id(origin) for origin in result.may_aliases}:
+                raise alias_error(
                     f"{self.where}: `{label}` may be an array that changes there: it would change "
                     "too."
                 )

@@ -27,8 +27,9 @@ def truth(x: Any) -> Any:
     if x.type.shape != ():
         raise TypeMismatchError(
             explain(
-                f"the truth{at(user_source())} is of {x!r}, which has more than one element.",
-                cure="say which it is: .any() or .all(); or choose element by element by np.where.",
+                f"the truth value of {x!r} is needed{at(user_source())}, but it has more than one "
+                "element.",
+                cure="use .any() or .all(); or choose element by element with np.where.",
             )
         )
     return x

@@ -21,10 +21,10 @@ IN_LIBRARY = "is library code"
 WITHOUT_SOURCE = "has no source text"
 
 _CURES = {
-    MARKED: "leave out the mark, or decide in it with wend.cond, wend.while_loop, wnp.where.",
+    MARKED: "remove the decorator, or use wend.cond, wend.while_loop or wnp.where in it.",
     IN_LIBRARY: "use functions of wend.numpy in its place, or write it out in your own code.",
     WITHOUT_SOURCE: "put the function in a file, or define it in IPython, Jupyter or the prompt of "
-    "Python 3.13; or decide in it with wend.cond, wend.while_loop, wnp.where.",
+    "Python 3.13; or use wend.cond, wend.while_loop or wnp.where in it.",
 }
 
 
@@ -47,7 +47,7 @@ def explain_error(error: ConcreteValueError) -> ConcreteValueError | None:
     where = f"`{code.co_qualname}` at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     reason, cure = _reason(code)
     return ConcreteValueError(
-        explain(error.wanted, f"{where} runs as plain Python: it {reason}.", cure=cure)
+        explain(error.summary, f"{where} runs as plain Python: it {reason}.", cure=cure)
     )
 
 

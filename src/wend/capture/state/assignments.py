@@ -23,7 +23,7 @@ from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
 from wend.eager.dispatch import any_staged
 from wend.numpy import parts
-from wend.trace.arrays.concrete_array import adopt, made_elsewhere
+from wend.trace.arrays.concrete_array import adopt, promotion_error
 from wend.trace.recording.recording import current
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -58,7 +58,7 @@ def _writable(array: Any, operands: tuple[Any, ...] = ()) -> Any:
     if array.base is not None or sys.getrefcount(
         array
     ) > _SOLE_REFERENCE_COUNT + count_log_references(array):
-        raise made_elsewhere(array)
+        raise promotion_error(array)
     return adopt(array)
 
 
@@ -108,7 +108,7 @@ def get_item(array: Any, key: Any) -> Any:
     if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]
     tracer = recording.wrap(recording.lift(array))
-    tracer.look_at(array)  # in NumPy, a write to the item would change the array
+    tracer.link_view(array)  # in NumPy, a write to the item would change the array
     return tracer[key]
 
 

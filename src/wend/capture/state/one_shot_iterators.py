@@ -49,7 +49,7 @@ def consume(value: Any) -> Any:
         if region is not None and id(value) not in _created.get(region, ()):
             raise StructureError(
                 explain(
-                    f"a {type(value).__name__} gives its items once; it is asked for some"
+                    f"a {type(value).__name__} gives its items once; it is advanced"
                     f"{at(user_source())}, in a loop or branch that is recorded once.",
                     cure="put the items in an array and read it by position, make the iterator "
                     "in the loop or branch, or let Python run the loop: wend.unroll(...).",

@@ -19,10 +19,10 @@ from wend.capture.heap.containers import (
 )
 from wend.capture.heap.locations import (
     UNBOUND,
+    ArrayElements,
     Attribute,
     Cell,
     Contents,
-    Elements,
     Location,
     WriteLog,
     binding_of,
@@ -33,7 +33,7 @@ from wend.capture.heap.locations import (
 )
 from wend.eager.dispatch import Staged, recorder
 from wend.ir.dtypes import is_supported
-from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, made_elsewhere
+from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import is_array_leaf
@@ -118,8 +118,7 @@ class State:
             if (array := adopt_sole_reference(thunk)) is not None:
                 adopted[k] = array
         if adopted:
-            values = [adopted.get(k, evaluate(thunk)) for k, thunk in enumerate(self.readers)]
-            self.setter(values)
+            self.setter([adopted.get(k, evaluate(thunk)) for k, thunk in enumerate(self.readers)])
 
     def extend(self, locations: Sequence[Location], *, is_private: bool = False) -> None:
         """Add locations; `is_private`: nobody else sees them, so the write is not logged."""
@@ -182,11 +181,10 @@ class State:
 
     def nested_containers(self) -> list[tuple[Contents, NestedContainers]]:
         """Return the containers of the state, with the containers nested in each now."""
-        contents_locations = (
-            location for location in self.locations if isinstance(location, Contents)
-        )
         return [
-            (location, nested_containers(location.container)) for location in contents_locations
+            (location, nested_containers(location.container))
+            for location in self.locations
+            if isinstance(location, Contents)
         ]
 
     def is_contents(self, k: int) -> bool:
@@ -293,7 +291,7 @@ class Discovery:
             location.write(old)
             if not is_same(old, new):
                 changed.append(location)
-                if isinstance(location, Elements):
+                if isinstance(location, ArrayElements):
                     self.arrays[location.key] = location, new
         return changed
 
@@ -301,8 +299,8 @@ class Discovery:
         """Add locations that traces changed to the state; return whether to trace again."""
         confirmed = [location for location in locations if location.key in self.seen]
         for location in confirmed:
-            if isinstance(location, Elements):
-                raise made_elsewhere(location.array)
+            if isinstance(location, ArrayElements):
+                raise promotion_error(location.array)
         unconfirmed = [location for location in locations if location.key not in self.seen]
         for location in unconfirmed:
             self.seen[location.key] = location

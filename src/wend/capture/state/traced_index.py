@@ -13,7 +13,7 @@ from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import PYTHON_SCALARS, cast, result_dtype
 from wend.ir.graph import Value
 from wend.numpy import shaping
-from wend.trace.aliasing.may_alias import settle
+from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.variable import Variable
@@ -42,7 +42,7 @@ def item_at(items: Sequence[Any], index: Any) -> Any:
         return _concrete_lookup(items, index, types)
     weak = all(type.weak for type in types)
     result = recording.wrap(_stack(recording, items, dtype)[index_value].value, weak=weak)
-    settle([result], [[item] for item in items], recording)
+    record_merge([result], [[item] for item in items], recording)
     return result
 
 

@@ -8,12 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from wend.capture.syntax.nodes import (
-    Visitor,
-    children,
-    inner_statements,
-    walk,
-)
+from wend.capture.syntax.nodes import Visitor, children, inner_statements, walk
 
 PathSet = dict[str, None]  # an ordered set of paths
 

@@ -1,1 +1,1 @@
-"""`grad`, `vjp`, `jvp`, `linearize` and Jacobians; signatures as in `jax`."""
+"""`grad`, `vjp`, `jvp`, `linearize` and Jacobians, with the signatures of `jax`."""

@@ -1,4 +1,4 @@
-"""A call of a function with what a derivative is taken with respect to: `argnums` of `jax`."""
+"""Calls to be differentiated, with `argnums` as in `jax`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import (
-    NotDifferentiableError,
-    StructureError,
-    TypeMismatchError,
-    explain,
-)
+from wend.base.errors import NotDifferentiableError, StructureError, TypeMismatchError, explain
 from wend.capture.convert import capture
 from wend.eager.promotion import tensor_type
 from wend.function.function import Function
@@ -28,18 +23,18 @@ from wend.trace.traced import Traced, trace_function
 
 def derived(
     fun: Callable[..., Any],
-    run: Callable[..., Any],
+    body: Callable[..., Any],
     prefix: str,
     name: str | None = None,
     eagerly: Callable[..., Any] | None = None,
 ) -> Function:
-    """A `Function` of the same arguments as `fun` that is traced by running `run`.
+    """Return a `Function` with the arguments of `fun` that is traced by running `body`.
 
-    `eagerly`: what runs in eager mode; None: it is traced then too.
+    `eagerly` runs in eager mode; if None, the function is traced then, too.
     """
     name = name or getattr(fun, "__name__", "function")
     return Function(
-        functools.wraps(fun, updated=())(run),
+        functools.wraps(fun, updated=())(body),
         input_signature=fun.input_signature if isinstance(fun, Function) else None,
         static_argnames=sorted(signature_of(fun).static),
         capture_by_value=isinstance(fun, Function) and fun.capture_by_value,
@@ -51,38 +46,33 @@ def derived(
 
 
 def signature_of(fun: Callable[..., Any]) -> Signature:
-    """How calls of a function are bound."""
+    """Return how calls of a function are bound."""
     return fun.signature if isinstance(fun, Function) else Signature(fun)
 
 
 def check_argnums(fun: Callable[..., Any], what: str, argnums: Any) -> None:
-    """Positions are ints; a name is told the position that it has.
+    """Check that `argnums` are ints; for a name the error tells its position.
 
     Raises:
-        TypeMismatchError: one is no int.
+        TypeMismatchError: one is not an int.
     """
     for number in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
         if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
             continue
-        known = list(getattr(signature_of(fun).inspected, "parameters", ()))
+        parameter_names = list(getattr(signature_of(fun).inspected, "parameters", ()))
         cure = "count the arguments from 0: argnums=0, or argnums=(0, 2) for several."
-        if number in known:
-            cure = f"write argnums={known.index(number)}, where {number} stands."
+        if number in parameter_names:
+            cure = f"write argnums={parameter_names.index(number)}, where {number} stands."
         name = getattr(fun, "__name__", "function")
-        found = f"{what} of {name}: argnums must be positions, not {number!r}."
-        raise TypeMismatchError(explain(found, cure=cure))
+        problem = f"{what} of {name}: argnums must be positions, not {number!r}."
+        raise TypeMismatchError(explain(problem, cure=cure))
 
 
-class Differentiated:
-    """A call to be differentiated in the trace that is under way.
+class DifferentiatedCall:
+    """A call to be differentiated in the current trace.
 
-    Args:
-        what: which derivative, for messages: "grad of f".
-        fun: the function.
-        args: its positional arguments.
-        kwargs: its keyword arguments.
-        argnums: which positional arguments to differentiate with respect to.
-        has_aux: whether it returns a pair of what is differentiated and something else.
+    `what` is the derivative for messages: "grad of f". With `has_aux` the function returns a pair
+    of the differentiated value and auxiliary data.
     """
 
     def __init__(
@@ -96,25 +86,24 @@ class Differentiated:
     ) -> None:
         self.what, self.has_aux = what, has_aux
         self.is_single = not isinstance(argnums, Sequence)
-        numbers = argnums if isinstance(argnums, Sequence) else (argnums,)
+        argnum_list = argnums if isinstance(argnums, Sequence) else (argnums,)
         self.name = str(getattr(fun, "__name__", "function"))
-        self.numbers = [self._position(number, len(args)) for number in numbers]
+        self.argnums = [self._position(number, len(args)) for number in argnum_list]
         self.fun = fun.python_function if isinstance(fun, Function) else fun
-        self.captures = not isinstance(fun, Function) or fun.capture
-        chosen = set(self.numbers)
-        args = [self._floating(a, k) if k in chosen else a for k, a in enumerate(args)]
+        self.capture = not isinstance(fun, Function) or fun.capture
+        args = [self._as_float(a, k) if k in self.argnums else a for k, a in enumerate(args)]
         self.arguments = signature_of(fun).bind(args, kwargs)
 
     def _position(self, number: int, count: int) -> int:
         if not -count <= number < count:
-            given = "1 positional argument" if count == 1 else f"{count} positional arguments"
-            found = f"{self.what}: argnums={number}, but it was called with {given}."
+            call_text = "1 positional argument" if count == 1 else f"{count} positional arguments"
+            problem = f"{self.what}: argnums={number}, but it was called with {call_text}."
             cure = "pass what is differentiated by position, and count from 0."
-            raise TypeMismatchError(explain(found, cure=cure))
+            raise TypeMismatchError(explain(problem, cure=cure))
         return number % count
 
-    def _floating(self, argument: Any, number: int) -> Any:
-        """An argument to differentiate: Python ints become floats, integer arrays are refused."""
+    def _as_float(self, argument: Any, number: int) -> Any:
+        """Convert a Python int to a float; refuse arrays of integers."""
         is_weak = type(argument) is int or (isinstance(argument, Tracer) and argument.weak)
         if is_weak and tensor_type(argument).dtype.kind == "i":
             return weak_float(argument)
@@ -129,13 +118,13 @@ class Differentiated:
         return argument
 
     def trace(self) -> Traced:
-        """Record the function.
+        """Trace the function.
 
         Raises:
-            NotDifferentiableError: it changes in place what it is differentiated in.
+            NotDifferentiableError: it changes a differentiated argument in place.
         """
         traced = trace_function(
-            capture(self.fun) if self.captures else self.fun,
+            capture(self.fun) if self.capture else self.fun,
             self.arguments.types,
             self.arguments.call,
             self.name,
@@ -144,40 +133,44 @@ class Differentiated:
         outer = current()
         if outer is not None:
             outer.notes.update(dict.fromkeys(traced.notes))
-        for k in sorted({*self.moving} & {*traced.written}):
-            found = f"{self.what}: argument {self.arguments.names()[k]} is changed in place."
-            raise NotDifferentiableError(explain(found, cure="change a copy of it: x = x.copy()."))
+        for k in sorted({*self.wrt} & {*traced.written}):
+            problem = f"{self.what}: argument {self.arguments.names()[k]} is changed in place."
+            raise NotDifferentiableError(
+                explain(problem, cure="change a copy of it: x = x.copy().")
+            )
         return traced
 
     @functools.cached_property
-    def moving(self) -> list[int]:
-        """Positions, among the traced leaves, of the float leaves of the chosen arguments."""
+    def wrt(self) -> list[int]:
+        """The indices, among the traced leaves, of the float leaves of the chosen arguments."""
         args = self.arguments.numbered()
-        chosen = {place for number in self.numbers for place in trees.flatten(args[number])[0]}
-        places = zip(self.arguments.places, self.arguments.types, strict=True)
+        chosen_positions = {
+            position for number in self.argnums for position in trees.flatten(args[number])[0]
+        }
+        typed_positions = zip(self.arguments.traced_positions, self.arguments.types, strict=True)
         return [
             k
-            for k, (place, type) in enumerate(places)
-            if place in chosen and is_differentiable(type.type)
+            for k, (position, type) in enumerate(typed_positions)
+            if position in chosen_positions and is_differentiable(type.type)
         ]
 
-    def types(self) -> list[tuple[str, TensorType]]:
-        """What those are called, and their types."""
+    def wrt_types(self) -> list[tuple[str, TensorType]]:
+        """Return the names and types of those leaves."""
         names = self.arguments.names()
-        return [(names[k], self.arguments.types[k].type) for k in self.moving]
+        return [(names[k], self.arguments.types[k].type) for k in self.wrt]
 
-    def structured(self, found: Mapping[int, Any]) -> Any:
-        """One thing for each of those leaves in the structure of the chosen arguments."""
-        args = self.arguments.positional(found)
-        chosen = tuple(args[number] for number in self.numbers)
+    def unflatten_argnums(self, by_index: Mapping[int, Any]) -> Any:
+        """Return values for these leaves in the structure of the chosen arguments."""
+        args = self.arguments.positional(by_index)
+        chosen = tuple(args[number] for number in self.argnums)
         return chosen[0] if self.is_single else chosen
 
 
 def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: bool) -> Any:
-    """What a function returns, its `count` leaves numbered, without the aux.
+    """Return the structure of the value without the aux, with each of the `count` leaves numbered.
 
     Raises:
-        StructureError: there is to be an aux, and it returns no pair.
+        StructureError: there is an aux, and the value is not a pair.
     """
     numbered = trees.unflatten(tree, list(range(count)))
     if not has_aux:
@@ -188,7 +181,7 @@ def differentiated_part(what: str, tree: trees.TreeDef, count: int, has_aux: boo
 
 
 def weak_float(x: Any) -> Any:
-    """A Python int, perhaps traced, as a float."""
+    """Convert a Python int, which may be traced, to a float."""
     if not isinstance(x, Tracer):
         return float(x)
     recording = current()

@@ -1,4 +1,4 @@
-"""`jacfwd`, `jacrev` and `hessian`; signatures as in `jax`."""
+"""`jacfwd`, `jacrev` and `hessian`, with the signatures of `jax`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wend.autodiff.jacobian import jacobian_by_columns, jacobian_by_rows
 from wend.base import trees
 from wend.base.errors import NotDifferentiableError, explain
 from wend.function.derivatives.differentiated import (
-    Differentiated,
+    DifferentiatedCall,
     check_argnums,
     derived,
     differentiated_part,
@@ -24,16 +24,16 @@ from wend.trace.traced import Traced
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Function:
-    """A function that returns `fun`'s Jacobian, column by column in forward mode.
+    """Return a function that returns `fun`'s Jacobian, column by column in forward mode.
 
-    The columns are the trips of one loop; each runs the function with a tangent beside it, so
-    nothing is recorded. It suits functions of few numbers.
+    The columns are the trips of one loop. Each trip runs the function together with a tangent, so
+    nothing is recorded. Forward mode suits functions of few numbers.
 
     Args:
         fun: returns a pytree of floats, or with `has_aux` a pair of that and another pytree.
-        argnums: which positional arguments to differentiate with respect to; each a pytree of
-            real floats. Integer leaves in it get None.
-        has_aux: whether `fun` returns more than what is differentiated.
+        argnums: the positional arguments to differentiate with respect to; each a pytree of real
+            floats. Integer leaves in it get None.
+        has_aux: whether `fun` returns auxiliary data after the differentiated value.
 
     Returns:
         A function of the same arguments: the Jacobian, or `(Jacobian, aux)`. It is the pytree of
@@ -42,7 +42,7 @@ def jacfwd(
         argument's, and the result's dtype.
 
     Raises:
-        NotDifferentiableError: an argument of integers or of complex numbers, or a result of
+        NotDifferentiableError: an argument has integers or complex numbers, or a result has
             integers.
 
     Example:
@@ -57,11 +57,12 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Function:
-    """A function that returns `fun`'s Jacobian, row by row in reverse mode.
+    """Return a function that returns `fun`'s Jacobian, row by row in reverse mode.
 
-    The rows are the trips of one loop over the backward pass; the forward pass runs once. It suits
-    functions that give few numbers. Arguments, results and errors are those of `jacfwd`, but an
-    array has the argument's dtype, arguments may be complex, and results must be real.
+    The rows are the trips of one loop over the backward pass; the forward pass runs once. Reverse
+    mode suits functions that return few numbers. Arguments, results and errors are those of
+    `jacfwd`, except that an array has the argument's dtype, arguments may be complex, and results
+    must be real.
 
     Example:
         >>> import numpy as np, wend, wend.numpy as wnp
@@ -74,14 +75,14 @@ def jacrev(
 def hessian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Function:
-    """A function that returns `fun`'s Hessian: `jacfwd` of `jacrev`.
+    """Return a function that returns `fun`'s Hessian: `jacfwd` of `jacrev`.
 
     Returns:
-        A function of the same arguments: the Hessian, or `(Hessian, aux)`; of a function that
-        returns a scalar an array of the shape of the argument twice.
+        A function of the same arguments: the Hessian, or `(Hessian, aux)`. If `fun` returns a
+        scalar, the Hessian is an array with the shape of the argument twice.
 
     Raises:
-        NotDifferentiableError: arguments or results that are no real floats.
+        NotDifferentiableError: arguments or results are not real floats.
 
     Example:
         >>> import numpy as np, wend, wend.numpy as wnp
@@ -104,15 +105,15 @@ def _jacobian(
     name: str | None = None,
     of: Callable[..., Any] | None = None,
 ) -> Function:
-    called = str(getattr(of or fun, "__name__", "function"))
-    what = f"{name or mode} of {called}"
+    fun_name = str(getattr(of or fun, "__name__", "function"))
+    what = f"{name or mode} of {fun_name}"
 
     check_argnums(fun, name or mode, argnums)
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         recording = current()
         assert recording is not None
-        call = Differentiated(what, fun, args, kwargs, argnums, has_aux)
+        call = DifferentiatedCall(what, fun, args, kwargs, argnums, has_aux)
         if mode == "jacfwd":
             _check_real(call)
         traced = call.trace()
@@ -120,28 +121,28 @@ def _jacobian(
             differentiated_part(what, traced.result_tree, len(traced.result_types), has_aux)
         )
         _check_results(what, traced, outputs, "fc" if mode == "jacfwd" else "f")
-        tidy = run_passes(traced.graph, CANONICALIZE)
-        options = tuple(call.moving), tuple(outputs)
+        canonical = run_passes(traced.graph, CANONICALIZE)
+        options = tuple(call.wrt), tuple(outputs)
         (graph,), _ = cached_transform(
-            mode, tidy, options, lambda: ([_BUILDERS[mode](tidy, *options)], None)
+            mode, canonical, options, lambda: ([_BUILDERS[mode](canonical, *options)], None)
         )
-        found = [
+        results = [
             recording.wrap(value)
             for value in traced.call_graph(recording, graph, call.arguments.arrays).results
         ]
-        blocks = iter(found[len(traced.graph.results) :])
-        rows = [call.structured({k: next(blocks) for k in call.moving}) for _ in outputs]
-        whole = trees.unflatten(tree, rows)
+        blocks = iter(results[len(traced.graph.results) :])
+        rows = [call.unflatten_argnums({k: next(blocks) for k in call.wrt}) for _ in outputs]
+        matrix = trees.unflatten(tree, rows)
         if not has_aux:
-            return whole
-        value = trees.unflatten(traced.result_tree, found[: len(traced.result_types)])
-        return whole, value[1]
+            return matrix
+        value = trees.unflatten(traced.result_tree, results[: len(traced.result_types)])
+        return matrix, value[1]
 
-    return derived(fun, jacobian, name or mode, called)
+    return derived(fun, jacobian, name or mode, fun_name)
 
 
-def _check_real(call: Differentiated) -> None:
-    for name, type in call.types():
+def _check_real(call: DifferentiatedCall) -> None:
+    for name, type in call.wrt_types():
         if type.dtype.kind == "c":
             cure = "use wend.jacrev, or give the real and the imaginary part as arguments."
             what = f"{call.what}: argument {name} is {type}, which is complex."
@@ -149,7 +150,7 @@ def _check_real(call: Differentiated) -> None:
 
 
 def _check_results(what: str, traced: Traced, outputs: Sequence[int], kinds: str) -> None:
-    for k, path in zip(outputs, _paths(traced), strict=False):
+    for k, path in zip(outputs, _result_paths(traced), strict=False):
         type = traced.result_types[k].type
         if type.dtype.kind in kinds:
             continue
@@ -162,5 +163,5 @@ def _check_results(what: str, traced: Traced, outputs: Sequence[int], kinds: str
         )
 
 
-def _paths(traced: Traced) -> list[str]:
+def _result_paths(traced: Traced) -> list[str]:
     return trees.paths(traced.result_tree, "result")

@@ -1,4 +1,4 @@
-"""`jvp`: the value of a function, and how it moves as its arguments move."""
+"""`jvp`: the value of a function, and its derivative along tangents."""
 
 from __future__ import annotations
 
@@ -13,25 +13,22 @@ from wend.trace.recording.arguments import is_array_leaf, leaf_type
 
 
 def jvp(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    has_aux: bool = False,
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
-    """The value of `fun` at `primals`, and its derivative along `tangents`.
+    """Return the value of `fun` at `primals`, and its derivative along `tangents`.
 
     Value and derivative are computed side by side; nothing is recorded.
 
     Args:
-        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another.
+        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another pytree.
         primals: a tuple of pytrees of arrays, the arguments.
-        tangents: a tuple of the same structure; each array of the dtype and shape of its primal,
-            None for integers.
-        has_aux: whether `fun` returns more than what is differentiated.
+        tangents: a tuple of the same structure; each array has the dtype and shape of its primal,
+            integers have None.
+        has_aux: whether `fun` returns auxiliary data after the differentiated value.
 
     Returns:
-        `(value, tangent)`, or `(value, tangent, aux)`. The tangent has the structure of the value:
-        zeros where it does not move, None for integers.
+        `(value, tangent)`, or `(value, tangent, aux)`. The tangent has the structure of the value,
+        with zeros where it does not depend on the tangents, and None for integers.
 
     Raises:
         StructureError, TypeMismatchError, ShapeError: the tangents do not fit the primals.
@@ -42,35 +39,36 @@ def jvp(
         >>> wend.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
         (np.float64(6.0), np.float64(4.0))
     """
-    for role, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
+    for role, values in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(values, (tuple, list)):
             cure = f"pass ({role},), a tuple with one for each argument of the function."
-            found = type(given).__name__
-            raise TypeError(explain(f"jvp: {role} must be a tuple, not {found}.", cure=cure))
+            kind = type(values).__name__
+            raise TypeError(explain(f"jvp: {role} must be a tuple, not {kind}.", cure=cure))
     if len(primals) != len(tangents):
         cure = "pass one tangent for each primal, None for integers."
-        found = f"jvp: {len(primals)} primals and {len(tangents)} tangents."
-        raise StructureError(explain(found, cure=cure))
-    moved = [_floating(*pair) for pair in zip(primals, tangents, strict=True)]
-    point = PrimalPoint("jvp", fun, moved, has_aux)
-    given = point.tangents(tuple(tangents))
-    wrt = tuple(point.moving)
-    forms = point.concrete.compiled.jvp(wrt)
-    value, found_tangents, aux = point.start(forms.graph, given, keeps=False)
-    tangent = point.tangent_of_value(forms.connected, found_tangents)
+        problem = f"jvp: {len(primals)} primals and {len(tangents)} tangents."
+        raise StructureError(explain(problem, cure=cure))
+    float_primals = [_as_floats(*pair) for pair in zip(primals, tangents, strict=True)]
+    point = PrimalPoint("jvp", fun, float_primals, has_aux)
+    tangent_leaves = point.tangent_leaves(tuple(tangents))
+    pushforward = point.concrete.compiled.jvp(point.wrt)
+    value, result_tangents, aux = point.run_forward(
+        pushforward.graph, tangent_leaves, keeps_residuals=False
+    )
+    tangent = point.value_tangent(pushforward.connected, result_tangents)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-def _floating(primal: Any, tangent: Any) -> Any:
-    """A primal; Python ints in it that move become floats, as in `grad`."""
+def _as_floats(primal: Any, tangent: Any) -> Any:
+    """Return a primal with floats for Python ints that have a tangent, as in `grad`."""
     leaves, treedef = trees.flatten(primal)
     try:
-        moves = trees.flatten_up_to(treedef, tangent)
+        tangent_leaves = trees.flatten_up_to(treedef, tangent)
     except ValueError:
-        return primal  # refused with the other tangents
+        return primal  # its structure is checked with that of the other tangents
     floats = [
-        weak_float(leaf) if move is not None and _is_weak_int(leaf) else leaf
-        for leaf, move in zip(leaves, moves, strict=True)
+        weak_float(leaf) if leaf_tangent is not None and _is_weak_int(leaf) else leaf
+        for leaf, leaf_tangent in zip(leaves, tangent_leaves, strict=True)
     ]
     return trees.unflatten(treedef, floats)
 

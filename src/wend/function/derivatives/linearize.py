@@ -11,22 +11,23 @@ from wend.function.derivatives.primal_point import PrimalPoint
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `fun` at `primals`, and a linear function that pushes tangents forward.
+    """Return the value of `fun` at `primals`, and a linear function that pushes tangents forward.
 
-    The function runs once; the linear part reads what that run has kept. For a single tangent
-    `jvp` is cheaper, which keeps nothing.
+    The function runs once; the linear part reads the residuals of that run. For a single tangent
+    `jvp` is cheaper, which keeps no residuals.
 
     Args:
-        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another.
+        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another pytree.
         *primals: pytrees of arrays.
-        has_aux: whether `fun` returns more than what is differentiated.
+        has_aux: whether `fun` returns auxiliary data after the differentiated value.
 
     Returns:
         `(value, f_lin)`, or `(value, f_lin, aux)`. `f_lin(*tangents)` takes a tangent for each
-        primal, as `jvp` does, and gives that of the value. It may be called many times.
+        primal, as `jvp` does, and returns that of the value. It may be called many times.
 
     Raises:
-        StructureError, TypeMismatchError, ShapeError: from `f_lin`: tangents unlike the primals.
+        StructureError, TypeMismatchError, ShapeError: from `f_lin`, if tangents do not fit the
+            primals.
 
     Example:
         >>> import wend
@@ -35,28 +36,30 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         np.float64(4.0)
     """
     point = PrimalPoint("linearize", fun, primals, has_aux)
-    forms = point.concrete.compiled.linearize(point.moving, point.seeded)
-    value, residuals, aux = point.start(forms.forward)
-    linear = _LinearPart(point, forms, residuals)
-    return (value, linear, aux) if has_aux else (value, linear)
+    linearized = point.concrete.compiled.linearize(point.wrt, point.seeded)
+    value, residuals, aux = point.run_forward(linearized.forward)
+    linear_part = _LinearPart(point, linearized, residuals)
+    return (value, linear_part, aux) if has_aux else (value, linear_part)
 
 
 class _LinearPart:
-    """One run of a function, with what its linear part reads of it."""
+    """The linear part of a function, with the residuals of one run."""
 
-    def __init__(self, point: PrimalPoint, forms: Linearized, residuals: list[Any]) -> None:
-        self.point, self.forms = point, forms
-        self.kept = [*(point.results[k] for k in point.seeded), *residuals]
+    def __init__(self, point: PrimalPoint, linearized: Linearized, residuals: list[Any]) -> None:
+        self.point, self.linearized = point, linearized
+        self.residuals = [*(point.results[k] for k in point.seeded), *residuals]
 
     def __call__(self, *tangents: Any) -> Any:
         """Push tangents of the primals forward to the value."""
         point = self.point
-        count = point.count
+        count = point.primal_count
         if len(tangents) != count:
             cure = "pass one tangent for each primal, None for integers."
-            found = f"f_lin: {count} primals and {len(tangents)} tangents."
-            raise StructureError(explain(found, cure=cure))
-        moved = point.apply(self.forms.linear, self.kept, point.tangents(tangents))
-        flags = dict(zip(point.seeded, self.forms.connected, strict=True))
-        connected = [flags.get(k, False) for k in range(len(point.results))]
-        return point.tangent_of_value(connected, moved)
+            problem = f"f_lin: {count} primals and {len(tangents)} tangents."
+            raise StructureError(explain(problem, cure=cure))
+        result_tangents = point.run_linear(
+            self.linearized.linear, self.residuals, point.tangent_leaves(tangents)
+        )
+        connected_results = dict(zip(point.seeded, self.linearized.connected, strict=True))
+        connected = [connected_results.get(k, False) for k in range(len(point.results))]
+        return point.value_tangent(connected, result_tangents)

@@ -1,4 +1,4 @@
-"""A function at given primals: what `vjp`, `jvp` and `linearize` have in common."""
+"""A function at given primals: the shared part of `vjp`, `jvp` and `linearize`."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ import numpy as np
 from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
-from wend.base.errors import (
-    NotDifferentiableError,
-    explain,
-)
+from wend.base.errors import NotDifferentiableError, explain
 from wend.function.concrete import ConcreteFunction
 from wend.function.derivatives.differentiated import differentiated_part
 from wend.function.function import Function
-from wend.function.run_forms import run_forward, run_linear
-from wend.function.signature.match_structure import fitted, subtrees
+from wend.function.run_forms import refuse_written, run_forward, run_linear
+from wend.function.signature.match_structure import coerce, flatten_like
 from wend.function.signature.signature import argument_paths
 from wend.ir.graph import Graph
-from wend.ir.types import is_differentiable
+from wend.ir.types import TensorType, is_differentiable
 from wend.trace.recording.recording import current
 
 
 class PrimalPoint:
-    """A function, traced for its primals.
+    """A function traced for its primals.
 
     Attributes:
-        primals: the arguments, taken apart; `moving` are the float ones among their arrays.
-        outputs: positions of the leaves of what is differentiated among the results, `seeded`
-            those that are floats; `output_tree` is its structure.
+        primals: the flattened arguments; `wrt` are the indices of the float ones among the arrays.
+        outputs: the indices, among the results, of the leaves of the differentiated value; `seeded`
+            are those that are floats, `output_tree` is the structure.
+        results: the results of the run.
     """
 
     def __init__(
         self, what: str, fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool
     ) -> None:
-        self.has_aux, self.count = has_aux, len(primals)
-        # A plain function is traced at each call: what it reads from outside may have changed.
+        self.has_aux, self.primal_count = has_aux, len(primals)
+        # A plain function is traced at each call: values that it reads from outside may differ.
         self.function = fun if isinstance(fun, Function) else Function(fun)
         self.name = what
         self.what = f"{what} of {self.function.name}"
@@ -55,124 +53,136 @@ class PrimalPoint:
             for k, type in zip(self.outputs, self.output_types, strict=True)
             if is_differentiable(type)
         )
-        self.moving = tuple(
-            k for k, t in enumerate(self.primals.types) if is_differentiable(t.type)
-        )
-        if traced.written:
-            found = f"{self.what}: it changes an argument in place."
-            raise NotDifferentiableError(explain(found, cure="change a copy of it: x = x.copy()."))
+        self.wrt = tuple(k for k, t in enumerate(self.primals.types) if is_differentiable(t.type))
+        refuse_written(self.what, self.concrete)
 
-    # Running
-    def start(
-        self, graph: Graph, given: Sequence[Any] = (), *, keeps: bool = True
+    def run_forward(
+        self, graph: Graph, tangents: Sequence[Any] = (), *, keeps_residuals: bool = True
     ) -> tuple[Any, list[Any], Any]:
-        """Run a graph of (primals…, given…): the value, the results that are not the function's,
+        """Run a graph of primals and tangents; return the value, the further results and the aux.
 
-        the aux. What the caller writes into arguments and value does not reach those results.
+        Later writes by the caller to arguments or value do not reach the further results.
         """
         traced, arrays = self.concrete.traced, self.primals.arrays
-        own, rest = run_forward(self.concrete, graph, arrays, self.backend, given, keeps=keeps)
-        self.results = own
-        value = trees.unflatten(traced.result_tree, list(own[: len(traced.result_types)]))
+        self.results, residuals = run_forward(
+            self.concrete, graph, arrays, self.backend, tangents, keeps_residuals=keeps_residuals
+        )
+        value = trees.unflatten(traced.result_tree, list(self.results[: len(traced.result_types)]))
         value, aux = value if self.has_aux else (value, None)
-        return value, list(rest), aux
+        return value, list(residuals), aux
 
-    def apply(self, graph: Graph, kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-        """Run a linear graph on what was kept of the run of the function, and more."""
-        return run_linear(self.what, self.concrete, graph, self.backend, kept, given)
+    def run_linear(
+        self, graph: Graph, residuals: Sequence[Any], inputs: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Run a linear graph on the residuals of the run of the function."""
+        return run_linear(self.what, self.concrete, graph, self.backend, residuals, inputs)
 
-    def seeds(self, cotangent: Any) -> list[Any]:
-        """The leaves of a cotangent of the value that belong to floats, cast to their dtypes."""
-        what, of = "pullback: the cotangent", "the value"
-        leaves = subtrees(what, of, self.output_tree, cotangent)
-        places = zip(self.output_types, leaves, trees.paths(self.output_tree), strict=True)
-        fit = [
-            fitted(f"{what}{path}", f"{of}{path}", type, leaf)
-            for type, leaf, path in places
-            if is_differentiable(type)
-        ]
-        likes = [self.results[k] for k in self.outputs if k in self.seeded]
-        return [_sized_like(leaf, like) for leaf, like in zip(fit, likes, strict=True)]
+    def cotangent_leaves(self, cotangent: Any) -> list[Any]:
+        """Return the float leaves of a cotangent of the value, cast to their dtypes."""
+        coerced = coerced_cotangents(self.output_tree, self.output_types, cotangent)
+        return [_sized_like(leaf, self.results[self.outputs[k]]) for k, leaf in coerced]
 
-    def tangents(self, given: tuple[Any, ...]) -> list[Any]:
-        """The leaves of tangents of the primals that belong to floats, cast to their dtypes.
+    def tangent_leaves(self, tangents: tuple[Any, ...]) -> list[Any]:
+        """Return the float leaves of tangents of the primals, cast to their dtypes.
 
         Raises:
-            NotDifferentiableError: there is a tangent for something else.
+            NotDifferentiableError: a leaf that is not a float has a tangent.
         """
         primals = self.primals
         args = primals.numbered()
         names = argument_paths(primals.treedef, primals.parameters)
-        of_moving = {primals.places[k]: primals.types[k].type for k in self.moving}
-        found = []
+        wrt_types = {primals.traced_positions[k]: primals.types[k].type for k in self.wrt}
+        coerced = []
         leaves, treedef = trees.flatten(args)
-        for place, leaf in zip(leaves, self._unpacked(treedef, args, given), strict=True):
-            if place in of_moving:
-                what, of = f"{self.name}: the tangent of {names[place]}", names[place]
-                leaf = fitted(what, of, of_moving[place], leaf)
-                found.append(_sized_like(leaf, primals.leaves[place]))
+        for position, leaf in zip(
+            leaves, self._tangent_parts(treedef, args, tangents), strict=True
+        ):
+            if position in wrt_types:
+                what, of = f"{self.name}: the tangent of {names[position]}", names[position]
+                leaf = coerce(what, of, wrt_types[position], leaf)
+                coerced.append(_sized_like(leaf, primals.leaves[position]))
             elif leaf is not None:
-                what = f"{self.name}: {names[place]} has a tangent but is no float."
+                what = f"{self.name}: {names[position]} has a tangent but is no float."
                 cure = "give None as its tangent, or make it a float."
                 raise NotDifferentiableError(explain(what, cure=cure))
-        return found
+        return coerced
 
-    def _unpacked(self, treedef: trees.TreeDef, args: Any, given: tuple[Any, ...]) -> list[Any]:
-        """The parts of tangents that stand where primals have leaves.
+    def _tangent_parts(
+        self, treedef: trees.TreeDef, args: Any, tangents: tuple[Any, ...]
+    ) -> list[Any]:
+        """Return the parts of the tangents at the positions of the leaves of the primals.
 
-        None may stand for a whole argument in which nothing is a float.
+        None may stand for a whole argument without floats.
         """
-        moving = {self.primals.places[k] for k in self.moving}
+        wrt_positions = {self.primals.traced_positions[k] for k in self.wrt}
         filled = tuple(
-            trees.tree_map(_nothing, arg)
-            if tangent is None and moving.isdisjoint(trees.flatten(arg)[0])
+            trees.tree_map(_to_none, arg)
+            if tangent is None and wrt_positions.isdisjoint(trees.flatten(arg)[0])
             else tangent
-            for arg, tangent in zip(args, given, strict=False)
+            for arg, tangent in zip(args, tangents, strict=False)
         )
-        return subtrees(f"{self.name}: tangents", "primals", treedef, filled)
+        return flatten_like(f"{self.name}: tangents", "primals", treedef, filled)
 
-    def tangent_of_value(self, connected: Sequence[bool], found: Sequence[Any]) -> Any:
-        """The tangent of the value: zeros for floats that do not move, None for integers.
+    def value_tangent(self, connected: Sequence[bool], tangents: Sequence[Any]) -> Any:
+        """Return the tangent of the value: zeros for floats without a tangent, None for integers.
 
-        Args:
-            connected: for each result of the function whether it moves.
-            found: the tangents of those.
+        `tangents` are those of the results of the function that are `connected`.
         """
         if current() is None:
-            found = choose(self.backend).boundary.own(found, self.results)
-        rest = iter(found)
-        moved = {k: next(rest) for k, flag in enumerate(connected) if flag}
+            tangents = choose(self.backend).boundary.own(tangents, self.results)
+        remaining = iter(tangents)
+        by_result = {k: next(remaining) for k, is_connected in enumerate(connected) if is_connected}
         leaves = [
-            (moved[k] if k in moved else zeros_like(self.results[k])) if k in self.seeded else None
+            (by_result[k] if k in by_result else zeros_like(self.results[k]))
+            if k in self.seeded
+            else None
             for k in self.outputs
         ]
         return trees.unflatten(self.output_tree, leaves)
 
     @property
     def backend(self) -> str:
-        """What runs its graphs."""
+        """The backend that runs its graphs."""
         return self.function.backend or settings().backend
 
 
 def _sized_like(x: Any, like: Any) -> Any:
-    """In a trace, the array with its sizes under the names of another: that checks as it runs."""
+    """Return an array with the symbolic sizes of another one, checked at run time."""
     recording = current()
     if recording is None:
         return x
-    value, wanted = recording.lift(x), recording.lift(like)
-    if value.type == wanted.type:
+    value, target = recording.lift(x), recording.lift(like)
+    if value.type == target.type:
         return x
     b = recording.b
-    known = value.tensor.shape is not None and wanted.tensor.shape is not None
-    return recording.wrap(b.reshape_like(value, wanted) if known else b.refine(value, wanted.type))
+    have_rank = value.tensor.shape is not None and target.tensor.shape is not None
+    return recording.wrap(
+        b.reshape_like(value, target) if have_rank else b.refine(value, target.type)
+    )
 
 
-def _nothing(leaf: Any) -> None:
+def coerced_cotangents(
+    tree: trees.TreeDef, types: Sequence[TensorType | None], cotangent: Any
+) -> list[tuple[int, Any]]:
+    """Return the float leaves of a cotangent of a value, cast to their dtypes, with their indices.
+
+    `types` are those of the leaves of the value, None for leaves that are no arrays.
+    """
+    what, of = "pullback: the cotangent", "the value"
+    leaves = zip(types, flatten_like(what, of, tree, cotangent), trees.paths(tree), strict=True)
+    return [
+        (k, coerce(f"{what}{path}", f"{of}{path}", type, leaf))
+        for k, (type, leaf, path) in enumerate(leaves)
+        if type is not None and is_differentiable(type)
+    ]
+
+
+def _to_none(leaf: Any) -> None:
     return None
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of the type of an array, here."""
+    """Return zeros of the type of an array, recorded in a trace."""
     recording = current()
     if recording is not None:
         return recording.wrap(recording.b.zeros_like(recording.lift(x)))

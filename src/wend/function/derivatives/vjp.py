@@ -9,10 +9,9 @@ from wend.base import trees
 from wend.base.errors import explain
 from wend.eager.promotion import tensor_type
 from wend.function.derivatives.differentiated import differentiated_part
-from wend.function.derivatives.primal_point import PrimalPoint, zeros_like
+from wend.function.derivatives.primal_point import PrimalPoint, coerced_cotangents, zeros_like
 from wend.function.eager import RecordedRun, as_value, runs_eagerly
 from wend.function.function import Function
-from wend.function.signature.match_structure import fitted, subtrees
 from wend.function.signature.signature import Signature
 from wend.ir.types import is_differentiable
 from wend.trace.recording.arguments import is_array_leaf
@@ -20,17 +19,17 @@ from wend.trace.recording.recording import current
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `fun` at `primals`, and a function that pulls cotangents back to them.
+    """Return the value of `fun` at `primals`, and a function that pulls cotangents back to them.
 
     Args:
-        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another.
+        fun: returns a pytree of arrays, or with `has_aux` a pair of that and another pytree.
         *primals: pytrees of arrays.
-        has_aux: whether `fun` returns more than what is differentiated.
+        has_aux: whether `fun` returns auxiliary data after the differentiated value.
 
     Returns:
         `(value, pullback)`, or `(value, pullback, aux)`. `pullback(cotangent)` takes a pytree like
-        the value, and gives a tuple with a cotangent for each primal: zeros where nothing
-        depends on it, None for integers. It may be called many times.
+        the value, and returns a tuple with a cotangent for each primal: zeros where the value does
+        not depend on it, None for integers. It may be called many times.
 
     Example:
         >>> import wend
@@ -39,17 +38,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         (np.float64(3.0), np.float64(2.0))
     """
     if runs_eagerly():
-        plain = fun.python_function if isinstance(fun, Function) else fun
-        return _EagerPullback(plain, getattr(fun, "__name__", "fun"), primals).start(has_aux)
+        python_function = fun.python_function if isinstance(fun, Function) else fun
+        return _EagerPullback(
+            python_function, getattr(fun, "__name__", "fun"), primals
+        ).result_and_pullback(has_aux)
     point = PrimalPoint("vjp", fun, primals, has_aux)
-    forms = point.concrete.compiled.vjp(point.moving, point.seeded)
-    value, residuals, aux = point.start(forms.forward)
-    pullback = _Pullback(point, forms.backward, forms.connected, residuals)
+    pair = point.concrete.compiled.vjp(point.wrt, point.seeded)
+    value, residuals, aux = point.run_forward(pair.forward)
+    pullback = _Pullback(point, pair.backward, pair.connected, residuals)
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
 class _Pullback:
-    """One run of a forward graph, with what its backward graph needs."""
+    """The backward graph of a function, with the residuals of one run."""
 
     def __init__(
         self, point: PrimalPoint, backward: Any, connected: tuple[bool, ...], residuals: list[Any]
@@ -60,26 +61,28 @@ class _Pullback:
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Pull a cotangent of the value back to the primals."""
         point = self.point
-        found = iter(point.apply(self.backward, self.residuals, point.seeds(cotangent)))
+        wrt_cts = iter(
+            point.run_linear(self.backward, self.residuals, point.cotangent_leaves(cotangent))
+        )
         arrays = point.primals.arrays
         cts = {
-            k: next(found) if is_connected else zeros_like(arrays[k])
-            for k, is_connected in zip(point.moving, self.connected, strict=True)
+            k: next(wrt_cts) if is_connected else zeros_like(arrays[k])
+            for k, is_connected in zip(point.wrt, self.connected, strict=True)
         }
         return point.primals.positional(cts)
 
 
 class _EagerPullback:
-    """What `vjp` gives in eager mode: pulls cotangents back through one recorded run."""
+    """The pullback of `vjp` in eager mode, through one recorded run."""
 
     def __init__(self, fun: Callable[..., Any], name: str, primals: Sequence[Any]) -> None:
         self.arguments = Signature(fun).bind(primals, {})
-        types = self.arguments.types
-        wrt = [k for k, type in enumerate(types) if is_differentiable(type.type)]
+        wrt = [k for k, type in enumerate(self.arguments.types) if is_differentiable(type.type)]
         self.run = RecordedRun(fun, self.arguments, wrt)
         self.name = name
 
-    def start(self, has_aux: bool) -> Any:
+    def result_and_pullback(self, has_aux: bool) -> Any:
+        """Return what `vjp` returns."""
         leaves, tree = self.run.leaves(self.name)
         result = self.run.result
         differentiated_part(f"vjp of {self.name}", tree, len(leaves), has_aux)
@@ -89,18 +92,13 @@ class _EagerPullback:
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Pull a cotangent of the value back to the primals."""
-        here = current()
-        if here is not None and not here.runs_now():
-            what = f"what vjp of {self.name} recorded in eager mode cannot enter {here.role}."
+        recording = current()
+        if recording is not None and not recording.runs_now():
+            what = f"what vjp of {self.name} recorded in eager mode cannot enter {recording.role}."
             raise NotImplementedError(
                 explain(what, cure="call wend.vjp inside the traced function.")
             )
-        what, of = "pullback: the cotangent", "the value"
-        leaves = subtrees(what, of, self.output_tree, cotangent)
-        places = trees.paths(self.output_tree)
-        seeds = [
-            (output, fitted(f"{what}{path}", f"{of}{path}", tensor_type(output), leaf))
-            for output, leaf, path in zip(self.outputs, leaves, places, strict=True)
-            if is_array_leaf(output) and is_differentiable(tensor_type(output))
-        ]
+        types = [tensor_type(x) if is_array_leaf(x) else None for x in self.outputs]
+        cotangents = coerced_cotangents(self.output_tree, types, cotangent)
+        seeds = [(self.outputs[k], leaf) for k, leaf in cotangents]
         return self.arguments.positional(self.run.pull_back(seeds))

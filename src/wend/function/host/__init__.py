@@ -1,1 +1,1 @@
-"""Python called from compiled code: `py_function`, `progress`."""
+"""Python called from compiled code: `py_function` and `progress`."""

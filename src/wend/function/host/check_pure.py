@@ -1,4 +1,4 @@
-"""Refuses effects where a backward pass would repeat them, or leave them out."""
+"""Refuses effects in functions whose runs a backward pass would repeat or skip."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from wend.ir.graph import Graph, Node
 from wend.ir.op import Effect
 from wend.trace.traced import Traced
 
-# What would be an effect, and can be left out, is not recorded here.
-is_refused: ContextVar[bool] = ContextVar("is_refused", default=False)
+# While it is set, optional effects such as progress lines are not recorded.
+effects_are_refused: ContextVar[bool] = ContextVar("is_refused", default=False)
 
 
 def without_effects() -> AbstractContextManager[Any]:
-    """Record what can have no effects."""
-    return scoped(is_refused, True)
+    """Return a context in which functions without effects are traced."""
+    return scoped(effects_are_refused, True)
 
 
-def _effect_in(graph: Graph) -> Node | None:
-    """The first node with an effect, at any depth."""
+def _first_effect(graph: Graph) -> Node | None:
+    """Return the first node with an effect, at any depth."""
     return next((node for node in graph.walk() if node.op.effect is not Effect.NONE), None)
 
 
-def refuse_effects(traced: Traced, what: str, why: str, cure: str) -> None:
-    """Refuse a recorded function that has effects.
+def refuse_effects(traced: Traced, what: str, reason: str, cure: str) -> None:
+    """Refuse a traced function that has effects.
 
     Raises:
-        NotDifferentiableError: it has one, or assigns to a variable; which is named.
+        NotDifferentiableError: it has an effect, or assigns to a variable, which is named.
     """
     if traced.assigned:
-        found = f"{what}: it assigns to {traced.assigned[0]!r:.60}."
-        raise NotDifferentiableError(explain(found, why, cure=cure))
-    node = _effect_in(traced.graph)
+        problem = f"{what}: it assigns to {traced.assigned[0]!r:.60}."
+        raise NotDifferentiableError(explain(problem, reason, cure=cure))
+    node = _first_effect(traced.graph)
     if node is not None:
-        found = f"{node.op.name}{at(node.source)}"
-        raise NotDifferentiableError(explain(f"{what}: it has an effect, {found}.", why, cure=cure))
+        problem = f"{node.op.name}{at(node.source)}"
+        raise NotDifferentiableError(
+            explain(f"{what}: it has an effect, {problem}.", reason, cure=cure)
+        )

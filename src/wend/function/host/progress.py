@@ -1,4 +1,4 @@
-"""`progress`: a line that tells how far a loop is, also where the loop runs compiled."""
+"""`progress`: a status line for loops, including loops that run compiled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wend.base.status_line import Part, is_watched, status
 from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import tensor_type
-from wend.function.host.check_pure import is_refused
+from wend.function.host.check_pure import effects_are_refused
 from wend.function.host.py_function import py_function
 from wend.function.signature.spec import TensorSpec
 from wend.numpy import elementwise as ew
@@ -25,31 +25,31 @@ from wend.trace.control.branches import cond
 from wend.trace.control.loop_counters import carried_integers
 from wend.trace.recording.recording import Recording, current
 
-_PAUSE = 0.1  # seconds between two lines
-_BAR = 24  # how wide the bar is
-_MOST_TESTS = 64
-_AT_ONCE = 64  # trips that a loop may make at its start without telling, if it was fast before
+_REDRAW_SECONDS = 0.1  # the least time between two redraws
+_BAR_WIDTH = 24  # characters
+_MAX_TESTS = 64  # `while` loops that were left by a `break` are kept until there are more
+_MAX_FIRST_TRIPS = 64  # trips before the first report of a loop that was fast in its last run
 
 
 def progress(going: Any, label: str = "", *, value: Any = None) -> Any:
-    """Show on a terminal how far a loop is, by what a `for` goes through or the test of a `while`.
+    """Show on a terminal how far a loop is, from the iterable of a `for` or the test of a `while`.
 
-    In a function that wend records, the loop stays one loop of compiled code, which calls Python
-    some twenty times a second to draw a line to stderr. It has a bar where it is known how many
-    items there are, else it counts trips. When the loop is over, and before anything else is
-    written, the line is removed. Where stderr is no terminal when the function is recorded,
-    nothing is drawn, and the loop is as it would be without. A gradient shows the forward loop.
+    In a traced function the loop stays one loop of compiled code, which calls Python some twenty
+    times a second to draw a line to stderr. The line has a bar if the number of items is known,
+    otherwise it counts trips. It is removed when the loop ends, and before any other output. If
+    stderr is not a terminal when the function is traced, nothing is drawn, and the loop is compiled
+    as it would be without it. A gradient shows the forward loop.
 
     Args:
         going: an iterable, or a bool scalar, traced or not: `while progress(error > tol):`.
-        label: what stands before all.
+        label: the text at the start of the line.
         value: a number to show beside a test, such as an error.
 
     Returns:
-        What is gone through, or the test.
+        The iterable, or the test.
 
     Raises:
-        TypeError: `value` is given beside an iterable, though it would not change.
+        TypeError: `value` is passed with an iterable, where it would never change.
 
     Example:
         >>> import wend
@@ -72,15 +72,15 @@ def progress(going: Any, label: str = "", *, value: Any = None) -> Any:
     is_test = type(going) is bool or _is_test(going)
     if value is not None and not is_test:
         raise TypeError("progress shows a value beside the test of a `while` only")
-    if not is_watched() or is_refused.get():
+    if not is_watched() or effects_are_refused.get():
         return going
-    here = current()
-    recording = None if here is None or here.runs_now() else here
+    outer = current()
+    recording = None if outer is None or outer.runs_now() else outer
     if not is_test:
-        make = _gone_through if recording is None else _recorded
+        make = _iterate if recording is None else _record_iteration
         return make(going, label)
     if recording is None:
-        _tell_of_test(bool(going), label, value)
+        _report_trip(bool(going), label, value)
     else:
         _record_trip(recording, label, value)
     return going
@@ -93,7 +93,7 @@ def _is_test(going: Any) -> bool:
 
 
 def _count(iterable: Iterable[Any]) -> Any:
-    """How many items there are: an int, a traced one, or None where nobody knows."""
+    """Return the number of items: an int, a traced one, or None if it is not known."""
     if isinstance(iterable, TracedRange):
         return iterable.count()
     if isinstance(iterable, (Staged, np.ndarray)) and tensor_type(iterable).dims:
@@ -108,128 +108,144 @@ def _count(iterable: Iterable[Any]) -> Any:
 
 
 # In Python
-def _gone_through(iterable: Iterable[Any], label: str) -> Iterator[Any]:
-    line, count, due = Line(label), _count(iterable), 0
+def _iterate(iterable: Iterable[Any], label: str) -> Iterator[Any]:
+    line, count, next_report = ProgressLine(label), _count(iterable), 0
     try:
         for k, item in enumerate(iterable):
-            if k >= due:
-                due = line(k, count)
+            if k >= next_report:
+                next_report = line(k, count)
             yield item
     finally:
         line.end()
 
 
-def _tell_of_test(goes_on: bool, label: str, value: Any) -> None:
-    """Tell of a trip of the `while` at whose test the caller's caller is."""
+def _report_trip(is_true: bool, label: str, value: Any) -> None:
+    """Report a trip of the `while` whose test the caller's caller evaluates."""
     frame = sys._getframe(2)
-    where = get_ident(), frame.f_code, frame.f_lineno
-    found = _tests.get(where)
-    # Python has a copy of a test behind the body: who is before that enters the loop anew, which
-    # it has left by a `break`.
-    if found is None or frame.f_lasti < found.at:
-        if len(_tests) >= _MOST_TESTS:
-            del _tests[next(iter(_tests))]
-        found = _tests[where] = _Test(Line(label))
-    found.at = frame.f_lasti
-    if not goes_on:
-        del _tests[where]
-        found.line.end()
+    location = get_ident(), frame.f_code, frame.f_lineno
+    test = _while_tests.get(location)
+    # Python compiles a copy of the test behind the body. An evaluation at an earlier offset enters
+    # the loop anew, after it was left by a `break`.
+    if test is None or frame.f_lasti < test.last_instruction:
+        if len(_while_tests) >= _MAX_TESTS:
+            del _while_tests[next(iter(_while_tests))]
+        test = _while_tests[location] = _WhileTest(ProgressLine(label))
+    test.last_instruction = frame.f_lasti
+    if not is_true:
+        del _while_tests[location]
+        test.line.end()
         return
-    if found.trips >= found.due:
-        found.due = found.line(found.trips, None, _constant(value))
-    found.trips += 1
+    if test.trips >= test.next_report:
+        test.next_report = test.line(test.trips, None, _constant(value))
+    test.trips += 1
 
 
-class _Test:
-    """The test of a `while` that runs in Python, where it has been asked last, and how often."""
+class _WhileTest:
+    """The test of a `while` that runs in Python.
 
-    __slots__ = ("at", "due", "line", "trips")
+    Attributes:
+        line: its status line.
+        last_instruction: the bytecode offset of its last evaluation.
+        trips: the trips so far.
+        next_report: the trip at which the line is called again.
+    """
 
-    def __init__(self, line: Line) -> None:
-        self.line, self.at, self.trips, self.due = line, 0, 0, 0
+    __slots__ = ("last_instruction", "line", "next_report", "trips")
+
+    def __init__(self, line: ProgressLine) -> None:
+        self.line, self.last_instruction, self.trips, self.next_report = line, 0, 0, 0
 
 
-_tests: dict[tuple[int, CodeType, int], _Test] = {}  # those that were left stay for a while
+_while_tests: dict[tuple[int, CodeType, int], _WhileTest] = {}  # by thread, code and line
 
 
-# In what is recorded
-def _recorded(iterable: Iterable[Any], label: str) -> ZippedIterable:
-    line, count = Line(label), _count(iterable)
+# In traced functions
+def _record_iteration(iterable: Iterable[Any], label: str) -> ZippedIterable:
+    line, count = ProgressLine(label), _count(iterable)
 
-    def told(numbered: tuple[Any, Any]) -> Any:
+    def report(numbered: tuple[Any, Any]) -> Any:
         k, item = numbered
-        here = current()
-        assert here is not None
+        recording = current()
+        assert recording is not None
         if isinstance(k, Staged):
-            found = carried_integers(here, line, [0], lambda: _record_end(line))
-            if found is not None:
-                _record_call(here, line, k, found[0], count, None)
-        elif k + 1 == count:  # Python goes through it, and each trip is recorded
+            counters = carried_integers(recording, line, [0], lambda: _record_end(line))
+            if counters is not None:
+                _record_call(recording, line, k, counters[0], count, None)
+        elif k + 1 == count:  # unrolled: Python iterates, and each trip is recorded
             _record_end(line)
         else:
             py_function(line, None, k, count)
         return item
 
-    return ZippedIterable(ZippedIterable(iterable, enumerate_from=0), function=told)
+    return ZippedIterable(ZippedIterable(iterable, enumerate_from=0), function=report)
 
 
-def _record_trip(here: Recording, label: str, value: Any) -> None:
-    """Count a trip at the test of a loop, and tell of it when that is due."""
-    line = Line(label)
-    found = carried_integers(here, (user_source(), label), [0, 0], lambda: _record_end(line))
-    if found is not None:  # else Python asks for the first time: the loop is not recorded yet
-        trips, due = found
-        now = here.wrap(here.lift(trips))
-        _record_call(here, line, now, due, None, value)
-        here.assign(trips, here.lift(now + 1))
+def _record_trip(recording: Recording, label: str, value: Any) -> None:
+    """Record the count of a trip at the test of a loop, and the report when it is due."""
+    line = ProgressLine(label)
+    counters = carried_integers(
+        recording, (user_source(), label), [0, 0], lambda: _record_end(line)
+    )
+    if counters is not None:  # None at the first evaluation, before the loop is recorded
+        trips, next_report = counters
+        now = recording.wrap(recording.lift(trips))
+        _record_call(recording, line, now, next_report, None, value)
+        recording.assign(trips, recording.lift(now + 1))
 
 
-def _record_call(here: Recording, line: Line, k: Any, due: Any, count: Any, value: Any) -> None:
-    """Call Python where trip `k` is due, which says when that is again."""
-    now = here.wrap(here.lift(due))
+def _record_call(
+    recording: Recording, line: ProgressLine, k: Any, next_report: Any, count: Any, value: Any
+) -> None:
+    """Record a call of Python at the trip that is due; the call returns the next such trip."""
+    due_trip = recording.wrap(recording.lift(next_report))
     shown = _constant(value)
 
-    def told(done: Any, count: Any, value: Any) -> np.int64:
+    def report(done: Any, count: Any, value: Any) -> np.int64:
         return np.int64(line(done, count, value))
 
     following = cond(
-        ew.greater_equal(k, now),
-        lambda: py_function(told, TensorSpec([], np.int64), k, count, shown),
-        lambda: now,
+        ew.greater_equal(k, due_trip),
+        lambda: py_function(report, TensorSpec([], np.int64), k, count, shown),
+        lambda: due_trip,
     )
-    here.assign(due, here.lift(following))
+    recording.assign(next_report, recording.lift(following))
 
 
 def _constant(value: Any) -> Any:
     return ew.stop_gradient(value) if isinstance(value, Staged) else value
 
 
-def _record_end(line: Line) -> None:
-    py_function(lambda: line.end(), None)  # the line is kept alive, as an object of a method is not
+def _record_end(line: ProgressLine) -> None:
+    py_function(lambda: line.end(), None)  # a lambda, since the object of a method is held weakly
 
 
-class Line:
-    """How far a loop is; called with the trips that it has made, and how many there are."""
+class ProgressLine:
+    """The status line of a loop.
+
+    A call takes the trips so far and their total, and returns the trip at which to call again.
+    """
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self._began = self._last = 0.0
-        self._speed = 0.0  # trips a second
+        self._start_time = self._last_draw = 0.0
+        self._trips_per_second = 0.0
 
     def __call__(self, done: Any, count: Any = None, value: Any = None) -> int:
-        """Draw if it is time to; before which trip to call again."""
+        """Draw the line if it is due; return the trip before which to call again."""
         now, trips = perf_counter(), int(done)
         if trips == 0:
-            self._began = self._last = now
-            return max(1, min(_AT_ONCE, int(self._speed * _PAUSE / 2)))
-        self._speed = trips / max(now - self._began, 1e-9)
-        if now - self._last >= _PAUSE:
-            self._last = now
-            status.show(self, self._parts(trips, count, value, now - self._began), self._began)
-        return trips + max(1, min(trips, int(self._speed * _PAUSE / 2)))
+            self._start_time = self._last_draw = now
+            return max(1, min(_MAX_FIRST_TRIPS, int(self._trips_per_second * _REDRAW_SECONDS / 2)))
+        self._trips_per_second = trips / max(now - self._start_time, 1e-9)
+        if now - self._last_draw >= _REDRAW_SECONDS:
+            self._last_draw = now
+            status.show(
+                self, self._parts(trips, count, value, now - self._start_time), self._start_time
+            )
+        return trips + max(1, min(trips, int(self._trips_per_second * _REDRAW_SECONDS / 2)))
 
     def end(self) -> None:
-        """Remove what was drawn."""
+        """Remove the line."""
         status.drop(self)
 
     def _parts(self, done: int, count: Any, value: Any, seconds: float) -> list[Part]:
@@ -238,10 +254,10 @@ class Line:
             parts.append((f"{done:,} trips, {seconds:.0f} s", ""))
         else:
             count = int(count)
-            full = _BAR * done // count
-            left = seconds / done * (count - done)
-            bar = [("━" * full, "green"), ("─" * (_BAR - full), "dim")]
-            parts += [*bar, (f" {done:,} of {count:,}, {left:.0f} s left", "")]
+            filled = _BAR_WIDTH * done // count
+            seconds_left = seconds / done * (count - done)
+            bar = [("━" * filled, "green"), ("─" * (_BAR_WIDTH - filled), "dim")]
+            parts += [*bar, (f" {done:,} of {count:,}, {seconds_left:.0f} s left", "")]
         if value is not None:
             parts.append((f", {_text(np.asarray(value))}", ""))
         return parts

@@ -1,4 +1,4 @@
-"""`py_function`: Python that runs when the function around it runs."""
+"""`py_function`: calls Python when the function around it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import Source, at, user_source
-from wend.capture.guards.reads import guard_host_function
+from wend.capture.guards.guards import guard_host_function
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.function.host.host_function import HostFunction
@@ -20,23 +20,22 @@ from wend.trace.recording.recording import current
 
 
 def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
-    """Call Python when the function around it runs, once for each time that it is reached.
+    """Call Python when the function around it runs, once each time that it is reached.
 
-    It runs in program order with prints and other host calls, and also if nothing reads what it
-    returns. `fun` may do what it likes: read files, keep state, draw its own random numbers. What
-    it raises comes out as it is, with a note of the line that called it.
+    Calls happen in program order with prints and other host calls, even if nothing reads their
+    results. `fun` may do anything: read files, keep state, draw its own random numbers. Its
+    exceptions propagate unchanged, with a note of the line that called it.
 
-    Derivatives, of any order and in both modes, flow where `fun` computes with NumPy's or wend's
-    functions: it is then given recorded arrays, and is run once all the same. An argument that it
-    does not use has derivative 0. Where it takes numbers out of arrays (`float(x)`) the derivative
-    is refused: hold such an argument constant by `wend.stop_gradient`. Variables that it reads are
-    constants to it.
+    Derivatives of any order and in both modes flow where `fun` computes with functions of NumPy or
+    wend: it then gets recorded arrays, but still runs once. An argument that it does not use has
+    derivative 0. Where it converts arrays to numbers (`float(x)`), the derivative is refused; hold
+    such an argument constant by `wend.stop_gradient`. Variables that it reads are constants to it.
 
     Args:
         fun: the function. Its array arguments are NumPy arrays of its own. The object of a method
             is not kept alive.
-        result_specs: what it returns: a pytree of `TensorSpec`s (None for a size that only the run
-            knows), or of arrays like those. None: nothing, whatever it returns.
+        result_specs: the results: a pytree of `TensorSpec`s (None for a size that is only known
+            at run time) or of arrays like them. None: its result is ignored.
         *args: pytrees; arrays and numbers in them may be traced, the rest is passed as it is.
 
     Returns:
@@ -74,12 +73,15 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
     host = HostFunction(fun, args, result_specs, where)
     recording = current()
     if recording is None or recording.runs_now():
-        found = [_own(x) for x in host.run([_own(as_array(x)) for x in host.arrays])]
+        results = [
+            _copy_unless_staged(x)
+            for x in host.run([_copy_unless_staged(as_array(x)) for x in host.arrays])
+        ]
     else:
         guard_host_function(fun)
         attrs = {"function": host, "results": host.declared()}
-        found = list(recording.emit(hosting.py_function, host.arrays, attrs))
-    return trees.unflatten(host.result_tree, found)
+        results = list(recording.emit(hosting.py_function, host.arrays, attrs))
+    return trees.unflatten(host.result_tree, results)
 
 
 def _refuse_lists(args: Any, where: Source | None) -> None:
@@ -95,6 +97,6 @@ def _refuse_lists(args: Any, where: Source | None) -> None:
             )
 
 
-def _own(x: Any) -> Any:
-    """A recorded array, or a copy of a plain one."""
+def _copy_unless_staged(x: Any) -> Any:
+    """Return a recorded array itself, or a copy of a plain one."""
     return x if isinstance(x, Staged) else np.array(x)[()]

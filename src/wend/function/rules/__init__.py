@@ -1,1 +1,1 @@
-"""Rules of the user's own: `custom_vjp`, `custom_jvp`, `checkpoint`."""
+"""User-defined derivative rules: `custom_vjp`, `custom_jvp`, `checkpoint`."""

@@ -1,4 +1,4 @@
-"""`checkpoint`: a function that a backward pass runs again instead of keeping its inside."""
+"""`checkpoint`: functions that a backward pass recomputes instead of keeping residuals."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def checkpoint(
     policy: Any = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """A function like `fun` that keeps nothing of its inside for the backward pass.
+    """Return a function like `fun` that keeps no residuals for the backward pass.
 
-    The backward pass runs it again, from its arguments and what it closes over. That trades time
-    for memory: a loop whose body is checkpointed records the carry of each trip, and nothing
-    within. It never changes a result. Called with plain arrays it is just `fun`.
+    The backward pass runs it again, from its arguments and closure. That trades time for memory: a
+    loop whose body is checkpointed records only the carry of each trip. It never changes a result.
+    Called with plain arrays it is just `fun`.
 
     Args:
-        fun: the function; it can have no effects, for those would happen again.
-        prevent_cse: accepted as in JAX; no pass of wend's ever merges the two runs.
-        policy: what to keep after all; not built yet.
+        fun: the function; it must not have effects, since those would be repeated.
+        prevent_cse: accepted as in JAX; no pass of wend ever merges the two runs.
+        policy: which residuals to keep after all; not built yet.
         static_argnums: arguments, by position, that stay Python values.
 
     Raises:
@@ -47,27 +47,27 @@ def checkpoint(
         raise TypeError(f"checkpoint takes a function, not {fun!r}")
     if policy is not None:
         raise NotImplementedError("checkpoint(policy=…) is not built yet")
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    signature = Signature(fun, numbers)
+    argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    signature = Signature(fun, argnums)
 
     @functools.wraps(fun, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         outer = current()
         if outer is None:
             return fun(*args, **kwargs)
-        return _record(fun, signature, args, kwargs, outer)
+        return _record_call(fun, signature, args, kwargs, outer)
 
     return checkpointed
 
 
-def _record(
+def _record_call(
     fun: Callable[..., Any],
     signature: Signature,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     outer: Recording,
 ) -> Any:
-    """Record a call that is to be run again."""
+    """Record a call that is recomputed in the backward pass."""
     name = str(getattr(fun, "__name__", "function"))
     where = f"checkpoint of {name}{at(user_source())}"
     arguments = signature.bind(args, kwargs)

@@ -1,4 +1,4 @@
-"""One call of a function that has a rule of its own, taken apart."""
+"""The arguments of one call of a function with a custom rule."""
 
 from __future__ import annotations
 
@@ -12,104 +12,112 @@ from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
 from wend.capture.convert import capture
 from wend.eager.dispatch import Staged
-from wend.function.signature.signature import native, signature_of
+from wend.function.signature.signature import inspect_signature, to_native_byte_order
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.traced import Traced, trace_function
 
 
 class CustomCall:
-    """The arguments of one call: which are differentiable, and which of their leaves are traced.
+    """The flattened arguments of one call: which are differentiable, and which leaves are traced.
 
-    Keyword arguments and defaults are put in their positions. A default that the call omits stays
-    a Python value, and so does a leaf that is no array or number; neither has a derivative.
+    Keyword arguments and defaults are put in their positions. A default that the call omits stays a
+    Python value, and so does a leaf that is not an array or number; neither has a derivative. The
+    rule gets the arguments at `nondiff_argnums` unchanged.
 
-    Args:
-        fun: the function.
-        name: its name, for messages.
-        nondiff: positions of the arguments that the rule takes as they are.
-        args: the positional arguments.
-        kwargs: those by keyword.
+    Attributes:
+        diff_argnums: the positions of the differentiable arguments.
+        trees: the structures of those.
+        leaves: their leaves.
+        argnum_of_leaf: the position of the argument that each leaf belongs to.
+        traced_positions: the indices of the traced leaves.
+        types: the types of the traced leaves.
     """
 
     def __init__(
         self,
         fun: Callable[..., Any],
         name: str,
-        nondiff: Sequence[int],
+        nondiff_argnums: Sequence[int],
         args: Sequence[Any],
         kwargs: dict[str, Any],
     ) -> None:
         self.name = name
         self.where = f"{name}{at(user_source())}"
-        self.args, self.parameters, omitted = _positional(fun, name, args, kwargs)
-        self.nondiff = _positions(name, nondiff, len(self.args))
-        self.numbers = [k for k in range(len(self.args)) if k not in self.nondiff]
-        flat = [trees.flatten(self.args[k]) for k in self.numbers]
-        self.trees = [treedef for _, treedef in flat]
-        self.leaves = [native(leaf) for leaves, _ in flat for leaf in leaves]
-        self.owners = [k for k, (leaves, _) in zip(self.numbers, flat, strict=True) for _ in leaves]
-        self.places = [
-            place
-            for place, (leaf, owner) in enumerate(zip(self.leaves, self.owners, strict=True))
-            if is_array_leaf(leaf) and owner not in omitted
+        self.args, self.parameters, omitted = _positional_args(fun, name, args, kwargs)
+        self.nondiff_argnums = _normalized_argnums(name, nondiff_argnums, len(self.args))
+        self.diff_argnums = [k for k in range(len(self.args)) if k not in self.nondiff_argnums]
+        flattened = [trees.flatten(self.args[k]) for k in self.diff_argnums]
+        self.trees = [treedef for _, treedef in flattened]
+        self.leaves = [to_native_byte_order(leaf) for leaves, _ in flattened for leaf in leaves]
+        self.argnum_of_leaf = [
+            k for k, (leaves, _) in zip(self.diff_argnums, flattened, strict=True) for _ in leaves
         ]
-        self.types = [leaf_type(self.leaves[place]) for place in self.places]
+        self.traced_positions = [
+            position
+            for position, (leaf, number) in enumerate(
+                zip(self.leaves, self.argnum_of_leaf, strict=True)
+            )
+            if is_array_leaf(leaf) and number not in omitted
+        ]
+        self.types = [leaf_type(self.leaves[position]) for position in self.traced_positions]
 
     @property
     def arrays(self) -> list[Any]:
-        """The leaves that are traced."""
-        return [self.leaves[place] for place in self.places]
+        """The traced leaves."""
+        return [self.leaves[position] for position in self.traced_positions]
 
-    def filled(self, traced: Sequence[Any]) -> list[Any]:
-        """All arguments, with other arrays in place of the traced leaves."""
+    def all_args(self, traced: Sequence[Any]) -> list[Any]:
+        """Return all arguments, with these arrays for the traced leaves."""
         args = list(self.args)
-        for number, arg in zip(self.numbers, self.differentiable(traced), strict=True):
-            args[number] = arg
+        for number, value in zip(self.diff_argnums, self.diff_args(traced), strict=True):
+            args[number] = value
         return args
 
-    def differentiable(self, traced: Sequence[Any], others: bool = True) -> tuple[Any, ...]:
-        """The differentiable arguments likewise; without `others`, None for all other leaves."""
-        leaves = list(self.leaves) if others else [None] * len(self.leaves)
-        for place, array in zip(self.places, traced, strict=True):
-            leaves[place] = array
-        rest = iter(leaves)
+    def diff_args(self, traced: Sequence[Any], with_untraced: bool = True) -> tuple[Any, ...]:
+        """Return the differentiable arguments with these arrays for the traced leaves.
+
+        The other leaves are None unless `with_untraced`.
+        """
+        leaves = list(self.leaves) if with_untraced else [None] * len(self.leaves)
+        for position, array in zip(self.traced_positions, traced, strict=True):
+            leaves[position] = array
+        remaining = iter(leaves)
         return tuple(
-            trees.unflatten(treedef, [next(rest) for _ in range(treedef.num_leaves)])
+            trees.unflatten(treedef, [next(remaining) for _ in range(treedef.num_leaves)])
             for treedef in self.trees
         )
 
-    def kept_as_they_are(self) -> list[Any]:
-        """The nondiff arguments."""
-        return [self.args[k] for k in self.nondiff]
+    def nondiff_args(self) -> list[Any]:
+        """Return the non-differentiable arguments."""
+        return [self.args[k] for k in self.nondiff_argnums]
 
     def path(self, index: int) -> str:
-        """How a traced leaf is reached from the arguments: `state['x']`."""
-        place = self.places[index]
-        number = self.owners[place]
-        first = self.owners.index(number)
-        paths = trees.paths(self.trees[self.numbers.index(number)], self.label(number))
-        return paths[place - first]
+        """Return the path of a traced leaf from its argument: `state['x']`."""
+        position = self.traced_positions[index]
+        number = self.argnum_of_leaf[position]
+        first = self.argnum_of_leaf.index(number)
+        paths = trees.paths(self.trees[self.diff_argnums.index(number)], self.label(number))
+        return paths[position - first]
 
     def label(self, number: int) -> str:
-        """The name of an argument."""
-        known = number < len(self.parameters)
-        return self.parameters[number] if known else f"args[{number}]"
+        """Return the name of an argument."""
+        return self.parameters[number] if number < len(self.parameters) else f"args[{number}]"
 
-    def is_like(self, other: CustomCall) -> bool:
-        """Whether one rule serves both calls."""
-        mine, theirs = self._static(), other._static()
+    def has_same_trace(self, other: CustomCall) -> bool:
+        """Return whether the recorded rule of another call serves this one."""
+        values, other_values = self._static_values(), other._static_values()
         return (
             self.trees == other.trees
-            and self.places == other.places
+            and self.traced_positions == other.traced_positions
             and self.types == other.types
-            and len(mine) == len(theirs)
-            and all(map(_is_same, mine, theirs))
+            and len(values) == len(other_values)
+            and all(map(_is_same_value, values, other_values))
         )
 
-    def _static(self) -> list[Any]:
-        """What is part of a trace as it is."""
-        rest = [leaf for k, leaf in enumerate(self.leaves) if k not in self.places]
-        return [*self.kept_as_they_are(), *rest]
+    def _static_values(self) -> list[Any]:
+        """Return the values that are part of a trace."""
+        untraced = [leaf for k, leaf in enumerate(self.leaves) if k not in self.traced_positions]
+        return [*self.nondiff_args(), *untraced]
 
     def trace(
         self,
@@ -119,7 +127,7 @@ class CustomCall:
         call: Callable[[Callable[..., Any], Sequence[Any]], Any],
         names: Sequence[str] = (),
     ) -> Traced:
-        """Record the function, or a part of its rule.
+        """Trace the function, or a part of its rule.
 
         Raises:
             TypeMismatchError: it changes an argument in place, or assigns to a variable.
@@ -139,17 +147,17 @@ class CustomCall:
         return traced
 
 
-def _positional(
+def _positional_args(
     fun: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], list[str], set[int]]:
-    """The arguments by position, the names of the positions, and which the call omitted."""
-    inspected = signature_of(fun)
-    if inspected is None:
+    """Return the arguments by position, the parameter names, and the omitted positions."""
+    signature = inspect_signature(fun)
+    if signature is None:
         if kwargs:
             raise TypeError(f"{name} has no signature: give its arguments by position")
         return list(args), [], set()
-    bound = inspected.bind(*args, **kwargs)
-    given = {*bound.arguments}
+    bound = signature.bind(*args, **kwargs)
+    passed = {*bound.arguments}
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
@@ -159,20 +167,20 @@ def _positional(
                 cure="make them positional parameters.",
             )
         )
-    kinds = [p for p in inspected.parameters.values() if p.kind is not p.VAR_POSITIONAL]
-    omitted = {k for k, parameter in enumerate(kinds) if parameter.name not in given}
-    return list(bound.args), [parameter.name for parameter in kinds], omitted
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+    omitted = {k for k, parameter in enumerate(parameters) if parameter.name not in passed}
+    return list(bound.args), [parameter.name for parameter in parameters], omitted
 
 
-def _positions(name: str, nondiff: Sequence[int], count: int) -> list[int]:
+def _normalized_argnums(name: str, nondiff: Sequence[int], count: int) -> list[int]:
     for number in nondiff:
         if not -count <= number < count:
             raise TypeError(f"{name}: nondiff_argnums={number}, but it has {count} arguments")
     return sorted({number % count for number in nondiff})
 
 
-def _is_same(a: Any, b: Any) -> bool:
-    """Whether two Python values are one for a trace; arrays only by identity."""
+def _is_same_value(a: Any, b: Any) -> bool:
+    """Return whether two Python values are equal for a trace; arrays only by identity."""
     if a is b:
         return True
     if type(a) is not type(b) or isinstance(a, (Staged, np.ndarray)):

@@ -1,4 +1,4 @@
-"""`custom_jvp`: a function with a forward-mode rule of the user's own; as in `jax`."""
+"""`custom_jvp`: functions with a user-defined forward-mode rule, as in `jax`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.base import trees
-from wend.base.errors import MissingRuleError, StructureError, explain
 from wend.eager.promotion import as_array
 from wend.function.rules.custom_call import CustomCall
-from wend.function.rules.custom_leaves import like_out, like_tangents
-from wend.function.rules.rule_body import Frame, RuleBody
-from wend.function.rules.rule_recording import Owner, Rule, record
+from wend.function.rules.custom_leaves import as_pair, coerce_tangents, coerce_value
+from wend.function.rules.rule_body import RuleBody, RuleContext
+from wend.function.rules.rule_recording import CustomFunction, CustomRule
 from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.ops import custom as ops
-from wend.trace.recording.recording import current
 from wend.trace.traced import Traced
 
 
-class JvpRule(Rule):
+class JvpRule(CustomRule):
     """A recorded jvp."""
 
     def __init__(self, jvp: Callable[..., Any], call: CustomCall, callee: Traced) -> None:
         self.call, self.callee = call, callee
         self.wrt = tuple(k for k, type in enumerate(call.types) if is_differentiable(type.type))
-        self.moved: tuple[int, ...] = ()
+        self.tangent_outs: tuple[int, ...] = ()
         count = len(call.types)
         types = [*call.types, *(call.types[k] for k in self.wrt)]
         names = [f"argument {call.path(k)}" for k in range(count)]
@@ -35,57 +33,51 @@ class JvpRule(Rule):
         self.traces = [self.jvp]
 
     def _run_jvp(self, jvp: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
-        """The leaves of out, then those of its tangent that there are."""
+        """Return the leaves of out, then those leaves of its tangent that are not None."""
         call, count = self.call, len(self.call.types)
         tangents: list[Any] = [None] * count
         for k, tangent in zip(self.wrt, leaves[count:], strict=True):
             tangents[k] = tangent
         result = jvp(
-            *call.kept_as_they_are(),
-            call.differentiable(leaves[:count]),
-            call.differentiable(tangents, others=False),
+            *call.nondiff_args(),
+            call.diff_args(leaves[:count]),
+            call.diff_args(tangents, with_untraced=False),
         )
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise StructureError(
-                explain(
-                    f"{call.where}: jvp must return a pair (out, tangent_out), it returns "
-                    f"{trees.described(result)}.",
-                    cure="return (out, tangent_out); (out, None) where nothing moves.",
-                )
-            )
-        outs = like_out(f"{call.where}: jvp", self.callee, result[0])
-        moved = like_tangents(f"{call.where}: jvp", self.callee, result[1])
-        self.moved = tuple(moved)
-        return [*outs, *moved.values()]
+        what = f"{call.where}: jvp"
+        out, tangent_out = as_pair(what, result, "tangent_out", "nothing moves")
+        outs = coerce_value(what, self.callee, out)
+        leaf_tangents = coerce_tangents(what, self.callee, tangent_out)
+        self.tangent_outs = tuple(leaf_tangents)
+        return [*outs, *leaf_tangents.values()]
 
-    def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
-        """The tangents come behind all that the callee is given."""
-        body = RuleBody(self.jvp, frame)
-        body.take(len(self.call.types))
-        tangents = body.ahead(len(self.wrt))
-        body.world()
-        body.captured()
+    def regions(self, callee: Traced, context: RuleContext) -> tuple[list[Graph], dict[str, Any]]:
+        """Return the region of the jvp, whose tangents come after all of the callee's params."""
+        body = RuleBody(self.jvp, context)
+        body.add_params(len(self.call.types))
+        tangents = body.deferred_params(len(self.wrt))
+        body.add_token()
+        body.add_captures()
         body.b.params += tangents
-        results, world = body.run()
+        results, token = body.inline()
         outs = len(callee.result_types)
-        jvp = body.b.finish([*results[:outs], *world, *results[outs:]])
-        return [jvp], {"wrt": self.wrt, "moved": self.moved}
+        jvp = body.b.finish([*results[:outs], *token, *results[outs:]])
+        return [jvp], {"wrt": self.wrt, "moved": self.tangent_outs}
 
 
-class custom_jvp(Owner):  # noqa: N801 - a decorator, named as in jax
-    """A function whose derivative is computed by a rule of your own, in both modes.
+class custom_jvp(CustomFunction):  # noqa: N801 - a decorator, named as in jax
+    """A function with a user-defined derivative rule for both modes.
 
     Args:
         fun: the function.
-        nondiff_argnums: positions of arguments that have no derivative; the rule gets them first.
+        nondiff_argnums: the positions of arguments without a derivative; the rule gets them first.
 
-    Set the rule by `defjvp` or `defjvps`. Reverse mode runs it transposed: it must be linear in
-    the tangents. Called with plain arrays it is just `fun`.
+    Set the rule by `defjvp` or `defjvps`. Reverse mode transposes it, so it must be linear in the
+    tangents. Called with plain arrays it is just `fun`.
 
     Raises:
         MissingRuleError: it is called before `defjvp`.
-        NotDifferentiableError: the rule is not linear in its tangents, or a derivative is asked
-            for with respect to a traced value that it closes over, or a nondiff argument.
+        NotDifferentiableError: the rule is not linear in its tangents, or a derivative is requested
+            with respect to a traced value that it closes over, or a nondiff argument.
 
     Example:
         >>> import wend, wend.numpy as wnp
@@ -98,17 +90,11 @@ class custom_jvp(Owner):  # noqa: N801 - a decorator, named as in jax
     """
 
     op = ops.custom_jvp
+    setter = "defjvp(jvp)"
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
-        if not callable(fun):
-            raise TypeError(f"custom_jvp takes a function, not {fun!r}")
-        self.fun = fun
-        self.name = str(getattr(fun, "__name__", "function"))
-        self.nondiff_argnums = (
-            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        )
+        super().__init__(fun, nondiff_argnums)
         self.jvp: Callable[..., Any] | None = None
-        functools.update_wrapper(self, fun, updated=())
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> None:
         """Set the rule.
@@ -127,7 +113,7 @@ class custom_jvp(Owner):  # noqa: N801 - a decorator, named as in jax
         self.jvp = jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a rule for each argument: `(tangent, out, *primals)` → its share of the tangent.
+        """Set a rule for each argument: `(tangent, out, *primals)` → its part of the tangent.
 
         Args:
             *jvps: one for each argument; None where the derivative is zero.
@@ -137,36 +123,19 @@ class custom_jvp(Owner):  # noqa: N801 - a decorator, named as in jax
         for jvp in jvps:
             if jvp is not None and not callable(jvp):
                 raise TypeError(f"a jvp must be callable or None, not {jvp!r}")
-        self.jvp = _sum_of(self, jvps)
+        self.jvp = _sum_rule(self, jvps)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.jvp is None:
-            raise MissingRuleError(
-                explain(
-                    f"{self.name} is a custom_jvp without a rule.",
-                    cure=f"set one: {self.name}.defjvp(jvp).",
-                )
-            )
-        outer = current()
-        if outer is None:
-            return self.fun(*args, **kwargs)
-        call = CustomCall(self.fun, self.name, self.nondiff_argnums, args, kwargs)
-        return record(self, call, self.fun, outer)
+    def has_rule(self) -> bool:
+        return self.jvp is not None
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<wend.custom_jvp {self.name}>"
-
-    def record_rule(self, call: CustomCall, callee: Traced) -> Rule:
+    def record_rule(self, call: CustomCall, callee: Traced) -> CustomRule:
         """Record the jvp."""
         assert self.jvp is not None
         return JvpRule(self.jvp, call, callee)
 
 
-def _sum_of(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
-    """One rule of rules for each argument."""
+def _sum_rule(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
+    """Return one rule that adds up the rules of the arguments."""
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if len(jvps) != len(primals):
@@ -174,14 +143,14 @@ def _sum_of(owner: custom_jvp, jvps: Sequence[Callable[..., Any] | None]) -> Cal
                 f"{owner.name}: defjvps was given rules for {len(jvps)} of {len(primals)} arguments"
             )
         out = owner(*primals)
-        shares = [
+        tangent_parts = [
             rule(tangent, out, *primals)
             for rule, tangent in zip(jvps, tangents, strict=True)
             if rule is not None and trees.flatten(tangent)[0]
         ]
-        if not shares:
+        if not tangent_parts:
             return out, None
-        return out, trees.tree_map(lambda *parts: functools.reduce(_add, parts), *shares)
+        return out, trees.tree_map(lambda *parts: functools.reduce(_add, parts), *tangent_parts)
 
     return jvp
 

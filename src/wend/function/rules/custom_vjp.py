@@ -1,33 +1,40 @@
-"""`custom_vjp`: a function with a reverse-mode rule of the user's own; as in `jax`."""
+"""`custom_vjp`: functions with user-defined reverse-mode rules, as in `jax`."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
 from wend.base import trees
-from wend.base.errors import MissingRuleError, StructureError, explain
+from wend.base.errors import StructureError, explain
 from wend.eager.dispatch import Staged
 from wend.function.host.check_pure import refuse_effects, without_effects
 from wend.function.rules.custom_call import CustomCall
-from wend.function.rules.custom_leaves import like_cotangent, like_out, same_structure
-from wend.function.rules.rule_body import Frame, RuleBody
-from wend.function.rules.rule_recording import Owner, Rule, record
+from wend.function.rules.custom_leaves import as_pair, coerce_cotangent, coerce_value, flatten_like
+from wend.function.rules.rule_body import RuleBody, RuleContext
+from wend.function.rules.rule_recording import CustomFunction, CustomRule
 from wend.ir.graph import Graph, Value
 from wend.ir.types import is_differentiable
 from wend.ops import custom as ops
 from wend.trace.recording.arguments import LeafType
-from wend.trace.recording.recording import current
 from wend.trace.traced import Traced
 
-# With so many outs, `bwd` is recorded for every choice of those that have a cotangent.
-_FEW = 3
+# Up to this number of outs, `bwd` is recorded for every choice of those with a cotangent; the
+# choices double with each out.
+_MAX_EXHAUSTIVE_OUTS = 3
 
 
-class VjpRule(Rule):
-    """A recorded `fwd`, and a recorded `bwd` for each choice of results with a cotangent."""
+class VjpRule(CustomRule):
+    """A recorded `fwd`, and a recorded `bwd` for each choice of results with a cotangent.
+
+    Attributes:
+        forward: the recorded `fwd`.
+        residuals: the leaves of its residuals, of which `traced_positions` are traced.
+        seeded: for each recorded `bwd`, the results whose cotangents it takes.
+        wrt: for each recorded `bwd`, the operands whose cotangents it returns.
+        backwards: the recorded `bwd`s.
+    """
 
     def __init__(
         self,
@@ -39,143 +46,141 @@ class VjpRule(Rule):
     ) -> None:
         self.bwd, self.call, self.callee = bwd, call, callee
         self.residuals: list[Any] = []
-        self.places: list[int] = []
+        self.traced_positions: list[int] = []
         self.treedef: Any = None
-        names = [f"argument {call.path(k)}" for k in range(len(call.places))]
+        names = [f"argument {call.path(k)}" for k in range(len(call.traced_positions))]
         self.forward = call.trace("_fwd", fwd, call.types, self._run_fwd, names)
         floats = [k for k, type in enumerate(callee.result_types) if is_differentiable(type.type)]
-        self.given = _choices(floats, symbolic_zeros)
+        self.seeded = _seeded_choices(floats, symbolic_zeros)
         self.wrt: list[tuple[int, ...]] = []
-        self.backwards = [self._record_bwd(given) for given in self.given]
+        self.backwards = [self._record_bwd(seeded) for seeded in self.seeded]
         self.traces = [self.forward, *self.backwards]
 
     def _run_fwd(self, fwd: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
-        """The leaves of out, then those residuals that are traced."""
+        """Return the leaves of out, then the traced leaves of the residuals."""
         call = self.call
-        result = fwd(*call.filled(leaves))
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise StructureError(
-                explain(
-                    f"{call.where}: fwd must return a pair (out, residuals), it returns "
-                    f"{trees.described(result)}.",
-                    cure="return (out, residuals); (out, None) where bwd needs nothing.",
-                )
-            )
-        outs = like_out(f"{call.where}: fwd", self.callee, result[0])
-        self.residuals, self.treedef = trees.flatten(result[1])
-        found = enumerate(self.residuals)
-        self.places = [k for k, leaf in found if isinstance(leaf, Staged)]
-        return [*outs, *(self.residuals[k] for k in self.places)]
+        result = fwd(*call.all_args(leaves))
+        what = f"{call.where}: fwd"
+        out, residuals = as_pair(what, result, "residuals", "bwd needs nothing")
+        outs = coerce_value(what, self.callee, out)
+        self.residuals, self.treedef = trees.flatten(residuals)
+        indexed_leaves = enumerate(self.residuals)
+        self.traced_positions = [k for k, leaf in indexed_leaves if isinstance(leaf, Staged)]
+        return [*outs, *(self.residuals[k] for k in self.traced_positions)]
 
-    def _record_bwd(self, given: tuple[int, ...]) -> Traced:
+    def _record_bwd(self, seeded: tuple[int, ...]) -> Traced:
         types = self.forward.result_types
         outs = len(self.callee.result_types)
         residuals = types[outs:]
-        seeds = [LeafType(types[k].type, weak=self.callee.result_types[k].weak) for k in given]
-        found: list[int] = []
+        ct_types = [LeafType(types[k].type, weak=self.callee.result_types[k].weak) for k in seeded]
+        wrt: list[int] = []
 
         def run(bwd: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
-            filled = list(self.residuals)
-            for place, leaf in zip(self.places, leaves, strict=False):
-                filled[place] = leaf
+            residual_leaves = list(self.residuals)
+            for position, leaf in zip(self.traced_positions, leaves, strict=False):
+                residual_leaves[position] = leaf
             cts: list[Any] = [None] * outs
-            for k, ct in zip(given, leaves[len(residuals) :], strict=True):
+            for k, ct in zip(seeded, leaves[len(residuals) :], strict=True):
                 cts[k] = ct
             result = bwd(
-                *self.call.kept_as_they_are(),
-                trees.unflatten(self.treedef, filled),
+                *self.call.nondiff_args(),
+                trees.unflatten(self.treedef, residual_leaves),
                 trees.unflatten(self.callee.result_tree, cts),
             )
-            arrived = self._arrived(result)
-            found[:] = arrived
-            return [*arrived.values()]
+            argument_cts = self._argument_cotangents(result)
+            wrt[:] = argument_cts
+            return [*argument_cts.values()]
 
-        names = [*(["a residual"] * len(residuals)), *(["a cotangent"] * len(given))]
+        names = [*(["a residual"] * len(residuals)), *(["a cotangent"] * len(seeded))]
         with without_effects():
-            traced = self.call.trace("_bwd", self.bwd, [*residuals, *seeds], run, names)
+            traced = self.call.trace("_bwd", self.bwd, [*residuals, *ct_types], run, names)
         refuse_effects(
             traced,
             f"{self.call.where}: bwd",
             "a backward pass may run at any time, or not at all",
             "do it in the function or in fwd.",
         )
-        self.wrt.append(tuple(found))
+        self.wrt.append(tuple(wrt))
         return traced
 
-    def _arrived(self, result: Any) -> dict[int, Any]:
-        """The cotangents that `bwd` returned, by the operands they belong to."""
+    def _argument_cotangents(self, result: Any) -> dict[int, Any]:
+        """Return the cotangents that `bwd` returned, by operand."""
         call = self.call
-        expected = len(call.numbers)
+        expected = len(call.diff_argnums)
         if not isinstance(result, (tuple, list)) or len(result) != expected:
-            many = "1 argument" if expected == 1 else f"{expected} arguments"
+            count_text = "1 argument" if expected == 1 else f"{expected} arguments"
             raise StructureError(
                 explain(
-                    f"{call.where}: bwd must return a tuple of cotangents for {many}, it "
+                    f"{call.where}: bwd must return a tuple of cotangents for {count_text}, it "
                     f"returns {trees.described(result)}.",
                     cure="return one for each differentiable argument, None where it is zero; "
                     "(ct,) for one.",
                 )
             )
         leaves: list[Any] = []
-        for number, treedef, ct in zip(call.numbers, call.trees, result, strict=True):
+        for number, treedef, ct in zip(call.diff_argnums, call.trees, result, strict=True):
             if ct is None:
                 leaves += [None] * treedef.num_leaves
                 continue
             what = f"{call.where}: bwd's cotangent of {call.label(number)}"
-            leaves += same_structure(what, call.args[number], treedef, ct)
-        found = {}
-        for k, place in enumerate(call.places):
+            leaves += flatten_like(what, call.args[number], treedef, ct)
+        cts = {}
+        for k, position in enumerate(call.traced_positions):
             what = f"{call.where}: bwd's cotangent of {call.path(k)}"
-            ct = like_cotangent(what, call.types[k], leaves[place])
+            ct = coerce_cotangent(what, call.types[k], leaves[position])
             if ct is not None:
-                found[k] = ct
-        return found
+                cts[k] = ct
+        return cts
 
-    def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
-        """`fwd` gives what is captured as well, for `bwd` to read."""
-        body = RuleBody(self.forward, frame)
-        body.take(len(self.call.places))
-        body.world()
-        captured = body.captured()
-        results, world = body.run()
+    def regions(self, callee: Traced, context: RuleContext) -> tuple[list[Graph], dict[str, Any]]:
+        """Return the regions of `fwd`, also with the captures that `bwd` reads, and of `bwd`."""
+        body = RuleBody(self.forward, context)
+        body.add_params(len(self.call.traced_positions))
+        body.add_token()
+        captured = body.add_captures()
+        results, token = body.inline()
         outs = len(callee.result_types)
-        used = [bool(backward.bindings) for backward in self.backwards]
-        shared: list[Value] = captured if any(used) else []
-        forward = body.b.finish([*results[:outs], *world, *results[outs:], *shared])
-        backwards = [self._backward(traced, frame, any(used)) for traced in self.backwards]
-        return [forward, *backwards], {"given": tuple(self.given), "wrt": tuple(self.wrt)}
+        has_bindings = [bool(backward.bindings) for backward in self.backwards]
+        shared: list[Value] = captured if any(has_bindings) else []
+        forward = body.b.finish([*results[:outs], *token, *results[outs:], *shared])
+        backwards = [
+            self._backward_region(traced, context, any(has_bindings)) for traced in self.backwards
+        ]
+        return [forward, *backwards], {"seeded": tuple(self.seeded), "wrt": tuple(self.wrt)}
 
-    def _backward(self, traced: Traced, frame: Frame, has_captured: bool) -> Graph:
-        body = RuleBody(traced, frame)
-        body.take(len(self.places))
+    def _backward_region(self, traced: Traced, context: RuleContext, has_captured: bool) -> Graph:
+        body = RuleBody(traced, context)
+        body.add_params(len(self.traced_positions))
         if has_captured:
-            body.captured()
-        body.take(len(traced.graph.params) - len(self.places) - len(traced.graph.captures))
-        results, _ = body.run()
+            body.add_captures()
+        body.add_params(
+            len(traced.graph.params) - len(self.traced_positions) - len(traced.graph.captures)
+        )
+        results, _ = body.inline()
         return body.b.finish(results)
 
 
-def _choices(floats: Sequence[int], symbolic_zeros: bool) -> list[tuple[int, ...]]:
-    """For which results with a cotangent `bwd` is recorded; all of them first."""
+def _seeded_choices(floats: Sequence[int], symbolic_zeros: bool) -> list[tuple[int, ...]]:
+    """Return the choices of results with a cotangent for which `bwd` is recorded; all first."""
     if not symbolic_zeros:
         return [tuple(floats)]
-    sizes = range(len(floats), 0, -1) if len(floats) <= _FEW else (len(floats), 1)
+    sizes = range(len(floats), 0, -1) if len(floats) <= _MAX_EXHAUSTIVE_OUTS else (len(floats), 1)
     return [choice for size in sizes for choice in combinations(floats, size)] or [()]
 
 
-class custom_vjp(Owner):  # noqa: N801 - a decorator, named as in jax
-    """A function whose gradient is computed by rules of your own.
+class custom_vjp(CustomFunction):  # noqa: N801 - a decorator, named as in jax
+    """A function whose gradient is computed by user-defined rules.
 
     Args:
         fun: the function.
-        nondiff_argnums: positions of arguments that have no derivative; `bwd` gets them first.
+        nondiff_argnums: the positions of arguments without a derivative; `bwd` gets them first.
 
     Set the rules by `defvjp`. In a trace all three are recorded as one node: a value runs `fun`
     alone, a gradient runs `fwd` and `bwd`. Called with plain arrays it is just `fun`.
 
     Raises:
         MissingRuleError: it is called before `defvjp`.
-        NotDifferentiableError: a derivative is asked for with respect to a traced value that it
+        NotDifferentiableError: a derivative is requested with respect to a traced value that it
             closes over, or a nondiff argument.
 
     Example:
@@ -189,65 +194,39 @@ class custom_vjp(Owner):  # noqa: N801 - a decorator, named as in jax
     """
 
     op = ops.custom_vjp
+    setter = "defvjp(fwd, bwd)"
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
-        if not callable(fun):
-            raise TypeError(f"custom_vjp takes a function, not {fun!r}")
-        self.fun = fun
-        self.name = str(getattr(fun, "__name__", "function"))
-        self.nondiff_argnums = (
-            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        )
+        super().__init__(fun, nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
-        functools.update_wrapper(self, fun, updated=())
 
     def defvjp(
-        self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
-        symbolic_zeros: bool = False,
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False
     ) -> None:
         """Set the rules.
 
         Args:
-            fwd: takes what the function takes, and returns `(out, residuals)`: what the function
-                returns, and a pytree for `bwd`. What is no traced array in it is handed on as
-                it is.
+            fwd: takes the arguments of the function, and returns `(out, residuals)`: the value of
+                the function, and a pytree for `bwd`. Leaves that are not traced arrays are passed
+                as they are.
             bwd: `(*nondiff arguments, residuals, ct)` → a tuple with a cotangent for each other
-                argument, a pytree like it. None stands for zero: for an argument, or a leaf. Leaves
-                of integers have None. `ct` is like what the function returns, None for integers.
-            symbolic_zeros: give `bwd` None, not an array of zeros, for a result whose cotangent
-                is known to be zero. With more than three results it is told so only where all
-                but one are.
+                argument, a pytree like it. None stands for zero, for an argument or a leaf. Leaves
+                of integers have None. `ct` is like the value of the function, None for integers.
+            symbolic_zeros: pass `bwd` None, not an array of zeros, for a result whose cotangent is
+                known to be zero. With more than three results this happens only where all but one
+                are zero.
         """
         for role, rule in (("fwd", fwd), ("bwd", bwd)):
             if not callable(rule):
                 raise TypeError(f"{role} must be callable, not {rule!r}")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.fwd is None or self.bwd is None:
-            raise MissingRuleError(
-                explain(
-                    f"{self.name} is a custom_vjp without a rule.",
-                    cure=f"set one: {self.name}.defvjp(fwd, bwd).",
-                )
-            )
-        outer = current()
-        if outer is None:
-            return self.fun(*args, **kwargs)
-        call = CustomCall(self.fun, self.name, self.nondiff_argnums, args, kwargs)
-        return record(self, call, self.fun, outer)
+    def has_rule(self) -> bool:
+        return self.fwd is not None and self.bwd is not None
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<wend.custom_vjp {self.name}>"
-
-    def record_rule(self, call: CustomCall, callee: Traced) -> Rule:
+    def record_rule(self, call: CustomCall, callee: Traced) -> CustomRule:
         """Record `fwd`, then `bwd` on its residuals."""
         assert self.fwd is not None
         assert self.bwd is not None

@@ -1,4 +1,4 @@
-"""The regions of a call with a rule: recorded functions behind the params that the node gives."""
+"""The regions of a node with a custom rule: traced functions behind the params of the node."""
 
 from __future__ import annotations
 
@@ -17,81 +17,88 @@ from wend.trace.traced import Traced
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What the regions of the node are given besides arguments: the world, and what is captured."""
+class RuleContext:
+    """The inputs of the node's regions besides arguments.
+
+    Attributes:
+        has_world: whether they include the token of effects.
+        bindings: the captured values.
+    """
 
     has_world: bool
     bindings: tuple[Any, ...]
 
 
 class RuleBody:
-    """A region of the node: a recorded function behind the params that the node gives it."""
+    """A region under construction: a traced function behind the params that the node passes."""
 
-    def __init__(self, traced: Traced, frame: Frame) -> None:
-        self.traced, self.frame = traced, frame
+    def __init__(self, traced: Traced, context: RuleContext) -> None:
+        self.traced, self.context = traced, context
         self.b = Build(traced.graph.name)
         self.mapping: dict[Value, Value] = {}
-        self._own = iter(traced.graph.params)
-        self._world: list[Value] = []
+        self._function_params = iter(traced.graph.params)
+        self._token: list[Value] = []
 
-    def take(self, count: int) -> list[Value]:
-        """Params for the next arguments of the function."""
-        found = []
+    def add_params(self, count: int) -> list[Value]:
+        """Add params for the next arguments of the function."""
+        params = []
         for _ in range(count):
-            param = next(self._own)
-            found.append(self.b.param(param.type, param.name))
-            self.mapping[param] = found[-1]
-        return found
-
-    def ahead(self, count: int) -> list[Value]:
-        """The same, to be put among the params later."""
-        found = self.take(count)
-        del self.b.params[len(self.b.params) - count :]
-        return found
-
-    def world(self) -> list[Value]:
-        """A param for the token of effects, if the node has one."""
-        if self.frame.has_world:
-            self._world = [self.b.param(TOKEN)]
-        return self._world
-
-    def captured(self) -> list[Value]:
-        """Params for all that the node captures."""
-        bindings = self.frame.bindings
-        params = [self.b.param(_type(binding), _name(binding)) for binding in bindings]
-        places = {key_of(binding): k for k, binding in enumerate(bindings)}
-        for value, binding in zip(self.traced.graph.captures, self.traced.bindings, strict=True):
-            k = places.get(key_of(binding))
-            # An array that the rule makes anew each time is a constant of it.
-            self.mapping[value] = self.b.constant(binding) if k is None else params[k]
+            param = next(self._function_params)
+            params.append(self.b.param(param.type, param.name))
+            self.mapping[param] = params[-1]
         return params
 
-    def run(self) -> tuple[list[Value], list[Value]]:
-        """Append the function's nodes; return its results, and the token if there is one."""
+    def deferred_params(self, count: int) -> list[Value]:
+        """Create such params without adding them, to be added later."""
+        params = self.add_params(count)
+        del self.b.params[len(self.b.params) - count :]
+        return params
+
+    def add_token(self) -> list[Value]:
+        """Add a param for the token of effects, if the node has one."""
+        if self.context.has_world:
+            self._token = [self.b.param(TOKEN)]
+        return self._token
+
+    def add_captures(self) -> list[Value]:
+        """Add params for all captures of the node."""
+        bindings = self.context.bindings
+        params = [
+            self.b.param(_binding_type(binding), _binding_name(binding)) for binding in bindings
+        ]
+        indices = {binding_key(binding): index for index, binding in enumerate(bindings)}
+        for value, binding in zip(self.traced.graph.captures, self.traced.bindings, strict=True):
+            index = indices.get(binding_key(binding))
+            # An array that the rule creates anew each time is a constant.
+            self.mapping[value] = self.b.constant(binding) if index is None else params[index]
+        return params
+
+    def inline(self) -> tuple[list[Value], list[Value]]:
+        """Copy the function's nodes; return its results, and the token if there is one."""
         graph, count = self.traced.graph, len(self.traced.result_types)
         if self.traced.has_world:
-            (self.mapping[next(self._own)],) = self._world
+            (self.mapping[next(self._function_params)],) = self._token
         self.b.nodes += copy_nodes(graph.nodes, self.mapping)
-        found = [self.mapping[value] for value in graph.results]
-        return found[:count], found[count:] if self.traced.has_world else self._world
+        results = [self.mapping[value] for value in graph.results]
+        return results[:count], results[count:] if self.traced.has_world else self._token
 
 
-def whole_body(traced: Traced, frame: Frame, count: int) -> Graph:
-    """A function of the call's own arguments as a region; the token is its last result."""
-    body = RuleBody(traced, frame)
-    body.take(count)
-    body.world()
-    body.captured()
-    results, world = body.run()
-    return body.b.finish([*results, *world])
+def callee_region(traced: Traced, context: RuleContext, count: int) -> Graph:
+    """Return a region of a function of the call's arguments; the token is its last result."""
+    body = RuleBody(traced, context)
+    body.add_params(count)
+    body.add_token()
+    body.add_captures()
+    results, token = body.inline()
+    return body.b.finish([*results, *token])
 
 
-def key_of(binding: Any) -> int:
-    """What makes two bindings one."""
+def binding_key(binding: Any) -> int:
+    """Return a key that is equal for the same binding."""
     return id(binding.value) if isinstance(binding, Tracer) else id(binding)
 
 
-def _type(binding: Any) -> Type:
+def _binding_type(binding: Any) -> Type:
     if isinstance(binding, Tracer):
         return binding.value.type
     if isinstance(binding, Staged):  # a variable
@@ -100,5 +107,5 @@ def _type(binding: Any) -> Type:
     return TensorType(binding.dtype, binding.shape)
 
 
-def _name(binding: Any) -> str:
+def _binding_name(binding: Any) -> str:
     return repr(binding) if isinstance(binding, Staged) else "an array of the program"

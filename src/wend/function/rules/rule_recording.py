@@ -1,142 +1,203 @@
 """Records a call with its rule as one node, also where the rule calls the function again.
 
-All parts of a rule are recorded when the call is. What they use from outside, traced values and
-arrays, become operands of the node, as a function's captures do.
+All parts of a rule are recorded together with the call. The outside values that they use, traced
+values and arrays, become operands of the node, like the captures of a function.
 """
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from wend.base import trees
 from wend.base.context_values import scoped
+from wend.base.errors import MissingRuleError, explain
 from wend.function.rules.custom_call import CustomCall
-from wend.function.rules.rule_body import Frame, key_of, whole_body
+from wend.function.rules.rule_body import RuleContext, binding_key, callee_region
 from wend.ir.graph import Graph
 from wend.ir.op import Op
 from wend.ops.custom import RecursiveRule
 from wend.trace.arrays.tracer import Tracer
-from wend.trace.recording.recording import Recording
+from wend.trace.recording.recording import Recording, current
 from wend.trace.traced import Traced
 
-# Of calls that a rule makes of its own function, on something else each time, so many in one
-# another are recorded with their rules: each serves one more order of derivatives.
-_DEEPEST = 3
+# A rule may call its own function on other arguments each time. So many nested calls are recorded
+# with their rules; each level serves one more order of derivatives.
+_MAX_RECURSIVE_RULES = 3
 
 
-class Rule(ABC):
-    """The parts of a rule, as they have been recorded for one call."""
+class CustomRule(ABC):
+    """The parts of a rule as recorded for one call."""
 
     op: Op
     traces: list[Traced]
 
     @abstractmethod
-    def regions(self, callee: Traced, frame: Frame) -> tuple[list[Graph], dict[str, Any]]:
-        """The regions besides the callee, and the attrs that go with them."""
+    def regions(self, callee: Traced, context: RuleContext) -> tuple[list[Graph], dict[str, Any]]:
+        """Return the regions besides the callee, and their attrs."""
 
 
-class Owner(ABC):
-    """A function with a rule of its own."""
+class CustomFunction(ABC):
+    """A function with a custom rule.
 
-    op: Op
+    Attributes:
+        op: the operation of the nodes that its calls record; its name is that of the decorator.
+        setter: the call that sets the rule, for messages.
+    """
+
+    op: ClassVar[Op]
+    setter: ClassVar[str]
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+        if not callable(fun):
+            raise TypeError(f"{self.op.name} takes a function, not {fun!r}")
+        self.fun = fun
+        self.name = str(getattr(fun, "__name__", "function"))
+        self.nondiff_argnums = (
+            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        )
+        functools.update_wrapper(self, fun, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_rule():
+            raise MissingRuleError(
+                explain(
+                    f"{self.name} is a {self.op.name} without a rule.",
+                    cure=f"set one: {self.name}.{self.setter}.",
+                )
+            )
+        outer = current()
+        if outer is None:
+            return self.fun(*args, **kwargs)
+        call = CustomCall(self.fun, self.name, self.nondiff_argnums, args, kwargs)
+        return record(self, call, self.fun, outer)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<wend.{self.op.name} {self.name}>"
 
     @abstractmethod
-    def record_rule(self, call: CustomCall, callee: Traced) -> Rule:
+    def has_rule(self) -> bool:
+        """Return whether the rule has been set."""
+
+    @abstractmethod
+    def record_rule(self, call: CustomCall, callee: Traced) -> CustomRule:
         """Record the parts of the rule."""
 
 
 @dataclass(slots=True)
-class _UnderWay:
-    """A rule that is being recorded, for the calls of the function that it makes itself."""
+class _ActiveRule:
+    """A rule that is being recorded, for the calls that it makes of its own function."""
 
-    owner: Owner
+    owner: CustomFunction
     call: CustomCall
     callee: Traced
-    frame: Frame
+    context: RuleContext
     rule: RecursiveRule = field(default_factory=RecursiveRule)
     is_used: bool = False
 
 
-_under_way: ContextVar[tuple[_UnderWay, ...]] = ContextVar("wend_rules_under_way", default=())
+_active_rules: ContextVar[tuple[_ActiveRule, ...]] = ContextVar("wend_rules_under_way", default=())
 
 
-def record(owner: Owner, call: CustomCall, fun: Any, outer: Recording) -> Any:
-    """Record a call of `fun`, whose rule is the owner's, and return what it returns, traced."""
-    for under in reversed(_under_way.get()):
-        if under.owner is owner and under.call.is_like(call):
-            under.is_used = True
-            attrs = {"name": call.name, "captured": len(under.frame.bindings), "rule": under.rule}
-            return _emit(owner, call, under.callee, under.frame, (), attrs, outer)
+def record(owner: CustomFunction, call: CustomCall, fun: Any, outer: Recording) -> Any:
+    """Record a call of `fun` with the rule of `owner`; return its traced value."""
+    for active in reversed(_active_rules.get()):
+        if active.owner is owner and active.call.has_same_trace(call):
+            active.is_used = True
+            attrs = {
+                "name": call.name,
+                "captured": len(active.context.bindings),
+                "rule": active.rule,
+            }
+            return _emit_node(owner, call, active.callee, active.context, (), attrs, outer)
     callee = call.trace(
         "",
         fun,
         call.types,
-        lambda fun, leaves: fun(*call.filled(leaves)),
-        [f"argument {call.path(k)}" for k in range(len(call.places))],
+        lambda fun, leaves: fun(*call.all_args(leaves)),
+        [f"argument {call.path(k)}" for k in range(len(call.traced_positions))],
     )
-    if sum(under.owner is owner for under in _under_way.get()) > _DEEPEST:
-        frame = Frame(callee.has_world, callee.bindings)
-        attrs = {"name": call.name, "captured": len(frame.bindings), "rule": RecursiveRule()}
-        return _emit(owner, call, callee, frame, (), attrs, outer)
-    regions, attrs, frame = _settled(owner, call, callee)
-    return _emit(owner, call, callee, frame, regions, attrs, outer)
+    if sum(active.owner is owner for active in _active_rules.get()) > _MAX_RECURSIVE_RULES:
+        context = RuleContext(callee.has_world, callee.bindings)
+        attrs = {"name": call.name, "captured": len(context.bindings), "rule": RecursiveRule()}
+        return _emit_node(owner, call, callee, context, (), attrs, outer)
+    regions, attrs, context = _record_fixpoint(owner, call, callee)
+    return _emit_node(owner, call, callee, context, regions, attrs, outer)
 
 
-def _settled(
-    owner: Owner, call: CustomCall, callee: Traced
-) -> tuple[list[Graph], dict[str, Any], Frame]:
-    """Record the rule; once more where it calls the function, and captures more than that knew."""
-    frame = Frame(callee.has_world, callee.bindings)
-    before: Frame | None = None
+def _record_fixpoint(
+    owner: CustomFunction, call: CustomCall, callee: Traced
+) -> tuple[list[Graph], dict[str, Any], RuleContext]:
+    """Record the rule until its captures are known.
+
+    A rule that calls the function is recorded again if it captures more than those calls assumed.
+    """
+    context = RuleContext(callee.has_world, callee.bindings)
+    previous: RuleContext | None = None
     while True:
-        under = _UnderWay(owner, call, callee, frame)
-        with scoped(_under_way, (*_under_way.get(), under)):
+        active = _ActiveRule(owner, call, callee, context)
+        with scoped(_active_rules, (*_active_rules.get(), active)):
             rule = owner.record_rule(call, callee)
-        found = _frame_of([callee, *rule.traces])
-        if not under.is_used:
-            frame = found
+        traced_context = _joint_context([callee, *rule.traces])
+        if not active.is_used:
+            context = traced_context
             break
-        known = {key_of(binding) for binding in frame.bindings}
-        fresh = [binding for binding in found.bindings if key_of(binding) not in known]
-        is_made_anew = before is not None and not any(isinstance(x, Tracer) for x in fresh)
-        if found.has_world == frame.has_world and (not fresh or is_made_anew):
+        known_keys = {binding_key(binding) for binding in context.bindings}
+        new_bindings = [
+            binding for binding in traced_context.bindings if binding_key(binding) not in known_keys
+        ]
+        is_recreated = previous is not None and not any(isinstance(x, Tracer) for x in new_bindings)
+        if traced_context.has_world == context.has_world and (not new_bindings or is_recreated):
             break
-        # What was there both times is captured; arrays that the rule makes anew come and go.
-        seen = None if before is None else {key_of(binding) for binding in before.bindings}
-        lasting = [x for x in found.bindings if seen is None or key_of(x) in seen]
-        before, frame = found, Frame(found.has_world, tuple(lasting))
-    regions, attrs = rule.regions(callee, frame)
-    attrs |= {"name": call.name, "captured": len(frame.bindings)}
-    under.rule.resolve(regions, attrs)
-    return regions, attrs, frame
+        # Only bindings of both recordings are captured, since arrays that the rule creates differ.
+        previous_keys = (
+            None if previous is None else {binding_key(binding) for binding in previous.bindings}
+        )
+        stable_bindings = [
+            x
+            for x in traced_context.bindings
+            if previous_keys is None or binding_key(x) in previous_keys
+        ]
+        previous, context = (
+            traced_context,
+            RuleContext(traced_context.has_world, tuple(stable_bindings)),
+        )
+    regions, attrs = rule.regions(callee, context)
+    attrs |= {"name": call.name, "captured": len(context.bindings)}
+    active.rule.resolve(regions, attrs)
+    return regions, attrs, context
 
 
-def _frame_of(traces: Sequence[Traced]) -> Frame:
-    bindings = {key_of(binding): binding for traced in traces for binding in traced.bindings}
-    return Frame(any(traced.has_world for traced in traces), tuple(bindings.values()))
+def _joint_context(traces: Sequence[Traced]) -> RuleContext:
+    """Return the context of the regions of these traces."""
+    bindings = {binding_key(binding): binding for traced in traces for binding in traced.bindings}
+    return RuleContext(any(traced.has_world for traced in traces), tuple(bindings.values()))
 
 
-def _emit(
-    owner: Owner,
+def _emit_node(
+    owner: CustomFunction,
     call: CustomCall,
     callee: Traced,
-    frame: Frame,
-    rule: Sequence[Graph],
+    context: RuleContext,
+    rule_regions: Sequence[Graph],
     attrs: dict[str, Any],
     outer: Recording,
 ) -> Any:
     """Append the node."""
     operands = [outer.lift(array) for array in call.arrays]
-    if frame.has_world:
+    if context.has_world:
         operands.append(outer.world())
-    operands += [outer.lift(binding) for binding in frame.bindings]
-    regions = [whole_body(callee, frame, len(call.arrays)), *rule]
+    operands += [outer.lift(binding) for binding in context.bindings]
+    regions = [callee_region(callee, context, len(call.arrays)), *rule_regions]
     node = outer.b.emit_node(owner.op, operands, regions, **attrs)
-    if frame.has_world:
+    if context.has_world:
         outer.set_world(node.results[len(callee.result_types)])
     results = [
         outer.wrap(value, weak=type.weak)

@@ -1,1 +1,1 @@
-"""Signatures: how a call's arguments are bound, flattened and turned into a key."""
+"""Call signatures: binding, flattening and cache keys of arguments."""

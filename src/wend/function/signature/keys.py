@@ -1,4 +1,4 @@
-"""What a Python value is in the key of a trace: equal for values that one trace serves."""
+"""The keys of Python values: equal for values that the same trace accepts."""
 
 from __future__ import annotations
 
@@ -9,85 +9,85 @@ from typing import Any
 
 import numpy as np
 
-# Their contents change while they stay the same object: a trace would go stale unnoticed.
-_CHANGING = (list, dict, set, bytearray, deque, np.ndarray)
+# Not keyed by identity: their contents may change, and a trace would go stale unnoticed.
+_MUTABLE_TYPES = (list, dict, set, bytearray, deque, np.ndarray)
 
 
 class ByIdentity:
-    """One object, held weakly; equal to itself only."""
+    """A weak reference to an object, equal only to references to the same object."""
 
-    __slots__ = ("number", "reference")
+    __slots__ = ("object_id", "reference")
 
     def __init__(self, value: Any) -> None:
         self.reference = weakref.ref(value)
-        self.number = id(value)
+        self.object_id = id(value)
 
     def __hash__(self) -> int:
-        return self.number
+        return self.object_id
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ByIdentity) or self.number != other.number:
+        if not isinstance(other, ByIdentity) or self.object_id != other.object_id:
             return False
-        mine = self.reference()
-        return mine is not None and mine is other.reference()
+        value = self.reference()
+        return value is not None and value is other.reference()
 
     def __repr__(self) -> str:
         value = self.reference()
         return "an object that is gone" if value is None else f"{value!r:.60}"
 
-    def when_gone(self, forget: Callable[[Any], None]) -> Any:
-        """A reference to hold, as long as one wants to be told when the object goes."""
+    def on_collection(self, callback: Callable[[Any], None]) -> Any:
+        """Return a reference that calls `callback` when the object is collected."""
         value = self.reference()
-        return None if value is None else weakref.ref(value, forget)
+        return None if value is None else weakref.ref(value, callback)
 
 
 def key_of(value: Any) -> Hashable:
-    """The key of a value: by its type and what it equals, or weakly by identity.
+    """Return the key of a value: its type and value, or a weak identity.
 
     Raises:
-        TypeError: it has no hash, and cannot be told by identity either.
+        TypeError: it is not hashable, and its contents may change.
     """
-    kind: Any = type(value)
+    cls: Any = type(value)
     if isinstance(value, (float, complex, np.inexact)):
-        return kind, repr(value)  # NaN is one value, and 0.0 and -0.0 are two
-    if kind.__hash__ is tuple.__hash__ and kind.__eq__ is tuple.__eq__:
-        return kind, tuple(map(key_of, value))
-    if kind is frozenset:
-        return kind, frozenset(map(key_of, value))
-    if kind.__hash__ is object.__hash__:
+        return cls, repr(value)  # NaN is one value, and 0.0 and -0.0 are two
+    if cls.__hash__ is tuple.__hash__ and cls.__eq__ is tuple.__eq__:
+        return cls, tuple(map(key_of, value))
+    if cls is frozenset:
+        return cls, frozenset(map(key_of, value))
+    if cls.__hash__ is object.__hash__:
         try:
-            return kind, ByIdentity(value)
-        except TypeError:  # it cannot be held weakly
-            return kind, value
+            return cls, ByIdentity(value)
+        except TypeError:  # not weakly referenceable
+            return cls, value
     if isinstance(value, Hashable):
-        hash(value)  # of a container it may still fail
-        return kind, value
-    if isinstance(value, _CHANGING):
-        raise TypeError(f"unhashable type: {kind.__name__!r}")
-    return kind, ByIdentity(value)
+        hash(value)  # may still fail for a container
+        return cls, value
+    if isinstance(value, _MUTABLE_TYPES):
+        raise TypeError(f"unhashable type: {cls.__name__!r}")
+    return cls, ByIdentity(value)
 
 
-_NUMBERS = frozenset({bool, float, complex, *(np.dtype(c).type for c in "?bBhHiIlLqQefdFD")})
+_SCALAR_TYPES = frozenset({bool, float, complex, *(np.dtype(c).type for c in "?bBhHiIlLqQefdFD")})
 
 
-def plain_key(arguments: Sequence[Any]) -> Hashable:
-    """A key for arguments that are all arrays and numbers, in a microsecond; None for others."""
-    found: list[Any] = []
+def shape_key(arguments: Sequence[Any]) -> Hashable:
+    """Return a key of arguments that are all arrays and numbers, else None; in a microsecond."""
+    parts: list[Any] = []
     for argument in arguments:
         kind = type(argument)
         if kind is np.ndarray:
-            found.append((argument.dtype, argument.shape))
-        elif kind in _NUMBERS or (kind is int and -(2**63) <= argument < 2**63):
-            found.append(kind)
+            parts.append((argument.dtype, argument.shape))
+        elif kind in _SCALAR_TYPES or (kind is int and -(2**63) <= argument < 2**63):
+            parts.append(kind)
         else:
             return None
-    return tuple(found)
+    return tuple(parts)
 
 
-def held_weakly(key: Any) -> Iterator[ByIdentity]:
-    """The objects in a key that it does not keep alive."""
+def weak_parts(key: Any) -> Iterator[ByIdentity]:
+    """Return the objects that a key references weakly."""
     if isinstance(key, ByIdentity):
         yield key
     elif isinstance(key, (tuple, frozenset)):
         for part in key:
-            yield from held_weakly(part)
+            yield from weak_parts(part)

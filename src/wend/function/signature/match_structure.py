@@ -1,4 +1,4 @@
-"""Makes what a user gives as a tangent or cotangent fit what it belongs to."""
+"""Matches a user's tangents and cotangents to the structure and types of their primals."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from wend.ir.types import TensorType, accepts
 from wend.trace.recording.arguments import is_array_leaf, leaf_type
 
 
-def subtrees(what: str, of: str, expected: trees.TreeDef, given: Any) -> list[Any]:
-    """What stands in a pytree where another has its leaves.
+def flatten_like(what: str, of: str, expected: trees.TreeDef, tree: Any) -> list[Any]:
+    """Return the parts of a pytree at the positions of the leaves of another structure.
 
     Raises:
-        StructureError: it has another structure, and where.
+        StructureError: its structure differs; the message says where.
     """
     try:
-        return trees.flatten_up_to(expected, given)
+        return trees.flatten_up_to(expected, tree)
     except ValueError:
         numbered = trees.unflatten(expected, list(range(expected.num_leaves)))
-        where = trees.first_difference(numbered, given)
+        difference = trees.first_difference(numbered, tree)
         raise StructureError(
             explain(
-                f"{what} is {trees.described(given)}, {of} is {trees.described(numbered)}",
-                where and f"{where}.",
+                f"{what} is {trees.described(tree)}, {of} is {trees.described(numbered)}",
+                difference and f"{difference}.",
                 cure=f"give it the structure of {of}.",
             )
         ) from None
 
 
-def fitted(what: str, of: str, wanted: TensorType, leaf: Any) -> Any:
-    """A tangent or cotangent cast to what it belongs to, as NumPy would cast a Python number.
+def coerce(what: str, of: str, expected: TensorType, leaf: Any) -> Any:
+    """Cast a tangent or cotangent to the type of its primal, as NumPy casts a Python number.
 
     Raises:
-        StructureError: it is no array or number.
-        TypeMismatchError: it is of another dtype.
+        StructureError: it is not an array or a number.
+        TypeMismatchError: it has another dtype.
         ShapeError: it has another shape.
     """
     if not is_array_leaf(leaf):
-        found = "None" if leaf is None else f"a {type(leaf).__name__}"
-        cure = f"pass an array of {wanted}, of zeros where nothing moves."
-        raise StructureError(explain(f"{what} is {found}, {of} is {wanted}", cure=cure))
+        actual_name = "None" if leaf is None else f"a {type(leaf).__name__}"
+        cure = f"pass an array of {expected}, of zeros where nothing moves."
+        raise StructureError(explain(f"{what} is {actual_name}, {of} is {expected}", cure=cure))
     leaf = as_array(leaf)
-    given = leaf_type(leaf)
-    narrows = given.type.dtype.kind == "c" and wanted.dtype.kind != "c"
-    if given.type.dtype == wanted.dtype or (given.weak and not narrows):
-        leaf = cast(leaf, wanted.dtype)
-    found_type = tensor_type(leaf)
-    if found_type.dtype != wanted.dtype:
-        cure = f"cast it: .astype({wanted.dtype.name!r})."
-        raise TypeMismatchError(explain(f"{what} is {found_type}, {of} is {wanted}", cure=cure))
-    if not accepts(wanted, found_type):
+    given_type = leaf_type(leaf)
+    narrows = given_type.type.dtype.kind == "c" and expected.dtype.kind != "c"
+    if given_type.type.dtype == expected.dtype or (given_type.weak and not narrows):
+        leaf = cast(leaf, expected.dtype)
+    actual = tensor_type(leaf)
+    if actual.dtype != expected.dtype:
+        cure = f"cast it: .astype({expected.dtype.name!r})."
+        raise TypeMismatchError(explain(f"{what} is {actual}, {of} is {expected}", cure=cure))
+    if not accepts(expected, actual):
         cure = "give it that shape."
-        raise ShapeError(explain(f"{what} is {found_type}, {of} is {wanted}", cure=cure))
+        raise ShapeError(explain(f"{what} is {actual}, {of} is {expected}", cure=cure))
     return leaf

@@ -1,4 +1,8 @@
-"""Which unknown sizes let one trace serve arrays of several shapes."""
+"""Shape relaxation: symbolic sizes that let one trace accept several shapes.
+
+Sizes 0 and 1 are never made symbolic from examples, since broadcasting, squeezing and empty results
+treat them differently (zero-one specialization).
+"""
 
 from __future__ import annotations
 
@@ -9,68 +13,72 @@ from wend.ir.types import Dim, Symbol, TensorType, accepts
 from wend.trace.recording.arguments import LeafType
 
 Types = Sequence[LeafType]
-# A dimension: of which leaf, and which one.
-Storage = tuple[int, int]
+# The leaf, and the axis of its shape
+Axis = tuple[int, int]
 
-# Broadcasting, squeezing and empty results tell these sizes from all others.
-SPECIAL = (0, 1)
+SPECIALIZED_SIZES = (0, 1)
 
 
-def serves(general: Types, given: Types, *, special: bool) -> bool:
-    """Whether a trace for `general` types takes arrays of the `given` ones.
+def subsumes(general: Types, specific: Types, *, accepts_zero_one: bool) -> bool:
+    """Return whether a trace for the `general` types accepts arrays of the `specific` types.
 
-    Args:
-        general: types with unknown sizes.
-        given: types that agree with them in all but their sizes.
-        special: whether an unknown size may also be 0 or 1.
+    They differ in sizes only. `accepts_zero_one` tells whether a symbolic size may also be 0 or 1.
     """
-    bound: dict[Symbol, Dim] = {}
-    if not all(accepts(a.type, b.type, bound) for a, b in zip(general, given, strict=True)):
+    bindings: dict[Symbol, Dim] = {}
+    if not all(accepts(a.type, b.type, bindings) for a, b in zip(general, specific, strict=True)):
         return False
-    return special or not any(size in SPECIAL for size in bound.values())
+    return accepts_zero_one or not any(size in SPECIALIZED_SIZES for size in bindings.values())
 
 
-def unknown_places(types: Types) -> frozenset[Storage]:
-    """Where sizes are unknown."""
-    return frozenset(place for place, dim in _dims(types) if isinstance(dim, Symbol))
+def symbolic_axes(types: Types) -> frozenset[Axis]:
+    """Return the axes with a symbolic size."""
+    return frozenset(axis for axis, dim in _dims(types) if isinstance(dim, Symbol))
 
 
-def all_unknown(types: Types) -> list[LeafType] | None:
-    """Types in which every size that is not special is unknown; None where there is none."""
-    return _renamed(types, [(dim, dim) for _, dim in _dims(types)])
+def fully_symbolic(types: Types) -> list[LeafType] | None:
+    """Return the types with every size but 0 and 1 made symbolic; None if there is no other."""
+    return _with_symbols(types, [(dim, dim) for _, dim in _dims(types)])
 
 
-def merged(earlier: Types, given: Types) -> list[LeafType] | None:
-    """Types with unknown sizes in place of those that differ, equal ones by one name.
+def merge_shapes(earlier: Types, current: Types) -> list[LeafType] | None:
+    """Return the current types with symbols for the sizes that differ from earlier types.
 
-    None where a size that differs is special, or unknown only because the caller's is.
+    Axes whose pairs of sizes are equal share a symbol. None if a size that differs is 0 or 1 now or
+    before, or is symbolic only because the caller's is.
     """
-    pairs = [(a, b) for (_, a), (_, b) in zip(_dims(earlier), _dims(given), strict=True)]
-    differ = [a != b or isinstance(a, Symbol) for a, b in pairs]
-    return _renamed(given, [pair if d else None for pair, d in zip(pairs, differ, strict=True)])
+    pairs = [(a, b) for (_, a), (_, b) in zip(_dims(earlier), _dims(current), strict=True)]
+    needs_symbol = [a != b or isinstance(a, Symbol) for a, b in pairs]
+    return _with_symbols(
+        current,
+        [
+            pair if is_symbolic else None
+            for pair, is_symbolic in zip(pairs, needs_symbol, strict=True)
+        ],
+    )
 
 
-def _renamed(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list[LeafType] | None:
-    names: dict[tuple[Dim, Dim], Symbol] = {}
-    rest = iter(pairs)
-    found = []
+def _with_symbols(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list[LeafType] | None:
+    """Return the types with a symbol for each different pair of sizes; None if not possible."""
+    symbols: dict[tuple[Dim, Dim], Symbol] = {}
+    remaining_pairs = iter(pairs)
+    relaxed = []
     for type in types:
         dims: list[Dim] = []
         for dim in type.type.shape or ():
-            pair = next(rest)
-            is_kept = type.variable is not None  # a variable keeps its shape
-            if is_kept or pair is None or (pair == (dim, dim) and dim in SPECIAL):
+            pair = next(remaining_pairs)
+            is_fixed = type.variable is not None  # the shape of a variable never changes
+            if is_fixed or pair is None or (pair == (dim, dim) and dim in SPECIALIZED_SIZES):
                 dims.append(dim)
                 continue
-            if isinstance(pair[1], Symbol) or not {*pair}.isdisjoint(SPECIAL):
+            if isinstance(pair[1], Symbol) or not {*pair}.isdisjoint(SPECIALIZED_SIZES):
                 return None
-            dims.append(names.setdefault(pair, new_symbol()))
+            dims.append(symbols.setdefault(pair, new_symbol()))
         shape = None if type.type.shape is None else tuple(dims)
-        found.append(LeafType(TensorType(type.type.dtype, shape), type.weak, type.variable))
-    return found if names else None
+        relaxed.append(LeafType(TensorType(type.type.dtype, shape), type.weak, type.variable))
+    return relaxed if symbols else None
 
 
-def _dims(types: Types) -> Iterator[tuple[Storage, Dim]]:
+def _dims(types: Types) -> Iterator[tuple[Axis, Dim]]:
     for k, type in enumerate(types):
         for axis, dim in enumerate(type.type.shape or ()):
             yield (k, axis), dim

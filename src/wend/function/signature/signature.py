@@ -1,7 +1,8 @@
-"""Binds a call's arguments: which leaves are traced, and the key that says which trace serves."""
+"""Binds the arguments of calls: finds the traced leaves, and the key of the trace for them."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import types
@@ -24,49 +25,50 @@ from wend.trace.traced import call_with
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of one call, taken apart.
+    """The flattened arguments of one call.
 
     Attributes:
         leaves: all leaves of (args, kwargs), in order.
-        treedef: their structure.
-        places: which leaves are traced.
-        types: the types of those.
-        rest: the keys of the others.
-        parameters: the names of the positional ones.
+        treedef: the structure of (args, kwargs).
+        traced_positions: the indices of the traced leaves.
+        types: the types of the traced leaves.
+        static_keys: the keys of the other leaves.
+        parameters: the names of the positional parameters.
     """
 
     leaves: tuple[Any, ...]
     treedef: trees.TreeDef
-    places: tuple[int, ...]
+    traced_positions: tuple[int, ...]
     types: tuple[LeafType, ...]
-    rest: tuple[Hashable, ...]
+    static_keys: tuple[Hashable, ...]
     parameters: tuple[str, ...] = ()
 
     @property
     def key(self) -> Hashable:
-        """Equal for calls that one trace serves."""
-        return self.treedef, self.places, self.types, self.rest
+        """The cache key: equal for calls that the same trace accepts."""
+        return self.treedef, self.traced_positions, self.types, self.static_keys
 
     @property
     def family(self) -> Hashable:
-        """Equal for calls that differ in sizes only."""
-        kinds = tuple(
+        """A key that is equal for calls which differ only in sizes."""
+        generic_types = tuple(
             (type.type.dtype, type.type.rank, type.weak) if type.variable is None else type
             for type in self.types
         )
-        return self.treedef, self.places, kinds, self.rest
+        return self.treedef, self.traced_positions, generic_types, self.static_keys
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
-        """The same with other types of the traced leaves."""
+        """Return these arguments with other types of the traced leaves."""
         return replace(self, types=tuple(types))
 
     @property
     def arrays(self) -> list[Any]:
-        return [self.leaves[k] for k in self.places]
+        """The traced leaves."""
+        return [self.leaves[k] for k in self.traced_positions]
 
     def objects(self) -> dict[str, Any]:
-        """The arguments that are objects, by name: neither traced nor made of other things."""
-        traced = {*self.places}
+        """Return the arguments that are opaque objects, by parameter name."""
+        traced = {*self.traced_positions}
         return {
             name: leaf
             for k, (name, leaf) in enumerate(zip(self.all_names(), self.leaves, strict=True))
@@ -74,81 +76,80 @@ class Arguments:
         }
 
     def names(self) -> list[str]:
-        """How each traced leaf is reached from the arguments: `state['x']`."""
-        found = self.all_names()
-        return [found[k] for k in self.places]
+        """Return the path of each traced leaf from its parameter: `state['x']`."""
+        paths = self.all_names()
+        return [paths[k] for k in self.traced_positions]
 
     def all_names(self) -> list[str]:
-        """How each leaf is reached from the arguments."""
+        """Return the path of each leaf from its parameter."""
         return argument_paths(self.treedef, self.parameters)
 
     def call(self, fun: Callable[..., Any], arrays: Sequence[Any]) -> Any:
-        """Call a function with other arrays in place of the traced leaves."""
+        """Call a function with `arrays` in place of the traced leaves."""
         leaves = list(self.leaves)
-        for k, array in zip(self.places, arrays, strict=True):
+        for k, array in zip(self.traced_positions, arrays, strict=True):
             leaves[k] = array
         args, kwargs = trees.unflatten(self.treedef, leaves)
         result = call_with(fun, args, kwargs)
         self._check_unchanged(leaves, (args, kwargs))
         return result
 
-    def _check_unchanged(self, leaves: Sequence[Any], given: Any) -> None:
-        """Refuse changes of lists and dicts: the function has copies, so the caller sees none.
-
-        Raises:
-            StructureError: the function has changed one, by name.
-        """
-        # Not the leaves themselves: a static argument may be None or a tuple.
-        mine = trees.unflatten(self.treedef, list(leaves))
-        (before, tree), (after, new_tree) = trees.flatten(mine), trees.flatten(given)
+    def _check_unchanged(self, leaves: Sequence[Any], passed: Any) -> None:
+        """Refuse in-place changes of lists and dicts, which the caller would not see."""
+        # Flattened again, since a static argument may be None or a tuple, which is not one leaf.
+        original = trees.unflatten(self.treedef, list(leaves))
+        (before_leaves, tree), (after_leaves, new_tree) = (
+            trees.flatten(original),
+            trees.flatten(passed),
+        )
         if tree != new_tree:
-            where = _first_changed(mine, given, self.parameters)
+            path = _first_changed_path(original, passed, self.parameters)
         else:
-            pairs = enumerate(zip(before, after, strict=True))
-            changed = next((k for k, (old, new) in pairs if old is not new), None)
-            if changed is None:
+            pairs = enumerate(zip(before_leaves, after_leaves, strict=True))
+            changed_index = next((k for k, (old, new) in pairs if old is not new), None)
+            if changed_index is None:
                 return
-            where = argument_paths(tree, self.parameters)[changed]
-        name = re.split(r"\W", where)[0]
+            path = argument_paths(tree, self.parameters)[changed_index]
+        name = re.split(r"\W", path)[0]
         raise StructureError(
             explain(
-                f"argument {name} is changed in place, at {where}: the caller would not see it.",
+                f"argument {name} is changed in place, at {path}: the caller would not see it.",
                 cure="change a copy of it, and return that.",
             )
         )
 
-    def positional(self, found: Mapping[int, Any]) -> tuple[Any, ...]:
-        """The positional arguments with other things for traced leaves; None for all the rest."""
+    def positional(self, by_index: Mapping[int, Any]) -> tuple[Any, ...]:
+        """Return the positional arguments with `by_index` for traced leaves and None for others."""
         leaves: list[Any] = [None] * len(self.leaves)
-        for k, item in found.items():
-            leaves[self.places[k]] = item
+        for k, value in by_index.items():
+            leaves[self.traced_positions[k]] = value
         args, _ = trees.unflatten(self.treedef, leaves)
         return tuple(args)
 
     def numbered(self) -> tuple[Any, ...]:
-        """The positional arguments, each leaf by its number among all."""
+        """Return the positional arguments with each leaf replaced by its index."""
         args, _ = trees.unflatten(self.treedef, list(range(len(self.leaves))))
         return tuple(args)
 
 
 def argument_paths(treedef: trees.TreeDef, parameters: Sequence[str]) -> list[str]:
-    """Name every leaf of (args, kwargs) by the parameter it belongs to and its path from there."""
-    found = []
-    for path in trees.paths(treedef):
-        parts = _PATH.fullmatch(path)
+    """Return the path of every leaf of (args, kwargs), starting at the name of its parameter."""
+    names = []
+    for tree_path in trees.paths(treedef):
+        parts = _PATH.fullmatch(tree_path)
         if parts is None:
-            found.append(path)
+            names.append(tree_path)
         elif parts["keyword"] is not None:
-            found.append(parts["keyword"] + parts["rest"])
+            names.append(parts["keyword"] + parts["rest"])
         else:
             position = int(parts["position"])
             name = parameters[position] if position < len(parameters) else str(position)
-            found.append(name + parts["rest"])
-    return found
+            names.append(name + parts["rest"])
+    return names
 
 
-def _first_changed(old: Any, new: Any, parameters: Sequence[str]) -> str:
-    """Where arguments differ in their structure, by name."""
+def _first_changed_path(old: Any, new: Any, parameters: Sequence[str]) -> str:
+    """Return the path of the first structural difference between two (args, kwargs)."""
     names = [*parameters, *map(str, range(len(parameters), len(old[0])))]
     before = {**dict(zip(names, old[0], strict=False)), **old[1]}
     after = {**dict(zip(names, new[0], strict=False)), **new[1]}
@@ -159,14 +160,22 @@ def _first_changed(old: Any, new: Any, parameters: Sequence[str]) -> str:
     return listed(before)
 
 
-_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_POSITIONAL_OR_KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _PATH = re.compile(
     r"(\[0\]\[(?P<position>\d+)\]|\[1\]\['(?P<keyword>\w+)'\])(?P<rest>.*)", re.DOTALL
 )
 
 
 class Signature:
-    """How calls of one Python function are bound; positional and keyword calls are the same."""
+    """How calls of one Python function are bound; keywords are made positional where possible.
+
+    Attributes:
+        fun: the function.
+        is_method: whether the first argument is `self`, which is keyed by identity and held weakly.
+        inspected: its `inspect.Signature`, or None for builtins and ufuncs.
+        static: the names of the static parameters.
+        parameters: the names of the positional parameters.
+    """
 
     def __init__(
         self,
@@ -176,18 +185,20 @@ class Signature:
         is_method: bool = False,
     ) -> None:
         self.fun = fun
-        self.is_method = is_method  # the first argument is told by identity, and held weakly
-        self.inspected = signature_of(fun)
+        self.is_method = is_method
+        self.inspected = inspect_signature(fun)
         self.static = self._static_names(static_argnums, static_argnames)
         self.parameters = tuple(
-            name for name, p in self._parameters() if p.kind in (p.POSITIONAL_ONLY, _EITHER)
+            name
+            for name, p in self._parameters()
+            if p.kind in (p.POSITIONAL_ONLY, _POSITIONAL_OR_KEYWORD)
         )
 
     def _parameters(self) -> Iterable[tuple[str, inspect.Parameter]]:
         return () if self.inspected is None else self.inspected.parameters.items()
 
-    def most_positional(self) -> int | None:
-        """How many arguments it takes by position, `self` of a method aside; None: any number."""
+    def max_positional(self) -> int | None:
+        """Return the number of positional parameters without `self`; None if unlimited."""
         if self.inspected is None or any(p.kind is p.VAR_POSITIONAL for _, p in self._parameters()):
             return None
         return len(self.parameters) - self._has_self()
@@ -195,12 +206,11 @@ class Signature:
     def _has_self(self) -> bool:
         return self.is_method or _is_in_class(self.fun)
 
-    def without_default(self, count: int) -> list[str]:
-        """The arguments after so many that every call has to give; `self` of a method is none."""
+    def required_after(self, count: int) -> list[str]:
+        """Return the parameters without a default after the first `count`, not counting `self`."""
         kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        found = [(name, p) for name, p in self._parameters() if p.kind not in kinds]
-        rest = found[count + self._has_self() :]
-        return [name for name, p in rest if p.default is p.empty]
+        named = [(name, p) for name, p in self._parameters() if p.kind not in kinds]
+        return [name for name, p in named[count + self._has_self() :] if p.default is p.empty]
 
     def _static_names(self, numbers: Sequence[int], names: Sequence[str]) -> set[str]:
         if not numbers and not names:
@@ -216,62 +226,67 @@ class Signature:
         return {*names, *(params[number] for number in numbers)}
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        """Take a call's arguments apart.
+        """Flatten the arguments of a call.
 
         Raises:
-            TypeError: they do not fit the function, or one that is part of the key has no hash.
+            TypeError: they do not fit the function, or a static one is not hashable.
         """
         args, kwargs, static = self._canonical(args, kwargs)
         leaves, treedef = trees.flatten((tuple(args), kwargs))
-        places: list[int] = []
+        positions: list[int] = []
         types: list[LeafType] = []
-        rest: list[Hashable] = []
-        leaves = [native(leaf) for leaf in leaves]
-        variables: dict[int, int] = {}  # passed: id -> which of them
-        for k, leaf in enumerate(leaves):
-            if isinstance(leaf, _Static):
-                rest.append(self._key(leaf.value, k, treedef))
-            elif self.is_method and not k:
-                rest.append(ByIdentity(leaf))
+        static_keys: list[Hashable] = []
+        leaves = [to_native_byte_order(leaf) for leaf in leaves]
+        variable_numbers: dict[int, int] = {}  # by id: equal for one variable passed twice
+        for index, leaf in enumerate(leaves):
+            if isinstance(leaf, _StaticArgument):
+                static_keys.append(self._key(leaf.value, index, treedef))
+            elif self.is_method and not index:
+                static_keys.append(ByIdentity(leaf))
             elif isinstance(leaf, TensorSpec):
-                places.append(k)
+                positions.append(index)
                 types.append(leaf.leaf_type())
             elif isinstance(leaf, Variable):
-                places.append(k)
-                number = variables.setdefault(id(leaf), len(variables))
+                positions.append(index)
+                number = variable_numbers.setdefault(id(leaf), len(variable_numbers))
                 types.append(LeafType(leaf.type, variable=number))
             elif is_array_leaf(leaf):
-                places.append(k)
+                positions.append(index)
                 types.append(leaf_type(leaf))
             else:
-                rest.append(self._key(leaf, k, treedef))
+                static_keys.append(self._key(leaf, index, treedef))
         if static:
-            leaves = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
+            leaves = [leaf.value if isinstance(leaf, _StaticArgument) else leaf for leaf in leaves]
         return Arguments(
-            tuple(leaves), treedef, tuple(places), tuple(types), tuple(rest), self.parameters
+            tuple(leaves),
+            treedef,
+            tuple(positions),
+            tuple(types),
+            tuple(static_keys),
+            self.parameters,
         )
 
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call in the order of `bind`."""
+        """Return the leaves of a call in the order of `bind`."""
         args, kwargs, _ = self._canonical(args, kwargs)
         leaves, _ = trees.flatten((tuple(args), kwargs))
         return leaves
 
-    def _key(self, value: Any, place: int, treedef: trees.TreeDef) -> Hashable:
+    def _key(self, value: Any, index: int, treedef: trees.TreeDef) -> Hashable:
         try:
             return key_of(value)
         except TypeError:
-            path = argument_paths(treedef, self.parameters)[place]
+            path = argument_paths(treedef, self.parameters)[index]
             if isinstance(value, Staged):
-                what = f"argument {path} is static, given {value!r}."
-                cure = "give it a value that Python knows, or leave it out of static_argnames."
+                what = f"argument {path} is static, but was given {value!r}."
+                cure = "give it a concrete value, or leave it out of static_argnames."
                 raise TypeError(explain(what, cure=cure)) from None
             what = f"argument {path} is {type(value).__name__}, which has no hash."
             cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
             raise TypeError(explain(what, cure=cure)) from None
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-        """The arguments by the names of parameters; for functions that say what these are.
+        """Bind arguments to parameter names; only for functions that can be inspected.
 
         Raises:
             TypeError: they do not fit.
@@ -280,57 +295,57 @@ class Signature:
         try:
             return self.inspected.bind(*args, **kwargs)
         except TypeError as error:
-            takes = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
-            raise TypeError(f"{takes}: {error}") from None
+            described = f"{getattr(self.fun, '__name__', 'the function')}{self.inspected}"
+            raise TypeError(f"{described}: {error}") from None
 
     def _canonical(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any], bool]:
-        """Positional where possible, static ones marked; defaults stay with the function."""
+        """Return (args, kwargs), positional where possible, with static ones marked."""
         if self.inspected is None:
             return args, kwargs, False
         bound = self.bound(args, kwargs)
-        given = self.static & bound.arguments.keys()
-        for name in given:
-            bound.arguments[name] = self._marked(name, bound.arguments[name])
-        return bound.args, bound.kwargs, bool(given)
+        static_names = self.static & bound.arguments.keys()
+        for name in static_names:
+            bound.arguments[name] = self._mark_static(name, bound.arguments[name])
+        return bound.args, bound.kwargs, bool(static_names)
 
-    def _marked(self, name: str, value: Any) -> Any:
-        """A static argument, marked; of `*args` and `**kwargs` each by itself."""
+    def _mark_static(self, name: str, value: Any) -> Any:
+        """Mark a static argument; `*args` and `**kwargs` are marked item by item."""
         assert self.inspected is not None
         kind = self.inspected.parameters[name].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
-            return tuple(map(_Static, value))
+            return tuple(map(_StaticArgument, value))
         if kind is inspect.Parameter.VAR_KEYWORD:
-            return {key: _Static(one) for key, one in value.items()}
-        return _Static(value)
+            return {key: _StaticArgument(item) for key, item in value.items()}
+        return _StaticArgument(value)
 
 
-def native(leaf: Any) -> Any:
-    """An array in this machine's byte order; a copy is read-only: the caller has not got it.
+def to_native_byte_order(leaf: Any) -> Any:
+    """Return an array in native byte order; a copy is read-only, since the caller does not see it.
 
     Raises:
-        TypeMismatchError: its dtype is none that graphs know, or it has a mask.
+        TypeMismatchError: graphs do not support its dtype, or it has a mask.
     """
     if not isinstance(leaf, np.ndarray):
         return leaf
-    # `np.ma` is loaded by its name: for subclasses only.
+    # Looked up only for subclasses, since naming `np.ma` imports it
     if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):
         cure = "pass x.filled(0.0) and np.ma.getmaskarray(x), as two arrays."
         raise TypeMismatchError(explain("masked arrays are not traced.", cure=cure))
     if is_supported(leaf.dtype):
         return leaf
-    dtype = leaf.dtype.newbyteorder("=")
-    if not is_supported(dtype):
+    native_dtype = leaf.dtype.newbyteorder("=")
+    if not is_supported(native_dtype):
         cure = "use numbers or bools; make strings and objects static arguments."
         raise TypeMismatchError(explain(f"arrays of dtype {leaf.dtype} are not traced.", cure=cure))
-    copy = leaf.astype(dtype)
+    copy = leaf.astype(native_dtype)
     copy.flags.writeable = False
     return copy
 
 
-def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
-    """The signature; None of a builtin or a ufunc, which is called just as the user calls it."""
+def inspect_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """Return the signature of a function; None for a builtin or ufunc, which is called as it is."""
     if isinstance(fun, np.ufunc):
         return None
     try:
@@ -339,14 +354,21 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
+def callable_name(fun: Callable[..., Any]) -> str:
+    """Return the name of a callable for messages; that of the function for a partial one."""
+    if isinstance(fun, functools.partial):
+        return callable_name(fun.func)
+    return str(getattr(fun, "__name__", None) or type(fun).__name__)
+
+
 def _is_in_class(fun: Callable[..., Any]) -> bool:
-    """Whether a function was written in the body of a class."""
+    """Return whether a function was defined in a class body."""
     outer = getattr(fun, "__qualname__", "").rpartition(".")[0]
     return isinstance(fun, types.FunctionType) and bool(outer) and not outer.endswith("<locals>")
 
 
-class _Static:
-    """Marks an argument that is part of the key, whatever it is."""
+class _StaticArgument:
+    """Marks an argument that is part of the key, whatever its type."""
 
     __slots__ = ("value",)
 

@@ -1,4 +1,4 @@
-"""`TensorSpec`: the dtype and shape of an argument, given in place of one."""
+"""`TensorSpec`: the dtype and shape of an argument, in place of an array."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from wend.trace.recording.arguments import LeafType
 
 
 class TensorSpec:
-    """The dtype and shape of an array; None is a size that is only known when it runs.
+    """The dtype and shape of an array; a size of None is known only at run time.
 
     Args:
-        shape: sizes, each an int or None; None in place of them all: of any rank.
-        dtype: anything that NumPy takes for a dtype.
+        shape: the sizes, each an int or None; None instead of a sequence means any rank.
+        dtype: anything that NumPy accepts as a dtype.
         name: a name for messages and graphs.
 
     Example:
@@ -51,25 +51,25 @@ class TensorSpec:
         return hash((self.shape, self.dtype))
 
     def leaf_type(self) -> LeafType:
-        """The type to trace with; every None is a dimension of its own."""
+        """Return the type to trace with; every None becomes a new symbolic size."""
         if self.shape is None:
             return LeafType(TensorType(self.dtype, None))
         dims = tuple(new_symbol() if dim is None else dim for dim in self.shape)
         return LeafType(TensorType(self.dtype, dims))
 
     def accepts(self, type: LeafType) -> bool:
-        """Whether an argument of this type may be given for it (Python scalars are cast)."""
-        found = type.type
-        if not self._accepts_shape(found.shape):
+        """Return whether an argument of this type fits; Python scalars are cast."""
+        actual = type.type
+        if not self._accepts_shape(actual.shape):
             return False
-        example = type.type.dtype.type(0).item() if type.weak else found.dtype
+        example = type.type.dtype.type(0).item() if type.weak else actual.dtype
         if type.weak:
             return bool(np.result_type(self.dtype, example) == self.dtype)
-        return bool(found.dtype == self.dtype)
+        return bool(actual.dtype == self.dtype)
 
     def _accepts_shape(self, shape: Shape | None) -> bool:
         if self.shape is None:
             return True
         if shape is None or len(shape) != len(self.shape):
             return False
-        return all(mine in (None, dim) for mine, dim in zip(self.shape, shape, strict=True))
+        return all(expected in (None, dim) for expected, dim in zip(self.shape, shape, strict=True))

@@ -1,4 +1,4 @@
-"""What one trace takes: the arguments that it was made for, and the check of calls against them."""
+"""The inputs of one trace, and the check of calls against them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,28 @@ from wend.function.signature.signature import Arguments
 from wend.ir.types import accepts
 from wend.trace.recording.arguments import LeafType
 
-_CALL = "call the function itself, which traces for what it is given."
+_CALL_FUNCTION_INSTEAD = "call the function itself, which traces for what it is given."
 
 
 class TraceInputs:
-    """The arguments that a trace was made for, without their arrays.
+    """The abstract arguments of a trace.
 
     Values that are part of the trace (static arguments, strings, objects) are bound: a call may
-    leave them out, or give them again.
-
-    Args:
-        name: the function's name, for messages.
-        arguments: what it was traced for.
-        binding: how calls of the function are bound.
+    omit them or pass them again.
     """
 
     def __init__(self, name: str, arguments: Arguments, binding: Binding) -> None:
         self.name, self.binding = name, binding
         self.treedef, self.types = arguments.treedef, arguments.types
-        self.places, self.rest = arguments.places, arguments.rest
+        self.traced_positions, self.static_keys = arguments.traced_positions, arguments.static_keys
         self.names = arguments.names()
-        self._leaves = _typed(arguments)
-        self._bound = self._bound_parameters(arguments.parameters)
+        self._leaves = _abstract_leaves(arguments)
+        self._static_names = self._static_parameters(arguments.parameters)
 
-    def _bound_parameters(self, parameters: Sequence[str]) -> list[str]:
-        """The parameters in which no array is traced; their values are looked up by name."""
-        numbered = trees.unflatten(self.treedef, list(range(len(self._leaves))))
-        traced = {*self.places}
-        args, kwargs = numbered
+    def _static_parameters(self, parameters: Sequence[str]) -> list[str]:
+        """Return the parameters without traced leaves, whose values a call may omit."""
+        args, kwargs = trees.unflatten(self.treedef, list(range(len(self._leaves))))
+        traced = {*self.traced_positions}
         named = [*zip(parameters, args, strict=False), *kwargs.items()]
         if self.binding.declared is not None or self.binding.signature.inspected is None:
             return []
@@ -56,102 +50,104 @@ class TraceInputs:
         ]
 
     def structured(self) -> Any:
-        """(args, kwargs), with types in place of arrays; None for an object that is gone."""
+        """Return (args, kwargs) with types in place of arrays, and None for collected objects."""
         leaves = [x.reference() if isinstance(x, ByIdentity) else x for x in self._leaves]
         return trees.unflatten(self.treedef, leaves)
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Arguments:
-        """Take a call's arguments apart.
+        """Flatten the arguments of a call.
 
         Raises:
-            StructureError: they are structured otherwise.
-            TypeMismatchError: one is not of the type, or not the value, that this was traced for.
+            StructureError: they have another structure.
+            TypeMismatchError: one has another type, or another value, than the trace was made for.
         """
-        arguments = self.binding.bind(*self._completed(args, kwargs))
+        arguments = self.binding.bind(*self._with_static_values(args, kwargs))
         if arguments.treedef != self.treedef:
-            wanted = trees.described(trees.unflatten(self.treedef, self._leaves))
-            given = trees.described(trees.unflatten(arguments.treedef, list(arguments.leaves)))
-            what = f"{self.name} was traced for arguments {wanted}, given {given}."
-            raise StructureError(explain(what, cure=_CALL))
-        if arguments.rest != self.rest or arguments.places != self.places:
-            self._check_bound(arguments)
+            expected = trees.described(trees.unflatten(self.treedef, self._leaves))
+            actual = trees.described(trees.unflatten(arguments.treedef, list(arguments.leaves)))
+            what = f"{self.name} was traced for arguments {expected}, given {actual}."
+            raise StructureError(explain(what, cure=_CALL_FUNCTION_INSTEAD))
+        if (
+            arguments.static_keys != self.static_keys
+            or arguments.traced_positions != self.traced_positions
+        ):
+            self._check_static_values(arguments)
         return self._with_types(arguments)
 
-    def _completed(
+    def _with_static_values(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The arguments with what the trace has bound."""
+        """Return the arguments completed by the values that the trace has bound."""
         signature = self.binding.signature
         if signature.is_method:
             instance = self.structured()[0][0]
             if instance is None:
-                what = f"the object whose method {self.name} is is gone."
+                what = f"the object of the method {self.name} is gone."
                 raise LeakedValueError(explain(what, cure="keep the object."))
             if not args or args[0] is not instance:
                 args = (instance, *args)
-        if not self._bound or signature.inspected is None:
+        if not self._static_names or signature.inspected is None:
             return args, kwargs
-        given = signature.inspected.bind_partial(*args, **kwargs)
-        if all(name in given.arguments for name in self._bound):
+        partial = signature.inspected.bind_partial(*args, **kwargs)
+        if all(name in partial.arguments for name in self._static_names):
             return args, kwargs
-        bound_args, bound_kwargs = self.structured()
-        known = {**dict(zip(signature.parameters, bound_args, strict=False)), **bound_kwargs}
-        for name in self._bound:
-            given.arguments.setdefault(name, known[name])
-        return given.args, given.kwargs
+        static_args, static_kwargs = self.structured()
+        static_values = {
+            **dict(zip(signature.parameters, static_args, strict=False)),
+            **static_kwargs,
+        }
+        for name in self._static_names:
+            partial.arguments.setdefault(name, static_values[name])
+        return partial.args, partial.kwargs
 
-    def _check_bound(self, arguments: Arguments) -> None:
-        """Refuse another value of what the trace has bound, or an array in its place."""
-        traced, given = {*self.places}, {*arguments.places}
-        keys, others = iter(self.rest), iter(arguments.rest)
+    def _check_static_values(self, arguments: Arguments) -> None:
+        """Raise the error for another value of a bound argument, or for an array in its place."""
+        traced, traced_now = {*self.traced_positions}, {*arguments.traced_positions}
+        keys, other_keys = iter(self.static_keys), iter(arguments.static_keys)
         for k, name in enumerate(arguments.all_names()):
             key = None if k in traced else next(keys)
-            other = None if k in given else next(others)
-            if key != other:
-                wanted = "an array" if k in traced else f"{self._leaves[k]!r:.60}"
-                what = f"{self.name} was traced for {name}: {wanted}, given "
-                what += f"{arguments.leaves[k]!r:.60}."
-                is_array = k in traced or k in given
-                cure = _CALL if is_array else f"leave it out, or {_CALL}"
+            other_key = None if k in traced_now else next(other_keys)
+            if key != other_key:
+                expected = "an array" if k in traced else f"{self._leaves[k]!r:.60}"
+                given = f"{arguments.leaves[k]!r:.60}"
+                what = f"{self.name} was traced for {name}: {expected}, given {given}."
+                is_static = k not in traced and k not in traced_now
+                cure = ("leave it out, or " if is_static else "") + _CALL_FUNCTION_INSTEAD
                 raise TypeMismatchError(explain(what, cure=cure))
 
     def _with_types(self, arguments: Arguments) -> Arguments:
-        """The arguments, Python's numbers cast to what was traced.
-
-        Raises:
-            TypeMismatchError: one is of another type.
-        """
+        """Return the arguments with Python numbers cast to the traced types; refuse others."""
         leaves: list[Any] | None = None
-        for k, name, given, type in zip(
-            self.places, self.names, arguments.types, self.types, strict=True
+        for position, name, actual, type in zip(
+            self.traced_positions, self.names, arguments.types, self.types, strict=True
         ):
-            is_same = given.variable == type.variable
-            if is_same and accepts(type.type, given.type):
+            is_same = actual.variable == type.variable
+            if is_same and accepts(type.type, actual.type):
                 continue
-            cast = given.type.with_dtype(type.type.dtype)
-            leaf = arguments.leaves[k]
+            cast = actual.type.with_dtype(type.type.dtype)
+            leaf = arguments.leaves[position]
             is_number = is_same and isinstance(leaf, PYTHON_SCALARS)
-            if not is_number or not _takes(type, given) or not accepts(type.type, cast):
-                what = f"{self.name} was traced for {name}: {type}, given {given}."
-                raise TypeMismatchError(explain(what, cure=f"cast it, or {_CALL}"))
+            if not is_number or not _can_cast(type, actual) or not accepts(type.type, cast):
+                what = f"{self.name} was traced for {name}: {type}, given {actual}."
+                raise TypeMismatchError(explain(what, cure=f"cast it, or {_CALL_FUNCTION_INSTEAD}"))
             leaves = leaves or [*arguments.leaves]
-            leaves[k] = np.asarray(leaf, type.type.dtype)[()]
+            leaves[position] = np.asarray(leaf, type.type.dtype)[()]
         return arguments if leaves is None else replace(arguments, leaves=tuple(leaves))
 
 
-def _takes(type: LeafType, given: LeafType) -> bool:
-    """Whether an array of this type takes a Python number, as NumPy does: an int no float."""
-    return np.can_cast(given.type.dtype, type.type.dtype, "same_kind")
+def _can_cast(type: LeafType, actual: LeafType) -> bool:
+    """Return whether a Python number can become this type by NumPy's "same_kind" rule."""
+    return np.can_cast(actual.type.dtype, type.type.dtype, "same_kind")
 
 
-def _typed(arguments: Arguments) -> list[Any]:
-    """The leaves, types in place of arrays; objects that the key holds weakly are held so here."""
-    types, rest = iter(arguments.types), iter(arguments.rest)
-    traced = {*arguments.places}
-    found: list[Any] = []
+def _abstract_leaves(arguments: Arguments) -> list[Any]:
+    """Return the leaves with types in place of arrays; weakly keyed objects stay weak."""
+    types, static_keys = iter(arguments.types), iter(arguments.static_keys)
+    traced = {*arguments.traced_positions}
+    leaves: list[Any] = []
     for k, leaf in enumerate(arguments.leaves):
-        key: Any = None if k in traced else next(rest)
+        key: Any = None if k in traced else next(static_keys)
         if isinstance(key, tuple) and len(key) == 2:
             key = key[1]
-        found.append(next(types) if k in traced else key if isinstance(key, ByIdentity) else leaf)
-    return found
+        leaves.append(next(types) if k in traced else key if isinstance(key, ByIdentity) else leaf)
+    return leaves

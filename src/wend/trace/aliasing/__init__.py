@@ -1,1 +1,1 @@
-"""May-alias facts: arrays of which only the run tells which one they are, and who holds them."""
+"""May-alias facts: the arrays that the result of a branch or loop may be, and their referrers."""

@@ -1,8 +1,8 @@
-"""Arrays of which only the run tells which one they are: what a branch or a loop gives.
+"""May-alias analysis: the arrays that the result of a branch or a loop may be.
 
-`y = x if test else z` is another name for x, or for z. Its elements are a new value of the graph,
-so they may be read until x or z changes; and they may be changed where nobody else holds x or z,
-for then nobody can tell.
+After `y = x if test else z` it is only known at run time whether y is x or z. The elements of y are
+a new value of the graph. They may be read until x or z changes. They may be changed if nothing else
+refers to x or z, for then the difference cannot be observed.
 """
 
 from __future__ import annotations
@@ -21,72 +21,75 @@ from wend.trace.arrays.view_link import CURE_OF_ALIASES
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf has elements that can change."""
+    """Return whether a leaf has elements that can change."""
     if isinstance(leaf, Tracer):
         return leaf.value.type.shape != () if hasattr(leaf.value.type, "shape") else True
     return bool(getattr(leaf, "ndim", 0))
 
 
 def roots(leaf: Any) -> list[Any]:
-    """The arrays whose elements may be those of an array: itself, what it looks at, may be."""
+    """Return the arrays whose elements an array may have: itself, its base, its may-aliases."""
     if isinstance(leaf, ConcreteTracedArray):
         root = leaf.root()
-        ref = root._early if root._ref is None else root._ref
+        ref = root._lazy if root._ref is None else root._ref
         return [root] if ref is None else roots(ref)
     if not isinstance(leaf, Tracer):
         return [leaf]
     whole = leaf.base()
-    return [whole, *whole.choices] if isinstance(whole, Tracer) else [whole]
+    return [whole, *whole.held_aliases] if isinstance(whole, Tracer) else [whole]
 
 
-def settle(
+def record_merge(
     results: Sequence[Any],
     options: Sequence[Sequence[Any]],
     outer: Any,
     params: Sequence[Any] = (),
 ) -> list[dict[int, Any]]:
-    """Note what arrays results may be; call it when variables hold the results.
+    """Record what arrays the results may be; to be called when variables hold the results.
 
     Args:
-        results: traced arrays, one for each place.
-        options: what a branch leaves in each place; of a loop, what enters it and what a trip
-            leaves.
+        results: traced arrays.
+        options: rows of the arrays that each result may be: for a branch one row for each region,
+            for a loop the carry on entry and after a trip.
         outer: the recording of the results.
-        params: of a loop, what stands in each place in a trip.
+        params: of a loop, what stands for each result during a trip.
 
     Returns:
-        for each place, the arrays that it may be and that somebody else holds too.
+        for each result, the arrays that it may be and that are also referenced elsewhere.
     """
-    places = [k for k, result in enumerate(results) if is_array(result)]
-    if not places:
+    positions = [k for k, result in enumerate(results) if is_array(result)]
+    if not positions:
         return [{} for _ in results]
-    found = [[{id(r): r for r in roots(row[k])} for row in options] for k in range(len(results))]
-    known: dict[int, dict[int, Any]] = {
-        k: {i: r for row in found[k] for i, r in row.items() if _is_outer(r, outer)} for k in places
+    row_roots = [
+        [{id(r): r for r in roots(row[k])} for row in options] for k in range(len(results))
+    ]
+    aliases: dict[int, dict[int, Any]] = {
+        k: {i: r for row in row_roots[k] for i, r in row.items() if _is_outer(r, outer)}
+        for k in positions
     }
-    numbers = {id(param): k for k, param in enumerate(params)}
-    for _ in places if params else ():
-        for k in places:
-            for row in found[k]:
-                for i in row.keys() & numbers.keys():
-                    known[k].update(known.get(numbers[i], {}))
-    held = _held({i: r for k in places for i, r in known[k].items()})
+    param_positions = {id(param): k for k, param in enumerate(params)}
+    for _ in positions if params else ():
+        for k in positions:
+            for row in row_roots[k]:
+                for i in row.keys() & param_positions.keys():
+                    aliases[k].update(aliases.get(param_positions[i], {}))
+    referenced = _referenced({i: r for k in positions for i, r in aliases[k].items()})
     shared: list[dict[int, Any]] = [{} for _ in results]
-    for k in places:
+    for k in positions:
         result = results[k]
-        result.origins = tuple(known[k].values())
-        shared[k] = {i: r for i, r in known[k].items() if i in held}
-        for j in places:
-            pairs = zip(found[k], found[j], strict=True)
-            if j != k and any(mine.keys() & theirs.keys() for mine, theirs in pairs):
+        result.may_aliases = tuple(aliases[k].values())
+        shared[k] = {i: r for i, r in aliases[k].items() if i in referenced}
+        for j in positions:
+            pairs = zip(row_roots[k], row_roots[j], strict=True)
+            if j != k and any(lhs.keys() & rhs.keys() for lhs, rhs in pairs):
                 shared[k][id(results[j])] = results[j]
         if shared[k]:
-            may_be(result, list(shared[k].values()))
+            add_may_aliases(result, list(shared[k].values()))
     return shared
 
 
-def may_be(result: Tracer, arrays: Sequence[Any]) -> None:
-    """Note that a result may be any of some arrays, or a view of it."""
+def add_may_aliases(result: Tracer, arrays: Sequence[Any]) -> None:
+    """Record that a result may be any of some arrays, or a view of one."""
     for array in arrays:
         if (
             type(array) is ConcreteTracedArray
@@ -95,58 +98,61 @@ def may_be(result: Tracer, arrays: Sequence[Any]) -> None:
         ):
             array.promote()
     refs = [ref_of(array) if isinstance(array, ConcreteTracedArray) else array for array in arrays]
-    result.choices = (*result.choices, *(b for b in refs if b is not None and b is not result))
-    for ref in result.choices:
+    result.held_aliases = (
+        *result.held_aliases,
+        *(b for b in refs if b is not None and b is not result),
+    )
+    for ref in result.held_aliases:
         if isinstance(ref, Tracer):
-            ref.watch(result)
+            ref.add_alias(result)
 
 
-def may_be_one(a: Tracer, b: Tracer) -> bool:
-    """Whether only the run tells if two arrays are one."""
-    return not _may_be(a).isdisjoint(_may_be(b))
+def may_alias(a: Tracer, b: Tracer) -> bool:
+    """Return whether two arrays may be the same at run time."""
+    return not _alias_closure(a).isdisjoint(_alias_closure(b))
 
 
-def _may_be(array: Tracer) -> set[int]:
-    """An array and those that it may be, by id."""
-    found, todo = {id(array)}, list(array.origins)
-    while todo:
-        origin = todo.pop()
-        if id(origin) not in found:
-            found.add(id(origin))
-            todo += getattr(origin, "origins", ())
-    return found
+def _alias_closure(array: Tracer) -> set[int]:
+    """Return the ids of an array and of all that it may be."""
+    closure, worklist = {id(array)}, list(array.may_aliases)
+    while worklist:
+        alias = worklist.pop()
+        if id(alias) not in closure:
+            closure.add(id(alias))
+            worklist += getattr(alias, "may_aliases", ())
+    return closure
 
 
 def _is_outer(root: Any, outer: Any) -> bool:
     if isinstance(root, Tracer):
         return bool(outer.can_lift(root))
     if isinstance(root, ConcreteTracedArray):
-        made_in = root._made_in()
-        return made_in is None or outer.is_in(made_in)
+        recording = root._recording_ref()
+        return recording is None or outer.is_within(recording)
     return is_array(root)
 
 
-def _held(meant: dict[int, Any]) -> set[int]:
-    """Which of some arrays a variable holds, or the caller of the function."""
-    found = {i for i, root in meant.items() if _is_callers(root)}
+def _referenced(candidates: dict[int, Any]) -> set[int]:
+    """Return the ids of the arrays that a variable refers to, or that the caller owns."""
+    referenced = {i for i, root in candidates.items() if _is_callers_array(root)}
 
-    def note(value: Any) -> bool:
+    def add_match(value: Any) -> bool:
         if isinstance(value, (Tracer, np.ndarray)):
-            found.update(id(root) for root in roots(value) if id(root) in meant)
+            referenced.update(id(root) for root in roots(value) if id(root) in candidates)
         return False
 
-    for _ in find_referrers(note) if len(found) < len(meant) else ():
+    for _ in find_referrers(add_match) if len(referenced) < len(candidates) else ():
         pass
-    return found
+    return referenced
 
 
-def _is_callers(root: Any) -> bool:
+def _is_callers_array(root: Any) -> bool:
     if isinstance(root, Tracer):
         recording: Any = root.recording
         return any(root is argument for argument in recording.arguments)
     return not isinstance(root, ConcreteTracedArray)
 
 
-def refusal(what: str, cure: str = CURE_OF_ALIASES) -> AliasError:
-    """The error for a change that another array may show, or not."""
+def alias_error(what: str, cure: str = CURE_OF_ALIASES) -> AliasError:
+    """Return the error for a change that another array may show."""
     return AliasError(explain(what, cure=cure))

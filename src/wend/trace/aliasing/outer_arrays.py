@@ -1,7 +1,7 @@
-"""Arrays of outside that the functions of an eager loop or branch change while they are traced.
+"""Outer arrays that the functions of a loop or branch change when they are traced eagerly.
 
-Python runs them once, whatever the run will do. So what they may change is looked at before and
-after.
+Python runs such a function once, however often it will run. The arrays that it may change are
+therefore compared before and after the trace.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import is_wend_file
 from wend.ir.types import TensorType
 from wend.trace.aliasing.referrers import bound_cells
-from wend.trace.arrays.concrete_array import CHANGE_THE_FIRST, CHANGING_METHODS
+from wend.trace.arrays.concrete_array import MUTATE_FIRST_ARGUMENT, MUTATING_METHODS
 
-_DEEPEST = 8
-_STORE = dis.opmap["STORE_SUBSCR"]
-_OPERATE, _FIRST_IN_PLACE = dis.opmap["BINARY_OP"], 13
-_NAMES = {*CHANGING_METHODS, *(fun.__name__ for fun in CHANGE_THE_FIRST), "at"}
+_MAX_CALL_DEPTH = 8
+_STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
+_BINARY_OP, _FIRST_IN_PLACE_OP = dis.opmap["BINARY_OP"], 13
+_MUTATING_NAMES = {*MUTATING_METHODS, *(fun.__name__ for fun in MUTATE_FIRST_ARGUMENT), "at"}
 
 
 @contextmanager
@@ -31,47 +31,49 @@ def unchanged(fun: Callable[..., Any]) -> Iterator[None]:
     """Trace in this block a function that Python would run more often, or not at all.
 
     Raises:
-        TypeMismatchError: it has changed an array of outside; that is as it was again.
+        TypeMismatchError: it has changed an outer array, which is restored.
     """
-    before = [(array, array.copy()) for array in _changeable(fun)]
+    before = [(array, array.copy()) for array in _mutable_arrays(fun)]
     yield
-    for array, held in before:
-        if array.tobytes() != held.tobytes():
-            array[...] = held
+    for array, contents in before:
+        if array.tobytes() != contents.tobytes():
+            array[...] = contents
             raise TypeMismatchError(
                 explain(
                     f"{TensorType(array.dtype, array.shape)}, an array of outside, is changed in "
                     "place by a function that is recorded once, however often it runs.",
-                    cure="let it be one of the values that it is given and returns.",
+                    cure="make it one of the values that it is given and returns.",
                 )
             )
 
 
-def _changeable(fun: Any) -> list[np.ndarray]:
-    """The arrays that a function may change, and those that it calls."""
+def _mutable_arrays(fun: Any) -> list[np.ndarray]:
+    """Return the arrays that a function and its callees may change."""
     functions: dict[int, FunctionType] = {}
     values: list[Any] = []
-    _reach(fun, _DEEPEST, functions, values)
-    if not any(_may_change(one.__code__) for one in functions.values()):
+    _collect_callees(fun, _MAX_CALL_DEPTH, functions, values)
+    if not any(_may_change(callee.__code__) for callee in functions.values()):
         return []
-    found = {id(array): array for value in values for array in _arrays_in(value)}
-    return list(found.values())
+    arrays = {id(array): array for value in values for array in _arrays_in(value)}
+    return list(arrays.values())
 
 
-def _reach(fun: Any, depth: int, functions: dict[int, FunctionType], values: list[Any]) -> None:
-    """Collect the functions that one may call, and what their names stand for."""
+def _collect_callees(
+    fun: Any, depth: int, functions: dict[int, FunctionType], values: list[Any]
+) -> None:
+    """Collect the functions that a function may call, and the values of their free names."""
     if isinstance(fun, MethodType):
         values.append(fun.__self__)
         fun = fun.__func__
     if not isinstance(fun, FunctionType) or id(fun) in functions or depth == 0:
         return
     functions[id(fun)] = fun
-    is_users = not is_wend_file(fun.__code__.co_filename)
-    names = _names(fun.__code__) if is_users else set()
-    held = [*bound_cells(fun), *(fun.__globals__[n] for n in names if n in fun.__globals__)]
-    values += held
-    for value in held:
-        _reach(value, depth - 1, functions, values)
+    is_user_code = not is_wend_file(fun.__code__.co_filename)
+    names = _names(fun.__code__) if is_user_code else set()
+    bound = [*bound_cells(fun), *(fun.__globals__[n] for n in names if n in fun.__globals__)]
+    values += bound
+    for value in bound:
+        _collect_callees(value, depth - 1, functions, values)
 
 
 def _arrays_in(value: Any) -> Iterator[np.ndarray]:
@@ -88,19 +90,23 @@ def _arrays_in(value: Any) -> Iterator[np.ndarray]:
 
 
 def _names(code: CodeType) -> set[str]:
-    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
+    inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
     return set(code.co_names).union(*inner)
 
 
 def _may_change(code: CodeType) -> bool:
-    """Whether code stores into parts, or calls what changes arrays."""
+    """Return whether code assigns to items, or calls functions that change arrays."""
     operations, arguments = code.co_code[::2], code.co_code[1::2]
-    if _STORE in operations or not _NAMES.isdisjoint(code.co_names):
+    if _STORE_SUBSCR in operations or not _MUTATING_NAMES.isdisjoint(code.co_names):
         return True
     pairs = zip(operations, arguments, strict=True)
-    if any(one == _OPERATE and which >= _FIRST_IN_PLACE for one, which in pairs):
+    if any(
+        operation == _BINARY_OP and argument >= _FIRST_IN_PLACE_OP for operation, argument in pairs
+    ):
         return True
     return any(
-        _may_change(one) if isinstance(one, CodeType) else isinstance(one, tuple) and "out" in one
-        for one in code.co_consts
+        _may_change(const)
+        if isinstance(const, CodeType)
+        else isinstance(const, tuple) and "out" in const
+        for const in code.co_consts
     )

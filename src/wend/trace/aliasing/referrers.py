@@ -1,4 +1,4 @@
-"""Who holds an array: the variables of the calls under way, and what they hold."""
+"""Referrers of an array: the variables of the active calls, and what they hold."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ import numpy as np
 from wend.base.source import is_wend_file
 from wend.eager.dispatch import Staged
 
-_DEEPEST = 3
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), np.ndarray, Staged)
-_INTERNAL = "_wend_"  # names that capture puts into functions
-# The code that calls the function that is recorded: what is around it is not looked at.
+_MAX_DEPTH = 3
+_LEAF_TYPES = (str, bytes, int, float, complex, bool, type(None), np.ndarray, Staged)
+_INTERNAL_PREFIX = "_wend_"  # names that capture puts into functions
+# The code that calls the traced function; frames outside it are not searched.
 OUTERMOST: set[CodeType] = set()
 
-Test = Callable[[Any], bool]
+Predicate = Callable[[Any], bool]
 
 
-def find_referrers(is_meant: Test, besides: Any = None) -> Iterator[tuple[str, str, Any]]:
-    """The user's variables that hold something that is meant, at some depth.
+def find_referrers(predicate: Predicate, excluding: Any = None) -> Iterator[tuple[str, str, Any]]:
+    """Yield the user's variables that hold a matching value, directly or nested.
 
     Args:
-        is_meant: tells what is meant.
-        besides: what may hold it as well.
+        predicate: tests whether a value matches.
+        excluding: an object that may hold one.
 
     Yields:
-        the variable, "of" its function, and what it holds.
+        the variable, "of" its function, and its value.
     """
     for frame in users_frames():
         for name, value in frame.f_locals.items():
-            if not name.startswith(_INTERNAL) and is_held(value, is_meant, besides):
+            if not name.startswith(_INTERNAL_PREFIX) and is_held(value, predicate, excluding):
                 function = frame.f_code.co_name
                 yield name, "" if function == "<module>" else f" of {function}", value
 
 
-def is_held(value: Any, is_meant: Test, besides: Any = None) -> bool:
-    """Whether a value is meant, or holds at some depth one that is, `besides` left out."""
-    return _holds(value, is_meant, _DEEPEST, {id(besides)})
+def is_held(value: Any, predicate: Predicate, excluding: Any = None) -> bool:
+    """Return whether a value matches, or holds a match at some depth, except in `excluding`."""
+    return _holds(value, predicate, _MAX_DEPTH, {id(excluding)})
 
 
 def users_frames() -> Iterator[FrameType]:
-    """The frames of the user's code that the trace under way has called."""
+    """Return the frames of user code that the current trace has called."""
     return (frame for frame in frames() if not is_wend_file(frame.f_code.co_filename))
 
 
 def frames() -> Iterator[FrameType]:
-    """The frames of all code that the trace under way has called."""
+    """Yield the frames of all code that the current trace has called."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code not in OUTERMOST:
         yield frame
@@ -57,22 +57,22 @@ def frames() -> Iterator[FrameType]:
 
 
 def bound_cells(function: FunctionType) -> list[Any]:
-    """What the variables hold that a function has from those around it."""
+    """Return the values of a function's closure variables."""
     return [cell.cell_contents for cell in function.__closure__ or () if _is_bound(cell)]
 
 
 def _is_bound(cell: CellType) -> bool:
     try:
-        cell.cell_contents  # noqa: B018  # the question is whether there are any
+        cell.cell_contents  # noqa: B018  # raises if the cell is empty
     except ValueError:
         return False
     return True
 
 
-def _holds(value: Any, is_meant: Test, depth: int, seen: set[int]) -> bool:
-    if is_meant(value):
+def _holds(value: Any, predicate: Predicate, depth: int, seen: set[int]) -> bool:
+    if predicate(value):
         return True
-    if depth == 0 or isinstance(value, _PLAIN) or id(value) in seen:
+    if depth == 0 or isinstance(value, _LEAF_TYPES) or id(value) in seen:
         return False
     seen.add(id(value))
     parts: Any
@@ -86,4 +86,4 @@ def _holds(value: Any, is_meant: Test, depth: int, seen: set[int]) -> bool:
         return False
     else:
         parts = [part for name, part in vars(value).items() if not name.startswith("__")]
-    return any(_holds(part, is_meant, depth - 1, seen) for part in list(parts))
+    return any(_holds(part, predicate, depth - 1, seen) for part in list(parts))

@@ -1,4 +1,4 @@
-"""NumPy arrays that a graph reads: they hold at the end of the trace what they held when it did."""
+"""Checks that captured NumPy arrays are not changed while a function is traced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wend.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An array, what it held when it was first used, and where that was."""
+    """A captured array, the checksum of its contents at its first use, and where that was."""
 
     array: np.ndarray
     checksum: int
@@ -23,21 +23,21 @@ class _Read:
 
 
 class CapturedArrayReads:
-    """The arrays that a function under way has captured by reference.
+    """The arrays that a function under construction has captured by reference.
 
-    Python may change one while it is traced, in code that wend does not see. The graph would have
-    the new numbers where it was used before.
+    Code that wend does not see may change one during the trace. The graph would then use the new
+    contents in operations that were recorded before the change.
     """
 
     def __init__(self) -> None:
         self._reads: dict[Value, _Read] = {}
 
     def note(self, value: Value, array: np.ndarray) -> None:
-        """Remember what an array holds that a value of the graph stands for."""
+        """Remember the contents of the array that a value of the graph stands for."""
         self._reads[value] = _Read(array, _checksum(array), user_source())
 
     def check(self, graph: Graph) -> None:
-        """Look at the arrays again that the graph reads.
+        """Check the arrays that the graph reads for changes.
 
         Raises:
             TypeMismatchError: one has changed since it was used.
@@ -45,18 +45,18 @@ class CapturedArrayReads:
         used = {*graph.results, *(operand for node in graph.nodes for operand in node.operands)}
         for value, read in self._reads.items():
             if value in used and _checksum(read.array) != read.checksum:
-                kind = TensorType(read.array.dtype, read.array.shape)
+                type = TensorType(read.array.dtype, read.array.shape)
                 raise TypeMismatchError(
                     explain(
-                        f"an array that Python knows, {kind}, is used{at(read.source)} and then "
-                        f"changed in place in {graph.name}: what was computed of it would change "
-                        "too.",
+                        f"a concrete array, {type}, is used{at(read.source)} and then "
+                        f"changed in place in {graph.name}: what was computed from it would "
+                        "change too.",
                         cure="change a copy: x = x.copy() before.",
                     )
                 )
 
     def clear(self) -> None:
-        """Hold no array any more."""
+        """Release all arrays."""
         self._reads.clear()
 
 

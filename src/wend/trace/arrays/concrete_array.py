@@ -1,8 +1,8 @@
-"""Arrays that a function makes of Python's numbers while it is recorded.
+"""Arrays that a function makes from Python's numbers while it is recorded.
 
-Such an array is NumPy's, and Python knows its numbers, until a traced value is put into it, or
-code that only some runs come to changes it. From then on it is traced, for everyone who holds it
-or a view of it: the object stays and changes its class.
+Such an array is a NumPy array with known elements until a traced value is stored in it, or until
+code that only some runs reach changes it. Then it is promoted: it becomes traced for everyone who
+holds it or a view of it. The object stays the same and changes its class.
 """
 
 from __future__ import annotations
@@ -30,23 +30,26 @@ from wend.trace.arrays.resolve import call_function
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
 
-# Functions that change their first argument, and methods that change their array
-CHANGE_THE_FIRST = frozenset(
+# Functions that change their first argument, and methods that change their array.
+MUTATE_FIRST_ARGUMENT = frozenset(
     {np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
 )
-CHANGING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
+MUTATING_METHODS = ("fill", "sort", "partition", "put", "resize", "byteswap", "setfield")
 
 
-_LARGE = 4096  # bytes: from here on to keep an array costs more than to make it at each call
+_MIN_BROADCAST_BYTES = 4096  # a larger uniform array is cheaper to fill at each call than to store
 
-# Who is told of an array before its numbers change, to take that back
+# Called with an array before its elements change, so that the change can be rolled back.
 before_write: ContextVar[Callable[[ConcreteTracedArray], None]] = ContextVar(
     "before_write", default=lambda array: None
 )
 
 
 class LazyRef(Tracer):
-    """An array that Python knows, for its traced views; when one is changed it becomes traced."""
+    """The reference that a concrete array gets if promoted; traced views of it exist already.
+
+    A write through it promotes the array.
+    """
 
     __slots__ = ("array",)
 
@@ -60,157 +63,154 @@ class LazyRef(Tracer):
 
 
 class ConcreteTracedArray(np.ndarray):
-    """An array made in a trace, of which Python knows the numbers so far."""
+    """An array made in a trace whose elements are still known."""
 
-    _made_in: Callable[[], Any]  # the recording, if it lives
-    _ref: Tracer | None = None  # what it is when it is traced
-    _early: LazyRef | None = None  # what it will be, of which there are traced views
-    _is_read = False  # whether the graph has its numbers as they are
-    _times_put_back = 0
-    _derive: Callable[[Any], Any] | None = None  # how a view is made
-    _parent: ConcreteTracedArray | None = None  # of which array
+    _recording_ref: Callable[[], Any]  # a weak reference to the recording that made it
+    _ref: Tracer | None = None  # its traced array, once promoted
+    _lazy: LazyRef | None = None  # its future reference, if it has traced views
+    _is_read = False  # whether the graph holds its present elements as a constant
+    _rollback_count = 0
+    _view_fn: Callable[[Any], Any] | None = None  # of a view: makes it from its parent
+    _parent: ConcreteTracedArray | None = None  # of a view: the array that it was taken of
 
     def __array_finalize__(self, source: Any) -> None:
         recording: Any = recorder.get()
-        self._made_in = (lambda: None) if recording is None else weakref.ref(recording)
+        self._recording_ref = (lambda: None) if recording is None else weakref.ref(recording)
         self._views: list[weakref.ref[ConcreteTracedArray]] = []
         root = self.root()
         if root is not self:
             root._views.append(weakref.ref(self))
 
     def root(self) -> ConcreteTracedArray:
-        """The array whose memory this shares."""
-        found = _root_of(self)
-        return self if found is None else found
+        """Return the array whose memory this shares, or itself."""
+        root = _root_of(self)
+        return self if root is None else root
 
-    def only_number(self) -> Any:
-        """The number that it has everywhere, to the bit, if it is large; else None."""
-        if self.nbytes < _LARGE:
+    def uniform_value(self) -> Any:
+        """Return the one value of all elements, bit for bit, if the array is large, or None."""
+        if self.nbytes < _MIN_BROADCAST_BYTES:
             return None
-        numbers = np.ascontiguousarray(_plain(self)).reshape(-1)
-        bits = numbers.view(np.uint8).reshape(numbers.size, -1)
-        return numbers[0] if (bits == bits[0]).all() else None
+        elements = np.ascontiguousarray(_plain(self)).reshape(-1)
+        bits = elements.view(np.uint8).reshape(elements.size, -1)
+        return elements[0] if (bits == bits[0]).all() else None
 
-    # Becoming traced
-    def depends(self, *met: Any) -> bool:
-        """Whether its numbers depend on the run if it changes here and meets these things."""
+    # Promotion
+    def must_trace(self, *operands: Any) -> bool:
+        """Return whether it must be traced if it changes here, along with these operands."""
         recording: Any = recorder.get()
         if recording is None or recording.runs_now():
             return False
         root = self.root()
-        staged = any_staged(met) or any(map(parts.is_staged_key, met))
-        is_shown = root._is_read or root._early is not None
-        return staged or is_shown or root._made_in() is not recording
+        has_staged = any_staged(operands) or any(map(parts.is_staged_key, operands))
+        is_captured = root._is_read or root._lazy is not None
+        return has_staged or is_captured or root._recording_ref() is not recording
 
-    def is_promoted(self, *met: Any) -> bool:
-        """Let it become traced if it has to, where it changes and meets these things.
+    def promote_if_needed(self, *operands: Any) -> bool:
+        """Promote it if a change with these operands requires that; return whether it was promoted.
 
-        Else say that its numbers are about to change.
+        Otherwise announce to `before_write` that its elements are about to change.
         """
-        if self.depends(*met):
+        if self.must_trace(*operands):
             self.promote()
             return True
         before_write.get()(self.root())
         return False
 
     def note_read(self) -> None:
-        """Remember that the graph has its numbers: they stay what they are."""
+        """Note that the graph holds its elements as a constant: a later change promotes it."""
         self.root()._is_read = True
 
     def lazy_ref(self) -> Tracer:
-        """This array for what is recorded as a view of it: it changes with this, and this with it.
+        """Return the reference that its traced views are linked to; a write to either changes both.
 
-        Python goes on knowing the array as long as neither does.
+        The array stays concrete until one of them is written to.
         """
         root = self.root()
         if not self.can_promote():
-            return self._recorded(recorder.get())
+            return self._lift_in(recorder.get())
         if root is self:
-            if self._early is None:
-                recording = self._made_in()
-                self._early = LazyRef(recording.lift(self), recording)
-                self._early.array = weakref.ref(self)
-            return self._early
-        parent = self._known_parent()
+            if self._lazy is None:
+                recording = self._recording_ref()
+                self._lazy = LazyRef(recording.lift(self), recording)
+                self._lazy.array = weakref.ref(self)
+            return self._lazy
+        parent = self._view_parent()
         if parent is not None:
-            part = self._seen_in(parent.lazy_ref())
+            part = self._view_of(parent.lazy_ref())
             if isinstance(part, Tracer):
                 return part
-        found = self._recorded(root._made_in())
-        found.become_view_of(root.lazy_ref())
-        return found
+        ref = self._lift_in(root._recording_ref())
+        ref.relink_view(root.lazy_ref())
+        return ref
 
-    def _recorded(self, recording: Any) -> Tracer:
-        found: Tracer = recording.wrap(recording.lift(self))
-        return found
+    def _lift_in(self, recording: Any) -> Tracer:
+        """Return its traced array in a recording."""
+        tracer: Tracer = recording.wrap(recording.lift(self))
+        return tracer
 
-    def _known_parent(self) -> ConcreteTracedArray | None:
-        """The array that this is a view of, if it is known how."""
-        return self._parent if self._derive is not None else None
+    def _view_parent(self) -> ConcreteTracedArray | None:
+        """Return the array that this was taken of, if it is known how."""
+        return self._parent if self._view_fn is not None else None
 
-    def _seen_in(self, whole: Any) -> Any:
-        """This view, of the array that its parent is."""
-        assert self._derive is not None
-        found = self._derive(whole)
-        node = found.value.node if isinstance(found, Tracer) else None
+    def _view_of(self, whole: Any) -> Any:
+        """Take this view of the traced array that its parent has become."""
+        assert self._view_fn is not None
+        view = self._view_fn(whole)
+        node = view.value.node if isinstance(view, Tracer) else None
         if node is not None and node.operands[:1] == (whole.value,):
-            how = view_transform_of(node, is_view=True)  # NumPy has made it
-            if how is not None:
-                found.become_part(whole, how)
-        return found
+            transform = view_transform_of(node, is_view=True)  # NumPy returned a view
+            if transform is not None:
+                view.link_part(whole, transform)
+        return view
 
-    def rollback(self, numbers: np.ndarray) -> None:
-        """Let it hold what it held before a trace that is dropped, whatever that has read."""
+    def rollback(self, elements: np.ndarray) -> None:
+        """Restore the elements from before a trace that is discarded."""
         root = self.root()
-        if _plain(self).tobytes() != numbers.tobytes():
-            root._early = None  # of that trace: while there is one, numbers do not change
-        _plain(self)[...] = numbers
-        root._times_put_back += 1
+        if _plain(self).tobytes() != elements.tobytes():
+            root._lazy = None  # stale: elements never change while it exists
+        _plain(self)[...] = elements
+        root._rollback_count += 1
         root._is_read = False
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Which array it is, and which numbers the graph has of it."""
-        return id(self), self.root()._times_put_back
+        """A key for the array and the elements that the graph holds of it."""
+        return id(self), self.root()._rollback_count
 
     def promote(self) -> None:
-        """Let it be traced from here on, for everyone who holds it."""
+        """Make it traced from here on, for everyone who holds it."""
         root = self.root()
-        recording = root._made_in()
+        recording = root._recording_ref()
         if not self.can_promote():
-            raise made_elsewhere(self)
-        ref = root._recorded(recording) if root._early is None else root._early
+            raise promotion_error(self)
+        ref = root._lift_in(recording) if root._lazy is None else root._lazy
         root.become(ref)
         recording.mutations.promotions.append((root, ref))
 
     def can_promote(self) -> bool:
-        """Whether the recording that it was made in goes on."""
-        recording = self.root()._made_in()
+        """Return whether the recording that made it is still open."""
+        recording = self.root()._recording_ref()
         return recording is not None and recording.is_open
 
     def become(self, ref: Tracer | None) -> None:
-        """Stand for a box, or be known again; so do its views."""
+        """Become traced as `ref`, or concrete again if it is None; so do its views."""
         self._ref = ref
-        kind = ConcreteTracedArray if ref is None else PromotedArray
+        cls = ConcreteTracedArray if ref is None else PromotedArray
         for array in (self, *(view() for view in self._views)):
             if array is not None:
-                array.__class__ = kind
+                array.__class__ = cls
 
     # Parts
     def __getitem__(self, key: Any) -> Any:
         if parts.is_staged_key(key):
             return self.lazy_ref()[key]
-        found = super().__getitem__(key)
-        if (
-            isinstance(found, ConcreteTracedArray)
-            and found.base is not None
-            and parts.is_basic(key)
-        ):
-            found._parent, found._derive = self, lambda array: array[key]
-        return found
+        item = super().__getitem__(key)
+        if isinstance(item, ConcreteTracedArray) and item.base is not None and parts.is_basic(key):
+            item._parent, item._view_fn = self, lambda array: array[key]
+        return item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.is_promoted(value, key):
+        if self.promote_if_needed(value, key):
             self[key] = value
         else:
             super().__setitem__(key, value)
@@ -222,11 +222,11 @@ class ConcreteTracedArray(np.ndarray):
     @shape.setter
     def shape(self, shape: Any) -> None:
         np.ndarray.shape.__set__(self, shape)  # type: ignore[attr-defined]
-        derive, new = self._derive, np.ndarray.shape.__get__(self)
-        self._derive = None if derive is None else lambda array: derive(array).reshape(new)
+        view_fn, new_shape = self._view_fn, np.ndarray.shape.__get__(self)
+        self._view_fn = None if view_fn is None else lambda array: view_fn(array).reshape(new_shape)
         for view in (view() for view in self.root()._views):
             if view is not None and view._parent is self:
-                view._derive = None  # it is no longer the same part of this
+                view._view_fn = None  # it is another part of this now
 
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy
@@ -234,7 +234,7 @@ class ConcreteTracedArray(np.ndarray):
 
     @property
     def flat(self) -> Any:
-        """`ndarray.flat`; what is written to it would not be noticed."""
+        """Return `ndarray.flat`, read-only because writes to it would go unnoticed."""
         plain = np.ndarray.view(self, np.ndarray)
         plain.flags.writeable = False
         return plain.flat
@@ -245,91 +245,99 @@ class ConcreteTracedArray(np.ndarray):
         changed = [*outs, *(inputs[:1] if method == "at" else ())]
         for array in changed:
             if type(array) is ConcreteTracedArray:
-                array.is_promoted(inputs)
+                array.promote_if_needed(inputs)
         if any_staged(inputs) or any_staged(outs):
-            found = _run(ufunc, method, inputs, options)
+            returned = _call_ufunc(ufunc, method, inputs, options)
         else:
             if outs:
                 options["out"] = tuple(map(_plain, outs))
-            found = getattr(ufunc, method)(*map(_plain, inputs), **options)
+            returned = getattr(ufunc, method)(*map(_plain, inputs), **options)
             if outs:
                 return outs if len(outs) > 1 else outs[0]
-        results = found if isinstance(found, tuple) else (found,)
+        results = returned if isinstance(returned, tuple) else (returned,)
         if outs:
             pairs = zip(outs, results, strict=True)
             results = tuple(r if out is None else put_into(out, r) for out, r in pairs)
         else:
-            results = tuple(map(_fresh, results))
-        return results if isinstance(found, tuple) else results[0]
+            results = tuple(map(_adopt_new, results))
+        return results if isinstance(returned, tuple) else results[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         outs = kwargs.get("out")
         changed = [*(outs if isinstance(outs, tuple) else (outs,))]
-        changed += args[:1] if function in CHANGE_THE_FIRST else []
-        given = (*args, *kwargs.values())
+        changed += args[:1] if function in MUTATE_FIRST_ARGUMENT else []
+        operands = (*args, *kwargs.values())
         for array in changed:
             if type(array) is ConcreteTracedArray:
-                array.is_promoted(given)
-        if any_staged(given):
+                array.promote_if_needed(operands)
+        if any_staged(operands):
             if function not in STAGED:
                 raise unknown(function)
             return STAGED[function](*args, **kwargs)
-        found = super().__array_function__(function, types, args, kwargs)
-        if type(found) in (list, tuple):
-            return type(found)(map(_seen, found))
-        found = _seen(found)
+        result = super().__array_function__(function, types, args, kwargs)
+        if type(result) in (list, tuple):
+            return type(result)(map(_as_concrete_view, result))
+        result = _as_concrete_view(result)
         is_view = (
-            isinstance(found, ConcreteTracedArray) and found is not self and found.base is not None
+            isinstance(result, ConcreteTracedArray)
+            and result is not self
+            and result.base is not None
         )
-        if is_view and found._derive is None and args and args[0] is self and function in STAGED:
-            found._parent = self
-            found._derive = lambda array: function(array, *args[1:], **kwargs)
-        return found
+        if is_view and result._view_fn is None and args and args[0] is self and function in STAGED:
+            result._parent = self
+            result._view_fn = lambda array: function(array, *args[1:], **kwargs)
+        return result
 
 
-def _plain(x: Any) -> Any:
-    return np.ndarray.view(x, np.ndarray) if isinstance(x, ConcreteTracedArray) else x
+def _plain(array: Any) -> Any:
+    return np.ndarray.view(array, np.ndarray) if isinstance(array, ConcreteTracedArray) else array
 
 
-def _run(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
-    found = read_all(inputs)
-    if any_staged(found):
-        return ufunc_methods.run(ufunc, method, *found, **options)
-    return getattr(ufunc, method)(*map(_plain, found), **options)
+def _call_ufunc(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    operands = read_all(inputs)
+    if any_staged(operands):
+        return ufunc_methods.run(ufunc, method, *operands, **options)
+    return getattr(ufunc, method)(*map(_plain, operands), **options)
 
 
-def _view(name: str) -> Any:
-    """A method that may give a view."""
+def _view_method(name: str) -> Any:
+    """Return an `ndarray` method that may return a view."""
     method = getattr(np.ndarray, name)
 
     def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
         if any_staged((*args, *kwargs.values())):
             self.promote()
             return getattr(self, name)(*args, **kwargs)
-        found = method(self, *args, **kwargs)
-        if isinstance(found, ConcreteTracedArray) and found is not self and found.base is not None:
-            found._parent = self
-            found._derive = lambda array: getattr(array, name)(*args, **kwargs)
-        return found
+        result = method(self, *args, **kwargs)
+        if (
+            isinstance(result, ConcreteTracedArray)
+            and result is not self
+            and result.base is not None
+        ):
+            result._parent = self
+            result._view_fn = lambda array: getattr(array, name)(*args, **kwargs)
+        return result
 
     return run
 
 
-def _changing(name: str) -> Any:
-    """A method that changes the array."""
+def _mutating_method(name: str) -> Any:
+    """Return an `ndarray` method that changes the array."""
     method = getattr(np.ndarray, name)
 
     def run(self: ConcreteTracedArray, *args: Any, **kwargs: Any) -> Any:
-        run = getattr(self, name) if self.is_promoted(args) else functools.partial(method, self)
+        run = (
+            getattr(self, name) if self.promote_if_needed(args) else functools.partial(method, self)
+        )
         return run(*args, **kwargs)
 
     return run
 
 
 for _name in ("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"):
-    setattr(ConcreteTracedArray, _name, _view(_name))
-for _name in CHANGING_METHODS:
-    setattr(ConcreteTracedArray, _name, _changing(_name))
+    setattr(ConcreteTracedArray, _name, _view_method(_name))
+for _name in MUTATING_METHODS:
+    setattr(ConcreteTracedArray, _name, _mutating_method(_name))
 
 
 class PromotedArray(Staged, ConcreteTracedArray):
@@ -342,7 +350,7 @@ class PromotedArray(Staged, ConcreteTracedArray):
         root = self.root()
         if self is root:
             return root._ref
-        parent = self._known_parent()
+        parent = self._view_parent()
         if not isinstance(parent, PromotedArray):
             raise AliasError(
                 explain(
@@ -351,7 +359,7 @@ class PromotedArray(Staged, ConcreteTracedArray):
                     cure="take the part by x[…], x.T or x.reshape, or take a .copy() of it.",
                 )
             )
-        return self._seen_in(parent.read())
+        return self._view_of(parent.read())
 
     def leaked(self) -> Exception:
         ref = self.root()._ref
@@ -359,7 +367,7 @@ class PromotedArray(Staged, ConcreteTracedArray):
         return ref.leaked()
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("_") or name in _OWN:
+        if name.startswith("_") or name in _OWN_ATTRIBUTES:
             return object.__getattribute__(self, name)
         return getattr(self.read(), name)
 
@@ -375,15 +383,15 @@ class PromotedArray(Staged, ConcreteTracedArray):
         return call_function(function, args, kwargs)
 
 
-_OWN = frozenset(
+_OWN_ATTRIBUTES = frozenset(
     {
-        *("read", "leaked", "type", "weak", "root", "become", "promote", "depends", "note_read"),
+        *("read", "leaked", "type", "weak", "root", "become", "promote", "must_trace", "note_read"),
         *("rollback", "identity"),
     }
 )
 
 
-def _of_ref(name: str) -> Any:
+def _ref_method(name: str) -> Any:
     return lambda self, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
 
 
@@ -391,107 +399,107 @@ for _name in (
     *("__getitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__"),
     *("__complex__", "__index__", "__repr__", "__copy__", "__deepcopy__"),
 ):
-    setattr(PromotedArray, _name, _of_ref(_name))
+    setattr(PromotedArray, _name, _ref_method(_name))
 
 
-def known(found: Any) -> Any:
-    """What a call gave, as an array that can become traced, if it is one that it has made."""
+def adopt_result(result: Any) -> Any:
+    """Return a call's result; if the call made the array, as one that can be promoted."""
     recording: Any = recorder.get()
-    if type(found) is not np.ndarray or recording is None or recording.runs_now():
-        return found
-    is_own = sys.getrefcount(found) <= _SOLE
-    found = _seen(found)
-    if type(found) is not np.ndarray or not is_own or not _has_memory_alone(found):
-        return found
-    can_change = found.ndim and found.flags.writeable and is_supported(found.dtype)
-    return adopt(found) if can_change else found
+    if type(result) is not np.ndarray or recording is None or recording.runs_now():
+        return result
+    is_sole = sys.getrefcount(result) <= _SOLE_REFCOUNT
+    result = _as_concrete_view(result)
+    if type(result) is not np.ndarray or not is_sole or not _owns_memory_alone(result):
+        return result
+    can_change = result.ndim and result.flags.writeable and is_supported(result.dtype)
+    return adopt(result) if can_change else result
 
 
-def _seen(found: Any) -> Any:
-    """What a call gave, which tells if it looks at an array that can become traced: it can, too."""
-    if type(found) is not np.ndarray or not found.ndim or not is_supported(found.dtype):
-        return found
-    root = _root_of(found)
+def _as_concrete_view(array: Any) -> Any:
+    """Return an array; if it shares the memory of one that can be promoted, as a view of that."""
+    if type(array) is not np.ndarray or not array.ndim or not is_supported(array.dtype):
+        return array
+    root = _root_of(array)
     if root is None:
-        return found
-    return root if _is_same_place(root, found) else found.view(ConcreteTracedArray)
+        return array
+    return root if _is_same_memory(root, array) else array.view(ConcreteTracedArray)
 
 
 def _root_of(array: np.ndarray) -> ConcreteTracedArray | None:
-    """The array that can become traced whose memory another one shares, if there is one."""
-    found = array if isinstance(array, ConcreteTracedArray) else None
+    """Return the array that can be promoted whose memory an array shares, or None."""
+    root = array if isinstance(array, ConcreteTracedArray) else None
     base: Any = np.ndarray.base.__get__(array)
     while base is not None:
         if isinstance(base, ConcreteTracedArray):
-            found = base
+            root = base
         elif isinstance(base, np.ndarray):
-            found = _KNOWN.get(id(base), found)
+            root = _BY_BASE.get(id(base), root)
         is_array = isinstance(base, np.ndarray)
-        base = np.ndarray.base.__get__(base) if is_array else _held_by(base)
-    return found
+        base = np.ndarray.base.__get__(base) if is_array else _buffer_owner(base)
+    return root
 
 
-def _held_by(base: Any) -> Any:
-    """What stands behind memory that no array gives: a buffer's, or a stride trick's."""
+def _buffer_owner(base: Any) -> Any:
+    """Return the owner of memory that no array owns: of a buffer, or of a stride trick."""
     return base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
 
 
-# By the array that has the memory, to which NumPy's plain views lead directly.
-_KNOWN: WeakValueDictionary[int, ConcreteTracedArray] = WeakValueDictionary()
+# By the id of the array that owns the memory, which is the base of NumPy's plain views.
+_BY_BASE: WeakValueDictionary[int, ConcreteTracedArray] = WeakValueDictionary()
 
 
-def _fresh(found: Any) -> Any:
-    is_array = type(found) is np.ndarray and found.ndim and is_supported(found.dtype)
-    return adopt(found) if is_array else found
+def _adopt_new(result: Any) -> Any:
+    is_array = type(result) is np.ndarray and result.ndim and is_supported(result.dtype)
+    return adopt(result) if is_array else result
 
 
 def adopt(array: np.ndarray) -> ConcreteTracedArray:
-    """An array that nobody else holds, as one that can become traced."""
-    known = array.view(ConcreteTracedArray)
-    _KNOWN[id(array if array.base is None else array.base)] = known
-    return known
+    """Return an array that nobody else holds as one that can be promoted."""
+    adopted = array.view(ConcreteTracedArray)
+    _BY_BASE[id(array if array.base is None else array.base)] = adopted
+    return adopted
 
 
-def _is_same_place(a: np.ndarray, b: np.ndarray) -> bool:
-    mine, theirs = (np.ndarray.view(x, np.ndarray).__array_interface__ for x in (a, b))
-    return mine == theirs and a.strides == b.strides
+def _is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    lhs, rhs = (np.ndarray.view(x, np.ndarray).__array_interface__ for x in (a, b))
+    return lhs == rhs and a.strides == b.strides
 
 
 def ref_of(array: Any) -> Tracer | None:
-    """The traced array that holds the elements of a traced array or of a part of one."""
+    """Return the traced array that holds the elements of an array or of a part of one."""
     if isinstance(array, PromotedArray):
         return array.root()._ref
     return array.whole() if isinstance(array, Tracer) else None
 
 
-def made_elsewhere(array: Any) -> TypeMismatchError:
-    """The error where an array of outside would change when the function runs."""
-    kind = TensorType(_plain(array).dtype, _plain(array).shape)
+def promotion_error(array: Any) -> TypeMismatchError:
+    """Return the error for an array that would change at run time but cannot be promoted."""
+    type = TensorType(_plain(array).dtype, _plain(array).shape)
     return TypeMismatchError(
         explain(
-            f"an array that Python knows, {kind}, is changed{at(user_source())} by what only the "
-            "run knows, and it is held elsewhere, or was made outside the function.",
+            f"a concrete array, {type}, is changed{at(user_source())} by values that are known "
+            "only at run time, and it is held elsewhere, or was made outside the function.",
             cure="pass it as an argument, or change a copy: x = x.copy() before.",
         )
     )
 
 
-def _references(found: Any) -> int:
-    return sys.getrefcount(found)
+def _refcount_in_callee(array: Any) -> int:
+    return sys.getrefcount(array)
 
 
-# What a function sees of an array that it is given, and that nobody else holds.
-_SOLE = _references(np.zeros(1))
+# The reference count that a callee sees of an argument that nobody else holds.
+_SOLE_REFCOUNT = _refcount_in_callee(np.zeros(1))
 
 
-def _has_memory_alone(found: np.ndarray) -> bool:
-    """Whether nobody else holds the array that has its memory, if that is another one."""
-    is_sole = _holders_of_base(found) <= _ALONE
-    return found.base is None or (isinstance(found.base, np.ndarray) and is_sole)
+def _owns_memory_alone(array: np.ndarray) -> bool:
+    """Return whether nobody else holds the array's base, if it has one."""
+    is_sole = _base_refcount(array) <= _SOLE_BASE_REFCOUNT
+    return array.base is None or (isinstance(array.base, np.ndarray) and is_sole)
 
 
-def _holders_of_base(array: np.ndarray) -> int:
+def _base_refcount(array: np.ndarray) -> int:
     return sys.getrefcount(array.base)
 
 
-_ALONE = _holders_of_base(np.zeros(2)[:1])
+_SOLE_BASE_REFCOUNT = _base_refcount(np.zeros(2)[:1])

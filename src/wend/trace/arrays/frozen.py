@@ -1,4 +1,4 @@
-"""Arrays that may not be changed in place while a recorded value was computed from them (D7)."""
+"""Read-only arrays: a recorded value was computed from them, so they must not change (D7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(slots=True)
 class _Hold:
-    """An array that was writeable, how many recorded values hold it, and views released before."""
+    """A held array, the number of its holds, and the views of it that were released before it."""
 
     array: np.ndarray
     count: int
@@ -18,43 +18,43 @@ class _Hold:
 
 
 _holds: dict[int, _Hold] = {}
-# Re-entrant: the garbage collector may release an array while another one is being held.
+# Re-entrant: the garbage collector may release an array while another is being held.
 _lock = threading.RLock()
 
 
 def hold(array: np.ndarray) -> None:
-    """Make an array read-only, with the arrays that it is a view of, until it is released."""
+    """Make an array and its bases read-only until they are released."""
     with _lock:
-        found: object = array
-        while isinstance(found, np.ndarray):
-            held = _holds.get(id(found))
-            if held is not None:
-                held.count += 1
-            elif found.flags.writeable:
-                found.flags.writeable = False
-                _holds[id(found)] = _Hold(found, 1)
-            found = found.base
+        base: object = array
+        while isinstance(base, np.ndarray):
+            entry = _holds.get(id(base))
+            if entry is not None:
+                entry.count += 1
+            elif base.flags.writeable:
+                base.flags.writeable = False
+                _holds[id(base)] = _Hold(base, 1)
+            base = base.base
 
 
 def release(array: np.ndarray) -> None:
-    """Take back one `hold`; after the last an array is writeable again."""
+    """Undo one `hold`; after the last one the array is writeable again."""
     with _lock:
         chain: list[np.ndarray] = []
-        found: object = array
-        while isinstance(found, np.ndarray):
-            chain.append(found)
-            found = found.base
-        for one in reversed(chain):  # a view can only be writeable when what it views is
-            held = _holds.get(id(one))
-            if held is None:
+        current: object = array
+        while isinstance(current, np.ndarray):
+            chain.append(current)
+            current = current.base
+        for member in reversed(chain):  # bases first: a view is only writeable if its base is
+            entry = _holds.get(id(member))
+            if entry is None:
                 continue
-            held.count -= 1
-            if held.count:
+            entry.count -= 1
+            if entry.count:
                 continue
-            del _holds[id(one)]
-            base = _holds.get(id(one.base))
+            del _holds[id(member)]
+            base = _holds.get(id(member.base))
             if base is not None:
-                base.views += [one, *held.views]
+                base.views += [member, *entry.views]
                 continue
-            for array in (one, *held.views):
+            for array in (member, *entry.views):
                 array.flags.writeable = True

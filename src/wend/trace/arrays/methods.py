@@ -1,4 +1,4 @@
-"""The methods and properties that arrays have, for traced ones: each is a function's."""
+"""The `ndarray` methods of traced arrays; each calls the function of `wend.numpy`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from wend.numpy import (
 from wend.numpy import elementwise as ew
 
 
-def _no_out(out: Any) -> None:
+def _check_no_out(out: Any) -> None:
     if out is not None:
         raise TypeError("out= of a method of a traced array: use the result")
 
 
 class Methods(Staged):
-    """What an array can be asked to do."""
+    """The `ndarray` methods that do not change the array."""
 
     __slots__ = ()
 
@@ -70,8 +70,8 @@ class Methods(Staged):
         return self.ravel(order).copy()
 
     def transpose(self, *axes: Any) -> Any:
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return shaping.transpose(self, given)
+        perm = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return shaping.transpose(self, perm)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         return shaping.swapaxes(self, axis1, axis2)
@@ -89,19 +89,19 @@ class Methods(Staged):
     def sum(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.sum(self, axis, dtype, keepdims=keepdims)
 
     def prod(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.prod(self, axis, dtype, keepdims=keepdims)
 
     def mean(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.mean(self, axis, dtype, keepdims=keepdims)
 
     def var(
@@ -112,7 +112,7 @@ class Methods(Staged):
         ddof: float = 0,
         keepdims: bool = False,
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.var(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def std(
@@ -123,31 +123,31 @@ class Methods(Staged):
         ddof: float = 0,
         keepdims: bool = False,
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.std(self, axis, dtype, ddof=ddof, keepdims=keepdims)
 
     def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.max(self, axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.min(self, axis, keepdims=keepdims)
 
     def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.any(self, axis, keepdims=keepdims)
 
     def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.all(self, axis, keepdims=keepdims)
 
     def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.argmax(self, axis, keepdims=keepdims)
 
     def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.argmin(self, axis, keepdims=keepdims)
 
     def trace(
@@ -158,7 +158,7 @@ class Methods(Staged):
         dtype: Any = None,
         out: None = None,
     ) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return matrices.trace(self, offset, axis1, axis2, dtype)
 
     # Orders, running sums
@@ -171,20 +171,20 @@ class Methods(Staged):
         return searching.searchsorted(self, v, side, sorter)
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return reducing.cumsum(self, axis, dtype)
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return calculus.cumprod(self, axis, dtype)
 
     # Elementwise, products, choices
     def clip(self, min: Any = None, max: Any = None, out: None = None) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return ew.clip(self, min, max)
 
     def round(self, decimals: int = 0, out: None = None) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return numbers.round(self, decimals)
 
     def conj(self) -> Any:
@@ -196,15 +196,15 @@ class Methods(Staged):
         return contracting.dot(self, other)
 
     def take(self, indices: Any, axis: Any = None, out: None = None, mode: str = "raise") -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return indexing.take(self, indices, axis, mode=mode)
 
     def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return selecting.compress(condition, self, axis)
 
     def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Any:
-        _no_out(out)
+        _check_no_out(out)
         return selecting.choose(self, choices, mode)
 
     def nonzero(self) -> Any:

@@ -1,4 +1,4 @@
-"""The operators of traced arrays: NumPy's functions, and Python's rules for Python scalars (D4)."""
+"""Operators of traced arrays: those of NumPy, with Python's rules for Python scalars (D4)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _is_scalar(x: Any) -> bool:
 
 
 def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[Any, Any]:
-    """Return the operator and its reflection. Two Python scalars give a Python scalar (D4).
+    """Return an operator and its reflection; two Python scalars give a Python scalar (D4).
 
-    Python computes with its bools as integers; `of_bools`: this operator is one of bools too.
+    Python computes with bools as integers, except where the operator is also one `of_bools`.
     """
 
     def run(x: Any, y: Any) -> Any:
@@ -48,12 +48,12 @@ def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[An
 
 
 def _check_list(x: Any, other: list[Any]) -> None:
-    """Refuse a list beside a Python number: there it repeats the list, or is an error."""
+    """Refuse a list next to a Python number, where `*` repeats the list and others are errors."""
     if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
         raise TypeError(
             explain(
-                f"a list of {len(other)} items meets {x!r}, which Python would take for how often "
-                "to repeat it.",
+                f"a list of {len(other)} items meets {x!r}, which Python would use as a repeat "
+                "count.",
                 cure="make the list an array: wnp.array(items) * n; or np.full(n, value).",
             )
         )
@@ -85,7 +85,7 @@ def _with_weakness(result: Any, weak: bool) -> Any:
 
 
 def _in_place(function: Callable[..., Any]) -> Any:
-    """Return `x += y` and its kin: numbers are replaced, arrays keep their dtype and shape."""
+    """Return an in-place operator: numbers are rebound, arrays keep their dtype and shape."""
 
     def change(self: Any, other: Any) -> Any:
         if not _is_operand(other) or self.type.shape == ():
@@ -96,7 +96,7 @@ def _in_place(function: Callable[..., Any]) -> Any:
 
 
 def overrides_ufuncs(out: Any) -> bool:
-    """Return whether an `out=` argument has an `__array_ufunc__` that decides first."""
+    """Return whether an `out=` argument has its own `__array_ufunc__`, which takes precedence."""
     is_ours = isinstance(out, (Operators, type(None))) or type(out) is np.ndarray
     return not is_ours and hasattr(type(out), "__array_ufunc__")
 
@@ -104,9 +104,9 @@ def overrides_ufuncs(out: Any) -> bool:
 def _put(array: Any, result: Any) -> Any:
     """Store a result in an array of its shape, as NumPy's `out=` does."""
     source, target = tensor_type(result), array.type
-    is_spread = source.rank == target.rank and source.shape != target.shape
-    if is_spread and _may_be_equal(source, target):
-        result = shaping.broadcast_to_shape_of(result, array)
+    may_broadcast = source.rank == target.rank and source.shape != target.shape
+    if may_broadcast and _may_be_equal(source, target):
+        result = shaping.broadcast_like(result, array)
         source = tensor_type(result)
     if not np.can_cast(source.dtype, target.dtype, "same_kind"):
         raise TypeMismatchError(
@@ -122,12 +122,12 @@ def put_into(out: Any, result: Any) -> Any:
     """Store a result in an array, as NumPy's `out=` does.
 
     Raises:
-        TypeMismatchError: it is one that cannot become traced.
+        TypeMismatchError: the array cannot be traced.
     """
     if not isinstance(out, Staged):
         raise TypeMismatchError(
             explain(
-                "out= is an array that Python knows, of a result that is traced.",
+                "out= is a concrete array, but the result is traced.",
                 cure="use the result: x = np.add(x, y).",
             )
         )
@@ -138,13 +138,13 @@ def put_into(out: Any, result: Any) -> Any:
 
 
 def _may_be_equal(a: TensorType, b: TensorType) -> bool:
-    """Return whether two shapes of one rank can be the same at run time."""
+    """Return whether two shapes of one rank may be equal at run time."""
     pairs = zip(a.dims, b.dims, strict=True)
     return all(m == n or isinstance(m, Symbol) or isinstance(n, Symbol) for m, n in pairs)
 
 
 class Operators(ViewLink):
-    """Python's operators on a traced array, those in place included."""
+    """Python's operators on traced arrays, in-place ones included."""
 
     __slots__ = ()
     weak: bool
@@ -200,7 +200,7 @@ class Operators(ViewLink):
         if self.weak and self.type.dtype.kind == "b" and not is_carry:
             raise TypeError(
                 explain(
-                    f"~ of {self!r}, a bool of Python, is an integer: ~True is -2, which is true.",
+                    f"~ of {self!r}, a Python bool, is an integer: ~True is -2, which is true.",
                     cure="write `not b`; or np.logical_not(b), which takes arrays as well.",
                 )
             )

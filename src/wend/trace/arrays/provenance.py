@@ -1,4 +1,4 @@
-"""Which arguments of a function a traced number was computed from."""
+"""The arguments of a function that a traced number was computed from."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from wend.ir.types import TensorType
 _ARGUMENT = "argument "
 
 
-def origins(value: Value, recording: Any) -> list[str] | None:
-    """The arguments that a value was computed from, by name, if each is an integer.
+def source_arguments(value: Value, recording: Any) -> list[str] | None:
+    """Return the names of the arguments that a value was computed from, if all are integers.
 
-    None where other things are behind it too: floats, arrays, what a loop carries.
+    None if it also depends on something else, such as floats, arrays or a loop's carry.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     seen = {value}
-    todo = [(value, recording)]
-    while todo:
-        value, here = todo.pop()
+    worklist = [(value, recording)]
+    while worklist:
+        value, scope = worklist.pop()
         if value.node is not None:
-            more = [(operand, here) for operand in value.node.operands]
-        elif here.is_region and here.outer_value(value) is not None:
-            more = [(here.outer_value(value), here.parent)]
+            operands = [(operand, scope) for operand in value.node.operands]
+        elif scope.is_region and scope.outer_value(value) is not None:
+            operands = [(scope.outer_value(value), scope.parent)]
         elif _is_integer(value) and (value.name or "").startswith(_ARGUMENT):
-            found[str(value.name).removeprefix(_ARGUMENT)] = None
+            names[str(value.name).removeprefix(_ARGUMENT)] = None
             continue
         else:
             return None
-        todo += [pair for pair in more if pair[0] not in seen]
-        seen.update(one for one, _ in more)
-    return sorted(found)
+        worklist += [pair for pair in operands if pair[0] not in seen]
+        seen.update(operand for operand, _ in operands)
+    return sorted(names)
 
 
 def static_advice(value: Value, recording: Any) -> str | None:
-    """How Python would know a number: which arguments to make static."""
-    found = origins(value, recording)
-    if not found:
+    """Return advice to make the arguments static that a number was computed from, or None."""
+    sources = source_arguments(value, recording)
+    if not sources:
         return None
-    plain = [name for name in found if name.isidentifier()]
-    if len(plain) < len(found):
-        parts = [name for name in found if name not in plain]
-        return f"pass {listed(parts)} as an argument by itself, and make it static"
+    plain = [name for name in sources if name.isidentifier()]
+    if len(plain) < len(sources):
+        nested = [name for name in sources if name not in plain]
+        return f"pass {listed(nested)} as an argument by itself, and make it static"
     names = repr(plain[0]) if len(plain) == 1 else repr(plain)
     return f"make {listed(plain)} static: wend.function(static_argnames={names})"
 

@@ -1,6 +1,6 @@
-"""Texts of traced values: they may be shown, in an error or a print, and not be looked at.
+"""Texts that name traced values: they can be printed or raised, but not examined.
 
-What `str(x)` says of a traced `x` while a function is recorded is not what it says when it runs.
+While a function is recorded, `str(x)` of a traced `x` is not yet the text that the run will print.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from wend.base.source import at, user_source
 
 
 class ShownText(str):
-    """A text in which traced values are named, as `<traced f64[], argument x>`.
+    """A text that names traced values, such as `<traced f64[], argument x>`.
 
     Raises:
-        ConcreteValueError: it is compared, measured, taken apart or made another text.
+        ConcreteValueError: it is compared, measured, taken apart or made part of another text.
     """
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        return True  # whatever the numbers are
+        return True  # a text of numbers is never empty
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -29,7 +29,7 @@ class ShownText(str):
         return str(self)
 
     def looked_at(self) -> ConcreteValueError:
-        """The error where more than to be shown is asked of it."""
+        """Return the error for any use other than showing the text."""
         return ConcreteValueError(
             explain(
                 f"the text {str(self)!r:.60} is used{at(user_source())}, but the numbers in it are "
@@ -40,7 +40,7 @@ class ShownText(str):
         )
 
 
-def _refused(name: str) -> Any:
+def _refusing_method(name: str) -> Any:
     def run(self: ShownText, *args: Any, **kwargs: Any) -> Any:
         raise self.looked_at()
 
@@ -48,7 +48,7 @@ def _refused(name: str) -> Any:
     return run
 
 
-_COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"}
-_SHOWING = {*vars(ShownText), "__getnewargs__"}
-for _name in ({*dir(str), "__radd__", "__rmod__"} - {*dir(object)} - _SHOWING) | _COMPARING:
-    setattr(ShownText, _name, _refused(_name))
+_COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"}
+_ALLOWED = {*vars(ShownText), "__getnewargs__"}
+for _name in ({*dir(str), "__radd__", "__rmod__"} - {*dir(object)} - _ALLOWED) | _COMPARISONS:
+    setattr(ShownText, _name, _refusing_method(_name))

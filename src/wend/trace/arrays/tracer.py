@@ -1,4 +1,4 @@
-"""Traced arrays: what a function sees in place of its arrays while it is recorded."""
+"""Traced arrays, which stand for a function's arrays while it is recorded."""
 
 from __future__ import annotations
 
@@ -14,16 +14,7 @@ from wend.base.source import at, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
 from wend.ir.graph import Value
 from wend.ir.types import TensorType
-from wend.numpy import (
-    changing,
-    indexing,
-    orders,
-    parts,
-    reducing,
-    shaping,
-    ufunc_methods,
-    updating,
-)
+from wend.numpy import changing, indexing, orders, parts, reducing, shaping, ufunc_methods, updating
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
@@ -32,16 +23,15 @@ from wend.trace.arrays.operators import Operators, overrides_ufuncs, put_into
 from wend.trace.arrays.provenance import static_advice
 
 _CAST = (
-    "leave it as it is, or cast it by .astype({}); what takes Python's numbers only has a "
-    "counterpart in wend.numpy."
+    "leave it as it is, or cast it by .astype({}); functions that take only Python numbers have "
+    "counterparts in wend.numpy."
 )
 
 
 class Tracer(Operators, Methods):
-    """An array of a function that is being recorded: it has a shape and a dtype, but no numbers.
+    """An array of a function that is being recorded: it has a shape and a dtype, but no elements.
 
-    It takes part in NumPy's functions, operators and indexing, each of which adds a node to the
-    graph.
+    It works with NumPy's functions, operators and indexing; each adds a node to the graph.
     """
 
     __slots__ = ("__weakref__", "recording", "value", "weak")
@@ -63,18 +53,18 @@ class Tracer(Operators, Methods):
 
     def __repr__(self) -> str:
         is_number = self.weak and self.type.dtype.kind != "b"
-        return f"<traced {self.value.type}{' (weak)' if is_number else ''}{self._born()}>"
+        return f"<traced {self.value.type}{' (weak)' if is_number else ''}{self._origin_text()}>"
 
-    def _born(self) -> str:
+    def _origin_text(self) -> str:
         node = self.value.node
         if node is None:
             return f", {self.value.name}" if self.value.name else ""
         return f", {node.op.name}{at(node.source)}"
 
-    # Where Python wants the numbers
+    # Operations that need concrete elements
     def leaked(self) -> LeakedValueError:
-        here: Any = recorder.get()
-        used = "" if here is None or here.runs_now() else f", and used in {here.role}"
+        scope: Any = recorder.get()
+        used = "" if scope is None or scope.runs_now() else f", and used in {scope.role}"
         return LeakedValueError(
             explain(
                 f"{self!r} was used outside the trace that made it.",
@@ -84,56 +74,56 @@ class Tracer(Operators, Methods):
         )
 
     def is_reachable(self) -> bool:
-        """Whether what is recorded here and now may use it."""
-        here: Any = recorder.get()
-        return here is not None and bool(here.can_lift(self))
+        """Return whether the innermost recording may use it."""
+        scope: Any = recorder.get()
+        return scope is not None and bool(scope.can_lift(self))
 
-    def _no_number(self, wanted: str, cure: str, reason: str | None = None) -> Exception:
+    def _concrete_error(self, request: str, cure: str, reason: str | None = None) -> Exception:
         if not self.is_reachable():
             return self.leaked()
-        what = (
-            f"{wanted} of {self!r} is needed{at(user_source())}, "
-            "but its number is not known while the function is recorded."
+        summary = (
+            f"{request} of {self!r} is needed{at(user_source())}, "
+            "but its value is not known while the function is traced."
         )
         advice = self._static_advice()
         if advice is not None:
             cure = f"{cure.removesuffix('.')}; or {advice}."
-        error = ConcreteValueError(explain(what, reason, cure=cure))
+        error = ConcreteValueError(explain(summary, reason, cure=cure))
         frame = user_frame()
-        error.wanted, error.code = what, frame and frame.f_code
+        error.summary, error.code = summary, frame and frame.f_code
         return error
 
     def _static_advice(self) -> str | None:
-        """How Python would know the number."""
+        """Return advice that would make the number known to Python, or None."""
         return static_advice(self.value, self.recording)
 
     def __bool__(self) -> bool:
-        raise self._no_number(
-            "the truth",
+        raise self._concrete_error(
+            "the truth value",
             "let wend capture the code that asks (it leaves libraries, wend.do_not_capture and "
             "code without source text alone); or use wend.cond for a branch, wend.while_loop for "
             "a loop, wnp.where for a choice element by element.",
         )
 
     def __float__(self) -> float:
-        raise self._no_number("float()", _CAST.format("float"))
+        raise self._concrete_error("float()", _CAST.format("float"))
 
     def __complex__(self) -> complex:
-        raise self._no_number("complex()", _CAST.format("complex"))
+        raise self._concrete_error("complex()", _CAST.format("complex"))
 
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self)
-        raise self._no_number(
+        raise self._concrete_error(
             "the text",
             'print it by wend.print(x, format="{:.3f}"), or by print(f"{x:.3f}") in captured code.',
         )
 
     def __int__(self) -> int:
-        raise self._no_number("int()", _CAST.format("int"))
+        raise self._concrete_error("int()", _CAST.format("int"))
 
     def __index__(self) -> int:
-        raise self._no_number(
+        raise self._concrete_error(
             "the integer",
             "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range.",
         )
@@ -141,57 +131,59 @@ class Tracer(Operators, Methods):
     def __hash__(self) -> int:
         if getattr(self.value.type, "shape", None) != ():
             raise TypeError("unhashable type: 'numpy.ndarray'")
-        raise self._no_number(
+        raise self._concrete_error(
             "the hash",
-            "look things up by what Python knows; put numbers in an array, and read it by "
+            "look things up by concrete keys; put numbers in an array, and read it by "
             "wnp.take(values, i).",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise self._no_number(
+        raise self._concrete_error(
             "a NumPy array", "use functions of wend.numpy, which take traced arrays as well."
         )
 
     def item(self) -> Any:
-        """Not possible while recording: see the error."""
-        raise self._no_number(".item()", "leave it as it is: a traced scalar computes like one.")
+        """Raise an error: the number is not known while the function is recorded."""
+        raise self._concrete_error(
+            ".item()", "leave it as it is: a traced scalar behaves like a number."
+        )
 
     def tolist(self) -> Any:
-        """Not possible while recording: see the error."""
-        raise self._no_number(".tolist()", "iterate over it, or keep it as an array.")
+        """Raise an error: the numbers are not known while the function is recorded."""
+        raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
 
     # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not self._is_own_part(key, value):
+        if not self._is_updated_part(key, value):
             self.replace(updating.set_at(self, key, value))
 
-    def _is_own_part(self, key: Any, value: Any) -> bool:
-        """Return whether `value` is `self[key]`, changed in place, as by `x[key] += v`."""
+    def _is_updated_part(self, key: Any, value: Any) -> bool:
+        """Return whether `value` is `self[key]` after an in-place change, as in `x[key] += v`."""
         if not isinstance(value, Tracer) or value._part is None or value._stale_since is not None:
             return False
         whole, part_key = value._part
         is_current = value.recording is recorder.get()
-        return whole is self and is_current and parts.are_same(key, part_key)
+        return whole is self and is_current and parts.same_key(key, part_key)
 
     @property
     def at(self) -> updating.At:
-        """`x.at[key].set(v)`, `.add`, `.mul`, `.min`, `.max`: a new array, as in JAX."""
+        """Updates that return a new array: `x.at[key].set(v)`, `.add`, `.mul`, `.min`, `.max`."""
         return updating.At(self)
 
     # NumPy's protocols
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         outs = options.pop("out", None)
         if outs is not None and any(map(overrides_ufuncs, outs)):
-            return NotImplemented  # an array with a way of its own
-        found = ufunc_methods.run(ufunc, method, *inputs, **options)
+            return NotImplemented  # that array's type decides
+        returned = ufunc_methods.run(ufunc, method, *inputs, **options)
         if outs is None:
-            return found
-        results = found if isinstance(found, tuple) else (found,)
-        kept = [
+            return returned
+        results = returned if isinstance(returned, tuple) else (returned,)
+        outputs = [
             result if out is None else put_into(out, result)
             for out, result in zip(outs, results, strict=True)
         ]
-        return kept[0] if len(kept) == 1 else tuple(kept)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         staged = STAGED.get(function)
@@ -204,7 +196,7 @@ class Tracer(Operators, Methods):
         return "cpu"
 
     def to_device(self, device: str, /, *, stream: None = None) -> Any:
-        """The array itself, for there is one device.
+        """Return the array itself, since there is only one device.
 
         Raises:
             ValueError: it is another device, or a stream is given.
@@ -217,7 +209,7 @@ class Tracer(Operators, Methods):
         return 1, 0
 
     def __dlpack__(self, **options: Any) -> Any:
-        raise self._no_number(
+        raise self._concrete_error(
             "the memory", "use functions of wend.numpy, which take traced arrays as well."
         )
 
@@ -287,35 +279,35 @@ class Tracer(Operators, Methods):
     def __getitem__(self, key: Any) -> Any:
         part = indexing.getitem(self, key)
         if part is not self and part.type.shape != () and parts.is_basic(key):
-            part.become_part(self, key)
+            part.link_part(self, key)
         return part
 
     def __contains__(self, item: Any) -> Any:
         return bool(reducing.any(ew.equal(self, item)))
 
-    # Methods that change it
+    # Methods that change the array
     def sort(
         self, axis: int = -1, kind: Any = None, order: None = None, *, stable: bool | None = None
     ) -> None:
-        """`ndarray.sort`: in place, always stable."""
+        """Sort in place, always stably, like `ndarray.sort`."""
         if not self.ndim:
             raise AxisError(axis, 0)
         self.replace(reducing.sort(self, axis, kind, order, stable=stable))
 
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
-        """`ndarray.partition`: in place, sorted altogether."""
+        """Partition in place, like `ndarray.partition`; the array is sorted fully."""
         self.replace(orders.partition(self, kth, axis, kind))
 
     def fill(self, value: Any) -> None:
-        """`ndarray.fill`."""
+        """Assign a value to all elements, like `ndarray.fill`."""
         self[...] = value
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """`ndarray.put`: elements of the flattened array replaced."""
+        """Assign to elements of the flattened array, like `ndarray.put`."""
         changing.put(self, indices, values, mode)
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
-        """Not possible: an array keeps its size."""
+        """Raise an error: a traced array keeps its size."""
         raise TypeError(
             explain(
                 f"{self!r} cannot change its size in place.",

@@ -16,7 +16,7 @@ from wend.trace.arrays.view_transforms import ViewTransform
 if TYPE_CHECKING:
     from wend.trace.arrays.tracer import Tracer
 
-CURE_OF_ALIASES = "let it be an array of its own: y = np.where(test, x, z), or y = y.copy() before."
+CURE_OF_ALIASES = "make it an array of its own: y = np.where(test, x, z), or y = y.copy() before."
 A = TypeVar("A", bound="ViewLink")
 
 
@@ -24,51 +24,51 @@ class ViewLink(Staged):
     """The aliases of a traced array.
 
     Attributes:
-        origins: of what a branch or loop returns, the arrays that it may be.
-        choices: those of them that somebody else holds.
-        changes_through_alias: whether something that may be this array is changed.
+        may_aliases: the arrays that the result of a branch or loop may be.
+        held_aliases: those of them that are also referenced elsewhere.
+        changes_through_alias: whether an array that may be this one is changed.
     """
 
     __slots__ = (
         *("_base", "_part", "_stale_since", "_views"),
-        *("changes_through_alias", "choices", "origins"),
+        *("changes_through_alias", "held_aliases", "may_aliases"),
     )
     _base: Tracer | np.ndarray | None  # the array that this is a view of
     _part: tuple[Tracer, Any] | None  # the array that this is a part of, and the key of the part
     _views: list[weakref.ref[Tracer]]
     _stale_since: Source | None  # where the base was changed after this view was taken
-    origins: tuple[Any, ...]
-    choices: tuple[Any, ...]
+    may_aliases: tuple[Any, ...]
+    held_aliases: tuple[Any, ...]
     changes_through_alias: bool
 
     def _start_unlinked(self) -> None:
-        """Be an array of its own."""
+        """Initialize as an array that is no view and has none."""
         self._base = self._part = self._stale_since = None
         self._views = []
-        self.origins = self.choices = ()
+        self.may_aliases = self.held_aliases = ()
         self.changes_through_alias = False
 
     # Links
-    def look_at(self: Any, base: Tracer | np.ndarray) -> None:
-        """Note that this is a view of another array, or of one that Python knows."""
-        is_view_itself = isinstance(base, ViewLink) and base._base is not None
-        self._base = base._base if is_view_itself else base  # type: ignore[union-attr]
+    def link_view(self: Any, base: Tracer | np.ndarray) -> None:
+        """Record that this is a view of another array, traced or plain."""
+        is_base_view = isinstance(base, ViewLink) and base._base is not None
+        self._base = base._base if is_base_view else base  # type: ignore[union-attr]
         if isinstance(self._base, ViewLink):
             self._base._views.append(weakref.ref(self))
 
-    def become_part(self, whole: Tracer, key: Any) -> None:
-        """Note that this is `whole[key]`, or `key.of(whole)`: changing it changes the whole."""
+    def link_part(self, whole: Tracer, key: Any) -> None:
+        """Record that this is `whole[key]` or `key.of(whole)`: writes to it change the whole."""
         if self._base is None:
-            self.look_at(whole)
+            self.link_view(whole)
         self._part = whole, key
 
-    def become_view_of(self, base: Tracer) -> None:
-        """Note that this is a view of all of an array as it is now, and no part of another."""
+    def relink_view(self, base: Tracer) -> None:
+        """Record that this is a view of an array's present contents, and a part of no other."""
         self._base = self._part = self._stale_since = None
-        self.look_at(base)
+        self.link_view(base)
 
-    def watch(self, other: Tracer) -> None:
-        """Note that another array may be this one: it must not be read when this has changed."""
+    def add_alias(self, other: Tracer) -> None:
+        """Record that another array may be this one: it must not be read after this has changed."""
         self._views.append(weakref.ref(other))
 
     # Questions
@@ -89,7 +89,7 @@ class ViewLink(Staged):
         return bool(transform.is_reshape() and whole.is_contiguous_vector())
 
     def current(self: A) -> A:
-        """Return this array as it is here: a part of an array that has changed is taken again.
+        """Return this array as of here: a part of an array that has changed is taken again.
 
         Raises:
             AliasError: it is another view of such an array, or may be one.
@@ -101,12 +101,12 @@ class ViewLink(Staged):
             part: A
             part = key.of(whole) if isinstance(key, ViewTransform) else indexing.getitem(whole, key)
             return part
-        if self.choices:
+        if self.held_aliases:
             raise AliasError(
                 explain(
                     f"{self!r} may be, or hold, an array that was changed{at(self._stale_since)}, "
                     "so it would have changed too.",
-                    cure="let it have a .copy(): y = np.where(test, x, z), out.append(x.copy()).",
+                    cure="give it a .copy(): y = np.where(test, x, z), out.append(x.copy()).",
                 )
             )
         raise AliasError(
@@ -142,39 +142,40 @@ class ViewLink(Staged):
                     cure="change the array itself (x[2:5] += 1), or take a .copy() of the part.",
                 )
             )
-        if self.choices:
+        if self.held_aliases:
             raise AliasError(
                 explain(
-                    f"{self!r} is changed{at(user_source())}, and may be {self.choices[0]!r:.80}, "
-                    "which only the run tells; in NumPy both would change.",
+                    f"{self!r} is changed{at(user_source())}, and may be "
+                    f"{self.held_aliases[0]!r:.80}, which is known only at run time; in "
+                    "NumPy both would change.",
                     cure=CURE_OF_ALIASES,
                 )
             )
-        self.mark_origins()
+        self.mark_may_aliases()
         recording.assign(self, recording.lift(new))
         self.mark_views()
 
-    def mark_origins(self) -> None:
-        """Note that the arrays that this may be change with it."""
-        for origin in self.origins:
-            if isinstance(origin, ViewLink) and not origin.changes_through_alias:
-                origin.changes_through_alias = True
-                origin.mark_origins()
+    def mark_may_aliases(self) -> None:
+        """Mark the arrays that this may be as changing with it."""
+        for alias in self.may_aliases:
+            if isinstance(alias, ViewLink) and not alias.changes_through_alias:
+                alias.changes_through_alias = True
+                alias.mark_may_aliases()
 
     def mark_views(self) -> None:
-        """Note that this array changes here: its views must be taken again.
+        """Mark the views of this array as stale, since it changes here.
 
-        Not those that were made in another branch, which has left this one's array as it was.
+        Views made in another branch are left alone: that branch has its own contents of the array.
         """
-        where = user_source()
+        source = user_source()
         recording: Any = recorder.get()
         views, self._views = self._views, []
         for reference in views:
             view = reference()
             if view is None:
                 continue
-            if recording is None or recording.is_in(view.recording):
-                view._stale_since = where
+            if recording is None or recording.is_within(view.recording):
+                view._stale_since = source
                 view.mark_views()
             else:
                 self._views.append(reference)

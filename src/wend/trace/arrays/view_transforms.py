@@ -1,4 +1,4 @@
-"""Views of whole arrays in another order or shape: what changes there changes in the array."""
+"""Views of whole arrays in another order or shape; a write to one is a write to the array."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from wend.ops import shaping
 
 @dataclass(frozen=True, slots=True)
 class ViewTransform:
-    """How an array is seen, in place of the key of a part of it."""
+    """The operation that makes a view; it takes the place of a key."""
 
     op: Op
     attrs: Mapping[str, Any]
 
     def is_reshape(self) -> bool:
-        """Whether the elements are in the array's order."""
+        """Return whether the view keeps the order of the elements."""
         return self.op is shaping.reshape
 
     def of(self, whole: Any) -> Any:
-        """The view."""
+        """Return the view of an array."""
         return apply(self.op, whole, **self.attrs)
 
     def back(self, view: Any, whole: TensorType) -> Any:
-        """The array whose view is this."""
+        """Return the array that has this view."""
         if self.op is shaping.transpose:
             return transpose(view, np.argsort(self.attrs["perm"]))
         return reshape(view, whole.shape)
 
 
 def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | None:
-    """How a node sees its operand, if that is sure to be a view.
+    """Return the transform of a node whose result is certainly a view of its operand, or None.
 
-    Whether a reshape of several axes copies NumPy decides by their order in memory, which a trace
-    does not know.
+    Whether NumPy copies in a reshape of several axes depends on their order in memory, which a
+    trace does not know.
 
     Args:
-        node: of the graph.
-        is_view: whether it is known that NumPy has made no copy.
+        node: a node of the graph.
+        is_view: whether NumPy is known to have returned a view.
     """
     if node.op is shaping.transpose:
         return ViewTransform(node.op, node.attrs)
@@ -55,9 +55,9 @@ def view_transform_of(node: Node, *, is_view: bool = False) -> ViewTransform | N
     old, new = node.operands[0].tensor, node.results[0].tensor
     if not old.is_static:
         return None
-    is_view = is_view or _long(old) == _long(new)
+    is_view = is_view or _non_unit_dims(old) == _non_unit_dims(new)
     return ViewTransform(node.op, node.attrs) if is_view else None
 
 
-def _long(type: TensorType) -> list[Any]:
+def _non_unit_dims(type: TensorType) -> list[Any]:
     return [dim for dim in type.dims if dim != 1]

@@ -1,6 +1,6 @@
 """`cond` and `switch`; signatures as in `jax.lax`.
 
-Each records one node. Outside a trace they are traced all the same, then run (D14).
+Each records one node. Outside a trace they are traced as well, then run (D14).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wend.eager.promotion import as_array, cast, result_dtype
 from wend.ir.dtypes import INT64
 from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
-from wend.trace.aliasing.may_alias import settle
+from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.immediate import run_now
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.checks import (
@@ -33,10 +33,10 @@ from wend.trace.recording.regions import join_branches
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """Run `true_fun(*operands)` where `pred` holds, else `false_fun(*operands)`; never both.
+    """Run `true_fun(*operands)` if `pred` holds, otherwise `false_fun(*operands)`; never both.
 
     Args:
-        pred: a bool scalar. A Python bool just runs its branch.
+        pred: a bool scalar. A Python bool calls its branch directly.
         true_fun: operands → a pytree of arrays.
         false_fun: operands → a pytree of the same structure, dtypes and shapes.
         *operands: pytrees of arrays; the functions may also use outer values directly.
@@ -65,8 +65,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """Run `branches[index](*operands)`, and no other branch.
 
     Args:
-        index: an integer scalar; out of range it is clamped, as in JAX. A Python int just runs
-            its branch.
+        index: an integer scalar, clamped to the range of branches as in JAX. A Python int calls its
+            branch directly.
         branches: functions of the operands with results of the same structure and types.
         *operands: pytrees of arrays.
 
@@ -107,17 +107,17 @@ def _branch(
             results.append(branch(*operands))
         recordings.append(region)
     leaves, treedef = _same_structure(where, recordings, results, roles)
-    types = agree(where, leaves, trees.paths(treedef, "result"), roles)
+    types = unify_results(where, leaves, trees.paths(treedef, "result"), roles)
     values = []
-    for region, own in zip(recordings, leaves, strict=True):
+    for region, branch_leaves in zip(recordings, leaves, strict=True):
         with region.active():
-            pairs = zip(own, types, strict=True)
+            pairs = zip(branch_leaves, types, strict=True)
             values.append([region.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs])
     node = join_branches(outer, outer.lift(selector), recordings, values)
     tracers = [
         outer.wrap(value, weak=type.weak) for value, type in zip(node.results, types, strict=False)
     ]
-    settle(tracers, leaves, outer)
+    record_merge(tracers, leaves, outer)
     return trees.unflatten(treedef, tracers)
 
 
@@ -125,10 +125,10 @@ def _same_structure(
     where: str, regions: Sequence[Recording], results: Sequence[Any], roles: Sequence[str]
 ) -> tuple[list[list[Any]], trees.TreeDef]:
     leaves, treedef = trees.flatten(results[0])
-    found = [leaves]
+    leaf_rows = [leaves]
     for role, result in zip(roles[1:], results[1:], strict=True):
-        more, other = trees.flatten(result)
-        if other != treedef:
+        branch_leaves, branch_treedef = trees.flatten(result)
+        if branch_treedef != treedef:
             raise StructureError(
                 explain(
                     f"{where}: the branches return different structures.",
@@ -138,22 +138,22 @@ def _same_structure(
                     cure="return the same structure from every branch.",
                 )
             )
-        found.append(more)
+        leaf_rows.append(branch_leaves)
     paths = trees.paths(treedef, "result")
-    for own in found:
-        check_leaves(where, own, paths)
+    for row in leaf_rows:
+        check_leaves(where, row, paths)
     arrays = []
-    for region, own in zip(regions, found, strict=True):
-        with region.active():  # a variable is read where the branch left it
-            arrays.append([as_array(leaf) for leaf in own])
+    for region, row in zip(regions, leaf_rows, strict=True):
+        with region.active():  # reads a variable as of the end of the branch
+            arrays.append([as_array(leaf) for leaf in row])
     return arrays, treedef
 
 
-def agree(
+def unify_results(
     where: str, leaves: Sequence[Sequence[Any]], paths: Sequence[str], roles: Sequence[str]
 ) -> list[LeafType]:
-    """The common type of each result; weak ones take the strong dtype of the others (D5)."""
-    agreed = []
+    """Return the common type of each result; weak ones take the strong dtype of the others (D5)."""
+    unified = []
     for path, options in zip(paths, zip(*leaves, strict=True), strict=True):
         types = [leaf_type(option) for option in options]
         dtype = result_dtype(*options)
@@ -163,19 +163,19 @@ def agree(
             type.type.dtype != dtype for type in strong
         ):
             pairs = zip(roles, types, strict=True)
-            found = listed(f"{type.type} from {role}" for role, type in pairs)
+            types_text = listed(f"{type.type} from {role}" for role, type in pairs)
             raise CarryError(
                 explain(
-                    f"{where}: the branches return different types: {path} is {found}.",
+                    f"{where}: the branches return different types: {path} is {types_text}.",
                     cure="return the same dtype and shape from every branch.",
                 )
             )
-        agreed.append(LeafType(types[0].type.with_dtype(dtype), weak))
-    return agreed
+        unified.append(LeafType(types[0].type.with_dtype(dtype), weak))
+    return unified
 
 
 def _may_be_equal(shapes: Sequence[Shape | None]) -> bool:
-    """Whether no two shapes are known to differ: sizes of the run may turn out to be equal."""
+    """Return whether no two shapes are known to differ; symbolic sizes may be equal at run time."""
     known = [shape for shape in shapes if shape is not None]
     if len({len(shape) for shape in known}) > 1:
         return False

@@ -1,7 +1,8 @@
-"""Integers that a loop carries for somebody who counts something of its trips.
+"""Integers that a loop carries for a client that counts its trips.
 
-Who asks is in the test or the body, when it is recorded. The boxes are made before the loop, so
-each time that it is entered they start anew; as all boxes they are carried once they change.
+The client asks for them while the test or the body is recorded. Their references are created before
+the loop, so they are reset each time the loop is entered. Like all references, they are carried
+once they change.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ from collections.abc import Callable, Hashable, Sequence
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording
 
-_LOOP = ("before", "after")
+_LOOP_REGIONS = ("before", "after")
 
 
 def carried_integers(
-    here: Recording, who: Hashable, starts: Sequence[int], at_end: Callable[[], None]
+    recording: Recording,
+    key: Hashable,
+    initial_values: Sequence[int],
+    on_loop_end: Callable[[], None],
 ) -> Sequence[Tracer] | None:
-    """Integers that the innermost loop carries; None outside of loops, and in one that runs now.
+    """Return integers that the innermost loop carries.
+
+    None outside of loops, and in a loop that runs as it is recorded.
 
     Args:
-        here: where they are asked for; `put` changes them there.
-        who: asks; it is given the same ones in each round of recording.
-        starts: what they are when the loop is entered.
-        at_end: is called when the loop is recorded, with what is behind it being recorded.
+        recording: where they are asked for, and assigned to.
+        key: identifies the client, which gets the same integers in each round of tracing.
+        initial_values: their values when the loop is entered.
+        on_loop_end: called once the loop is recorded, in the recording of what follows.
     """
-    region = here
-    while region.is_region and region.b.name not in _LOOP:
+    region = recording
+    while region.is_region and region.b.name not in _LOOP_REGIONS:
         assert region.parent is not None
         region = region.parent
     if not region.is_region:
@@ -35,9 +41,9 @@ def carried_integers(
     assert outer is not None
     if outer.runs_now():
         return None
-    if who in outer.trip_counters:
-        refs, _ = outer.trip_counters[who]
+    if key in outer.trip_counters:
+        refs, _ = outer.trip_counters[key]
     else:
-        refs = [outer.wrap(outer.b.integer(start)) for start in starts]
-    outer.trip_counters[who] = refs, at_end  # of the last round, which is the one that stays
+        refs = [outer.wrap(outer.b.integer(start)) for start in initial_values]
+    outer.trip_counters[key] = refs, on_loop_end  # the last round is the one that is used
     return refs

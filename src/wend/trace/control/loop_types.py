@@ -1,4 +1,4 @@
-"""The types of what a loop carries."""
+"""Types of loop carries, which are unified over the trips of the loop."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from wend.ir.types import Dim, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.ops import shaping
 from wend.trace.recording.arguments import LeafType, leaf_type
-from wend.trace.recording.carry_types import CarryTypeCache
+from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.checks import check_leaves
 from wend.trace.recording.recording import Recording, current
 
 
 class LoopTypes:
-    """The carry of a loop: its structure, and the types its leaves settle on.
+    """The carry of a loop: its structure, and the types that its leaves are unified to.
 
     Args:
-        where: what loop and where, for messages.
+        where: the loop and its location, for messages.
         init: the carry to start from.
-        paths: names of its leaves, where a counter goes with it.
-        is_resizable: whether `shape_invariants` can let its sizes change.
+        paths: the names of its leaves, if a counter is carried with it.
+        is_resizable: whether `shape_invariants` can make its sizes variable.
     """
 
     def __init__(
@@ -47,26 +47,28 @@ class LoopTypes:
         self.paths = paths or trees.paths(self.treedef, "carry")
         self.has_counter = paths is not None
         self._check_kinds(self.leaves)
-        around = current()
-        self.carry_types = CarryTypeCache() if around is None else around.carry_types.loop(where)
+        recording = current()
+        self.carry_types = (
+            CarryTypeCache() if recording is None else recording.carry_types.loop(where)
+        )
         self.types = self.carry_types.start([leaf_type(leaf) for leaf in self.leaves])
-        self.changing: set[Symbol] = set()  # sizes that shape_invariants lets change
+        self.free_dims: set[Symbol] = set()  # sizes that shape_invariants makes variable
 
     def relax(self, invariants: Any) -> None:
-        """Put symbols where `shape_invariants` lets sizes change."""
+        """Put symbols for the sizes that `shape_invariants` makes variable."""
         shapes = _invariant_shapes(self.where, self.treedef, invariants)
         for k, (shape, path) in enumerate(zip(shapes, self.paths, strict=True)):
             if shape is None:
                 continue
-            mine = self.types[k].type
+            entry_type = self.types[k].type
             dims = tuple(new_symbol() if dim is None else dim for dim in shape)
-            if not accepts(mine.with_shape(dims), mine):
-                raise CarryError(f"{self.where}: {path} enters as {mine}, not as {shape}")
-            self.changing.update(symbols(mine.with_shape(dims)))
-            self.types[k] = LeafType(mine.with_shape(dims), self.types[k].weak)
+            if not accepts(entry_type.with_shape(dims), entry_type):
+                raise CarryError(f"{self.where}: {path} enters as {entry_type}, not as {shape}")
+            self.free_dims.update(symbols(entry_type.with_shape(dims)))
+            self.types[k] = LeafType(entry_type.with_shape(dims), self.types[k].weak)
 
     def params(self, region: Recording) -> Any:
-        """Params of a region for the carry, in its structure."""
+        """Add params for the carry to a region, and return them in its structure."""
         region.carry_types = self.carry_types.region(region.b.name)
         params = [
             region.param(t.type, weak=t.weak, name=path)
@@ -75,18 +77,18 @@ class LoopTypes:
         return trees.unflatten(self.treedef, params)
 
     def leaves_of(self, result: Any) -> list[Any]:
-        """The leaves of what a body returned, which must have the carry's structure."""
+        """Return the leaves of what a body returned; it must have the carry's structure."""
         leaves, treedef = trees.flatten(result)
         if treedef != self.treedef:
-            expected, found = self.init, result
+            expected, actual = self.init, result
             if self.has_counter:
-                expected, found = expected[1], found[1]
+                expected, actual = expected[1], actual[1]
             raise StructureError(
                 explain(
                     f"{self.where}: the body returns a carry of another structure.",
-                    trees.first_difference(expected, found, "carry"),
+                    trees.first_difference(expected, actual, "carry"),
                     f"it enters as {trees.described(expected)}, "
-                    f"the body returns {trees.described(found)}",
+                    f"the body returns {trees.described(actual)}",
                     cure="return exactly what the loop was given, leaf for leaf.",
                 )
             )
@@ -96,115 +98,121 @@ class LoopTypes:
     def _check_kinds(self, leaves: Sequence[Any]) -> None:
         check_leaves(self.where, leaves, self.paths)
 
-    def settle(self, results: Sequence[Any], body: Recording | None = None) -> bool:
-        """Let weak leaves take the strong dtypes they meet (D5); say whether any type changed.
+    def unify(self, results: Sequence[Any], body: Recording | None = None) -> bool:
+        """Unify the carry's types with those of a trip; return whether any changed.
+
+        Weak leaves take the strong dtypes they meet (D5).
 
         Args:
             results: what the body returned.
-            body: where sizes that may be one are compared when it runs; None: nowhere.
+            body: where sizes that may be equal are compared at run time; None: nowhere.
 
         Raises:
             CarryError: a leaf comes back with another dtype or shape.
         """
-        settled = []
-        for mine, result, path in zip(self.types, results, self.paths, strict=True):
-            theirs = leaf_type(result)
-            dtype = result_dtype(_example(mine), _example(theirs)) if mine.weak else mine.type.dtype
-            new = LeafType(mine.type.with_dtype(dtype), mine.weak and theirs.weak)
-            self._check_leaf(mine, new, theirs, path, body)
-            settled.append(new)
-        changed = settled != self.types
-        self.types = settled
-        self.carry_types.settle(settled)
+        unified = []
+        for carry_type, result, path in zip(self.types, results, self.paths, strict=True):
+            result_type = leaf_type(result)
+            dtype = (
+                result_dtype(_example(carry_type), _example(result_type))
+                if carry_type.weak
+                else carry_type.type.dtype
+            )
+            new = LeafType(carry_type.type.with_dtype(dtype), carry_type.weak and result_type.weak)
+            self._check_leaf(carry_type, new, result_type, path, body)
+            unified.append(new)
+        changed = unified != self.types
+        self.types = unified
+        self.carry_types.record(unified)
         return changed
 
     def _check_leaf(
         self,
         old: LeafType,
         new: LeafType,
-        theirs: LeafType,
+        result: LeafType,
         path: str,
         body: Recording | None,
     ) -> None:
-        if result_dtype(_example(new), _example(theirs)) != new.type.dtype or (
-            not theirs.weak and theirs.type.dtype != new.type.dtype
+        if result_dtype(_example(new), _example(result)) != new.type.dtype or (
+            not result.weak and result.type.dtype != new.type.dtype
         ):
-            raise CarryError(self._changed_dtype(path, old.type, theirs.type))
-        found = theirs.type.with_dtype(new.type.dtype)
-        if not self._takes(new.type, self._as_entered(new.type, found, body)):
-            raise CarryError(self._changed_shape(path, str(old.type), str(theirs.type)))
+            raise CarryError(self._changed_dtype(path, old.type, result.type))
+        result_type = result.type.with_dtype(new.type.dtype)
+        if not self._accepts(new.type, self._with_entry_sizes(new.type, result_type, body)):
+            raise CarryError(self._changed_shape(path, str(old.type), str(result.type)))
 
-    def _changed_dtype(self, path: str, old: TensorType, found: TensorType) -> str:
-        what = f"{self.where}: {path} enters as {old}, the body returns {found}."
+    def _changed_dtype(self, path: str, old: TensorType, new: TensorType) -> str:
+        what = f"{self.where}: {path} enters as {old}, the body returns {new}."
         cure = (
-            f"start it as {found.dtype}, or cast it back in the body with "
+            f"start it as {new.dtype}, or cast it back in the body with "
             f".astype({old.dtype.name!r})."
         )
         return explain(what, cure=cure)
 
-    def _changed_shape(self, path: str, old: str, found: str) -> str:
-        what = f"{self.where}: {path} enters as {old}, the body returns {found}."
+    def _changed_shape(self, path: str, old: str, new: str) -> str:
+        what = f"{self.where}: {path} enters as {old}, the body returns {new}."
         cure = "return the shape it enters with"
         if self.is_resizable:
             cure += ", or let sizes change with shape_invariants (None for each that does)"
         return explain(what, cure=f"{cure}.")
 
-    def _takes(self, mine: TensorType, found: TensorType) -> bool:
-        # A size that may not change is the same one afterwards, known before the run or not.
-        fixed: dict[Symbol, Dim] = {s: s for s in symbols(mine) if s not in self.changing}
-        return accepts(mine, found, fixed)
+    def _accepts(self, carry_type: TensorType, result_type: TensorType) -> bool:
+        # A size that may not vary must be the same dimension after the trip, symbolic or not.
+        fixed: dict[Symbol, Dim] = {s: s for s in symbols(carry_type) if s not in self.free_dims}
+        return accepts(carry_type, result_type, fixed)
 
-    def _as_entered(
-        self, mine: TensorType, found: TensorType, body: Recording | None
+    def _with_entry_sizes(
+        self, carry_type: TensorType, result_type: TensorType, body: Recording | None
     ) -> TensorType:
-        """A type with the sizes it must have where these may turn out to be them."""
-        if body is None or mine.shape is None or found.shape is None:
-            return found
-        if len(mine.shape) != len(found.shape):
-            return found
-        pairs = zip(mine.shape, found.shape, strict=True)
-        dims = (a if a not in self.changing and body.may_be_one(a, b) else b for a, b in pairs)
-        return found.with_shape(tuple(dims))
+        """Return the result's type, with the carry's sizes wherever the two may be equal."""
+        if body is None or carry_type.shape is None or result_type.shape is None:
+            return result_type
+        if len(carry_type.shape) != len(result_type.shape):
+            return result_type
+        pairs = zip(carry_type.shape, result_type.shape, strict=True)
+        dims = (a if a not in self.free_dims and body.may_be_equal(a, b) else b for a, b in pairs)
+        return result_type.with_shape(tuple(dims))
 
-    def following(self, results: Sequence[Any], body: Recording) -> list[Value]:
-        """What the body returned, as the types that the carry has settled on."""
+    def next_carry(self, results: Sequence[Any], body: Recording) -> list[Value]:
+        """Return what the body returned, coerced to the unified types."""
         rows = zip(results, self.types, self.leaves, self.paths, strict=True)
-        return [body.lift(self._kept(*row, body)) for row in rows]
+        return [body.lift(self._coerce(*row, body)) for row in rows]
 
-    def _kept(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
-        """A result in its dtype, with a check of its shape where only the run can tell."""
+    def _coerce(self, result: Any, type: LeafType, leaf: Any, path: str, body: Recording) -> Any:
+        """Return a result in the carry's dtype, with a run-time check of its shape where needed."""
         result = cast(result, type.type.dtype)
-        mine, found = type.type, leaf_type(result).type
-        if self._takes(mine, found) or mine.shape is None:
+        carry_type, result_type = type.type, leaf_type(result).type
+        if self._accepts(carry_type, result_type) or carry_type.shape is None:
             return result
         assert body.parent is not None
         with body.parent.active():
-            entered = apply(shaping.shape_of, as_array(leaf))
-        if any(dim in self.changing for dim in mine.shape):
-            free = np.array([dim in self.changing for dim in mine.shape])
+            entry_shape = apply(shaping.shape_of, as_array(leaf))
+        if any(dim in self.free_dims for dim in carry_type.shape):
+            is_free = np.array([dim in self.free_dims for dim in carry_type.shape])
             with body.parent.active():
-                entered = ew.where(free, -1, entered)
-        name = short(mine.dtype)
+                entry_shape = ew.where(is_free, -1, entry_shape)
+        name = short(carry_type.dtype)
         message = self._changed_shape(path, f"{name}[{{shape}}]", f"{name}[{{its}}]")
-        shape = self._as_entered(mine, found, body).shape
+        shape = self._with_entry_sizes(carry_type, result_type, body).shape
         with body.active():
             return apply(
-                shaping.keep_shape, result, entered, shape=shape, message=message, error="carry"
+                shaping.keep_shape, result, entry_shape, shape=shape, message=message, error="carry"
             )
 
     def start(self, outer: Recording) -> list[Value]:
-        """The values to start from, as the types that the carry has settled on."""
+        """Return the carry on entry, coerced to the unified types."""
         pairs = zip(self.leaves, self.types, strict=True)
         return [outer.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs]
 
     def rebuild(self, outer: Recording, values: Sequence[Value]) -> Any:
-        """The carry after the loop."""
+        """Return the carry after the loop."""
         pairs = zip(values, self.types, strict=True)
         return trees.unflatten(self.treedef, [outer.wrap(v, weak=t.weak) for v, t in pairs])
 
 
 def _example(type: LeafType) -> Any:
-    """Something that promotes as a leaf of this type does."""
+    """Return an object that promotes like a leaf of this type."""
     if type.weak:
         return {"b": False, "i": 0, "f": 0.0, "c": 0j}[type.type.dtype.kind]
     return type.type.dtype.type(0)
@@ -212,7 +220,7 @@ def _example(type: LeafType) -> Any:
 
 def _invariant_shapes(where: str, treedef: trees.TreeDef, invariants: Any) -> list[Any]:
     try:
-        found = trees.flatten_up_to(treedef, invariants)
+        shapes = trees.flatten_up_to(treedef, invariants)
     except ValueError as error:
         raise StructureError(f"{where}: shape_invariants must be like init: {error}") from error
-    return [getattr(shape, "shape", shape) for shape in found]
+    return [getattr(shape, "shape", shape) for shape in shapes]

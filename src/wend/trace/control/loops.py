@@ -1,7 +1,7 @@
 """`while_loop` and `fori_loop`; signatures as in `jax.lax`.
 
-Each records one node. Outside a trace they are traced all the same, then run, so that a mistake
-in a carry is told before anything runs (D14).
+Each records one node. Outside a trace they are traced as well, then run, so that a mismatch in the
+carry is reported before anything runs (D14).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_functions, check_integer, check_predicate
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import join_loop, refs_to_open
+from wend.trace.recording.regions import add_mutated_refs, join_loop
 
 CondFun = Callable[[Any], Any]
 BodyFun = Callable[[Any], Any]
@@ -42,20 +42,20 @@ def while_loop(
     return_trips: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Repeat `carry = body_fun(carry)` while `cond_fun(carry)` holds; one node in the graph.
+    """Repeat `carry = body_fun(carry)` while `cond_fun(carry)` holds; records one node.
 
-    It can be differentiated, to any order, however many times it runs.
+    It can be differentiated to any order, however many trips it makes.
 
     Args:
         cond_fun: carry → a bool scalar.
         body_fun: carry → the next carry, of the same structure, dtypes and shapes. Python
             scalars take the dtype of what they meet (`0` may become an f64 array's sum).
         init: the carry to start from, a pytree of arrays and numbers.
-        maximum_iterations: stop after so many trips; an integer, plain or traced.
-        parallel_iterations: how many trips may be in flight at once, a hint; never changes the
+        maximum_iterations: a bound on the number of trips; an integer, plain or traced.
+        parallel_iterations: a hint how many trips may be in flight at once; never changes the
             result.
         shape_invariants: a pytree like `init` of shapes with None for sizes that change from
-            trip to trip, or None for a leaf whose shape does not.
+            trip to trip, or None for a leaf whose shape does not change.
         memory: how the backward pass gets its residuals; `"keep"` (the default).
         return_trips: also return the number of trips.
         name: a name for the loop in graphs and messages.
@@ -119,40 +119,44 @@ class _Loop:
     def record(self, limit: Any, return_trips: bool) -> Any:
         outer = current()
         assert outer is not None
-        self.counts = limit is not None or return_trips
+        self.has_trip_count = limit is not None or return_trips
         while True:
             before, predicate = self._trace_cond(outer)
             after, results = self._trace_body(outer)
-            if not refs_to_open(self.refs, before, after) and not self.types.settle(results, after):
+            if not add_mutated_refs(self.refs, before, after) and not self.types.unify(
+                results, after
+            ):
                 break
         count = len(self.types.types)
-        forwarded = [before.wrap(param) for param in before.b.params[: count + self.counts]]
+        forwarded = [before.wrap(param) for param in before.b.params[: count + self.has_trip_count]]
         with before.active():
             if limit is not None:
-                goes_on = ew.less(forwarded[-1], limit)
-                always = predicate is True or predicate is np.True_
-                predicate = goes_on if always else ew.logical_and(goes_on, predicate)
+                is_below_limit = ew.less(forwarded[-1], limit)
+                is_always_true = predicate is True or predicate is np.True_
+                predicate = (
+                    is_below_limit if is_always_true else ew.logical_and(is_below_limit, predicate)
+                )
             test = before.lift(predicate if isinstance(predicate, Staged) else np.bool_(predicate))
         with after.active():
-            following = self.types.following(results, after)
-            if self.counts:
-                following.append(after.lift(after.wrap(after.b.params[count]) + 1))
+            next_carry = self.types.next_carry(results, after)
+            if self.has_trip_count:
+                next_carry.append(after.lift(after.wrap(after.b.params[count]) + 1))
         start = self.types.start(outer)
-        if self.counts:
+        if self.has_trip_count:
             start.append(outer.b.integer(0))
-        kept = [test, *(tracer.value for tracer in forwarded)]
+        before_results = [test, *(tracer.value for tracer in forwarded)]
         node = join_loop(
-            outer, start, before, kept, after, following, self.refs, memory=self.memory
+            outer, start, before, before_results, after, next_carry, self.refs, memory=self.memory
         )
         carry = self.types.rebuild(outer, node.results[:count])
         return (carry, outer.wrap(node.results[count])) if return_trips else carry
 
     def _open(self, name: str, role: str, outer: Recording) -> tuple[Recording, Any]:
-        """A region with params for the carry, the count of trips and arrays changed in place."""
-        where = f"{role} of {self.types.where}"
-        region = Recording(name, outer, is_region=True, role=where)
+        """Open a region with params for the carry, the trip count and arrays changed in place."""
+        region_role = f"{role} of {self.types.where}"
+        region = Recording(name, outer, is_region=True, role=region_role)
         carry = self.types.params(region)
-        if self.counts:
+        if self.has_trip_count:
             region.param(_COUNT)
         region.open_for(self.refs)
         return region, carry
@@ -171,11 +175,11 @@ class _Loop:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
-    """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; one node.
+    """Repeat `carry = body_fun(i, carry)` for i from `lower` to `upper` − 1; records one node.
 
     Args:
         lower: the first i, an integer, plain or traced.
-        upper: where to stop; no more than `lower`: no trip.
+        upper: the end of the range, exclusive; no trips if it is at most `lower`.
         body_fun: (i, carry) → the next carry.
         init: the carry to start from.
 
@@ -203,5 +207,5 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
 
 
 def _counted_paths(init: Any) -> list[str]:
-    """The paths of a carry that a counter goes with, as its owner knows them."""
+    """Return the paths of a carry and its counter, in the user's terms."""
     return ["the counter", *trees.paths(trees.flatten(init)[1], "carry")]

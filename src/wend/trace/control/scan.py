@@ -22,7 +22,7 @@ from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
-from wend.trace.recording.regions import join_loop, refs_to_open
+from wend.trace.recording.regions import add_mutated_refs, join_loop
 from wend.trace.sizes.lengths import items_shape
 
 
@@ -35,23 +35,23 @@ def scan(
     unroll: int = 1,
     memory: str | None = None,
 ) -> tuple[Any, Any]:
-    """Run `carry, y = f(carry, x)` over the rows x of `xs`; stack the ys. One node.
+    """Run `carry, y = f(carry, x)` over the rows x of `xs`, and stack the ys; records one node.
 
     Args:
         f: (carry, x) → (next carry, y).
         init: the carry to start from, a pytree of arrays and numbers.
         xs: a pytree of arrays with first axes of one size, or None.
-        length: the number of steps, where `xs` does not tell; an integer, plain or traced.
-        reverse: go from the last row to the first; ys stand where their xs do.
-        unroll: steps per trip; 1 is built.
+        length: the number of steps if `xs` is None; an integer, plain or traced.
+        reverse: go from the last row to the first; each y is stacked at the position of its x.
+        unroll: steps per trip; only 1 is supported.
         memory: how the backward pass gets its residuals; `"keep"` (the default).
 
     Returns:
         The last carry, and the ys stacked along a new first axis.
 
     Raises:
-        ShapeError: the sizes of first axes differ, or nothing tells the number of steps.
-        CarryError, StructureError: the next carry is unlike the carry.
+        ShapeError: the sizes of first axes differ, or the number of steps is not determined.
+        CarryError, StructureError: the next carry does not match the carry.
 
     Example:
         >>> import wend, wend.numpy as wnp
@@ -90,7 +90,7 @@ class _Scan:
         self.count, self.size = self._count(length, paths)
 
     def _count(self, length: Any, paths: Sequence[str]) -> tuple[Any, Dim]:
-        """The number of steps, as a number, plain or traced, and as a dimension."""
+        """Return the number of steps, as a plain or traced number, and as a dimension."""
         sizes: list[Dim] = []
         for row, path in zip(self.rows, paths, strict=True):
             dims = tensor_type(row).dims
@@ -100,24 +100,24 @@ class _Scan:
         if isinstance(length, Staged) and sizes:
             raise ShapeError(
                 explain(
-                    f"{self.where}: xs tell the number of steps, and so does a traced length.",
+                    f"{self.where}: xs determine the number of steps, and so does a traced length.",
                     cure="leave length out, or xs; xs[i] may be read in f.",
                 )
             )
-        known = {size for size in (*sizes, length) if isinstance(size, int)}
-        if len(known) > 1:
+        static_sizes = {size for size in (*sizes, length) if isinstance(size, int)}
+        if len(static_sizes) > 1:
             raise ShapeError(
                 f"{self.where}: first axes and length differ: "
                 f"{', '.join(f'{p}: {s}' for p, s in zip(paths, sizes, strict=True))}"
                 f"{'' if length is None else f', length: {length}'}"
             )
-        if known:
-            (number,) = known
+        if static_sizes:
+            (number,) = static_sizes
             return number, number
         if length is not None:
             return ew.maximum(length, 0), new_symbol()
         if not sizes:
-            raise ShapeError(f"{self.where}: give xs or length, to tell the number of steps")
+            raise ShapeError(f"{self.where}: give xs or length, to determine the number of steps")
         size = self.outer.b.size_of(self.outer.lift(self.rows[0]), 0)
         return Tracer(size, self.outer), sizes[0]
 
@@ -127,23 +127,23 @@ class _Scan:
         refs: list[Tracer] = []
         while True:
             after, following, results, ys, ys_tree = self._trace_body(lists, refs)
-            if not refs_to_open(refs, after) and not self.types.settle(results, after):
+            if not add_mutated_refs(refs, after) and not self.types.unify(results, after):
                 break
         before = Recording("before", outer, is_region=True)
         step = before.param(_INDEX)
         carried = [before.param(t.type).value for t in self.types.types]
         before.open_for(refs)
         with before.active():
-            goes_on = before.lift(step < self.count)
+            predicate = before.lift(step < self.count)
         with after.active():
-            following += self.types.following(results, after)
-            made = [after.lift(y) for y in ys]
-        # The lists come before the arrays changed in place, whose params are there already.
-        stacks = [ListType(value.type) for value in made]
-        waiting = [_insert(before, Value(stack), len(refs)) for stack in stacks]
-        grown = [
+            following += self.types.next_carry(results, after)
+            y_values = [after.lift(y) for y in ys]
+        # The lists precede the arrays changed in place, whose params exist already.
+        stacks = [ListType(value.type) for value in y_values]
+        list_params = [_insert(before, Value(stack), len(refs)) for stack in stacks]
+        pushed = [
             after.b.list_push(_insert(after, Value(stack), len(refs)), value)
-            for stack, value in zip(stacks, made, strict=True)
+            for stack, value in zip(stacks, y_values, strict=True)
         ]
         empty = [outer.b.list_new(stack.element) for stack in stacks]
         starts = [outer.b.integer(0), *self.types.start(outer), *empty]
@@ -151,9 +151,9 @@ class _Scan:
             outer,
             starts,
             before,
-            [goes_on, step.value, *carried, *waiting],
+            [predicate, step.value, *carried, *list_params],
             after,
-            [*following, *grown],
+            [*following, *pushed],
             refs,
             memory=memory,
         )
@@ -161,23 +161,29 @@ class _Scan:
         carry = self.types.rebuild(outer, node.results[1:first])
         stacked = [
             self._stack(list, value, after)
-            for list, value in zip(node.results[first : first + len(made)], made, strict=True)
+            for list, value in zip(
+                node.results[first : first + len(y_values)], y_values, strict=True
+            )
         ]
         return carry, trees.unflatten(ys_tree, stacked)
 
     def _trace_body(
         self, lists: Sequence[Value], refs: Sequence[Tracer]
     ) -> tuple[Recording, list[Value], list[Any], list[Any], trees.TreeDef]:
-        """The region; the next index, the next carry's leaves, y's leaves and their structure."""
+        """Trace `f`.
+
+        Returns:
+            The region, the next index, the next carry's leaves, y's leaves, and the structure of y.
+        """
         outer = self.outer
         after = Recording("after", outer, is_region=True, role=f"f of {self.where}")
         index = after.param(_INDEX)
         carry = self.types.params(after)
         after.open_for(refs)
         with after.active():
-            place = after.lift(self.count - 1 - index if self.reverse else index)
+            position = after.lift(self.count - 1 - index if self.reverse else index)
             rows = [
-                after.wrap(after.b.list_get(after.lift(Tracer(list, outer)), place))
+                after.wrap(after.b.list_get(after.lift(Tracer(list, outer)), position))
                 for list in lists
             ]
             following = [after.lift(index + 1)]
@@ -195,28 +201,28 @@ class _Scan:
             ys = [as_array(y) for y in ys]
             return after, following, self.types.leaves_of(result[0]), ys, ys_tree
 
-    def _stack(self, list: Value, like: Value, body: Recording) -> Tracer:
+    def _stack(self, list: Value, item: Value, body: Recording) -> Tracer:
         b, outer = self.outer.b, self.outer
-        assert isinstance(like.type, TensorType)
+        assert isinstance(item.type, TensorType)
         arrays = [*(outer.lift(row) for row in self.rows), *body.region_params]
-        shape = items_shape(outer.b, like.type, arrays)
+        shape = items_shape(outer.b, item.type, arrays)
         if shape is None:
             raise ShapeError(
                 explain(
-                    f"{self.where}: y is {like.type}, of a size that is only known inside.",
+                    f"{self.where}: y is {item.type}, whose size is known only inside the scan.",
                     cure="give y a size that is known before the scan, as that of an argument.",
                 )
             )
         stacked = b.list_stack(list, shape)
-        stacked = b.refine(stacked, like.type.with_shape((self.size, *like.type.dims)))
+        stacked = b.refine(stacked, item.type.with_shape((self.size, *item.type.dims)))
         if self.reverse:
-            whole = ((None, None, None),) * len(like.type.dims)
-            stacked = b.emit(shaping_ops.slice_, stacked, slices=((None, None, -1), *whole))
+            inner_slices = ((None, None, None),) * len(item.type.dims)
+            stacked = b.emit(shaping_ops.slice_, stacked, slices=((None, None, -1), *inner_slices))
         return outer.wrap(stacked)
 
 
 def _insert(region: Recording, param: Value, before_last: int) -> Value:
-    """Put a param in front of the last ones."""
+    """Insert a param before the last ones."""
     region.b.params.insert(len(region.b.params) - before_last, param)
     return param
 
@@ -225,7 +231,7 @@ _INDEX = TensorType(INT64, ())
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """Apply `f` to each row of `xs` and stack what it gives; one node.
+    """Apply `f` to each row of `xs` and stack the results; records one node.
 
     Args:
         f: row → a pytree of arrays.

@@ -1,4 +1,4 @@
-"""`TensorList`: what a Python list becomes when a staged loop appends to it (D11)."""
+"""`TensorList`: a Python list to which a staged loop appends (D11)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from wend.ir.types import ListType, accepts
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
 from wend.ops import lists as list_ops
-from wend.trace.aliasing.may_alias import is_array, may_be, roots
+from wend.trace.aliasing.may_alias import add_may_aliases, is_array, roots
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import current
-from wend.trace.sizes.lengths import items_shape, known_length
+from wend.trace.sizes.lengths import items_shape, static_length
 
 
 class ListError(WendError, TypeError):
-    """A list that grows in a recorded loop cannot do this."""
+    """A list that grows in a recorded loop does not support this operation."""
 
 
 class TensorList:
-    """A list of which only the kind of its items is known: as many as were appended when it runs.
+    """A list with items of one type, whose length is only known at run time.
 
     Args:
         lists: a traced list for each array in an item.
@@ -53,11 +53,11 @@ class TensorList:
 
     @staticmethod
     def of(items: Sequence[Any], like: Any) -> TensorList:
-        """A list of these items, all of the kind of `like`."""
+        """Return a list of these items, all of the type of `like`."""
         leaves, treedef = trees.flatten(like)
         types = [leaf_type(leaf) for leaf in leaves]
-        made = [_emit(list_ops.list_new, element=type.type) for type in types]
-        new = TensorList(made, treedef, types)
+        lists = [_emit(list_ops.list_new, element=type.type) for type in types]
+        new = TensorList(lists, treedef, types)
         for item in items:
             new.append(item)
         return new
@@ -66,30 +66,30 @@ class TensorList:
         return f"<traced list of {', '.join(map(str, self.types))}>"
 
     def copy(self) -> TensorList:
-        """A list of the same items, which can change by itself."""
+        """Return a list of the same items that can be changed independently."""
         return TensorList(self.lists, self.treedef, self.types)
 
     def become(self, other: TensorList) -> None:
-        """Hold the items of another."""
+        """Take the items of another list."""
         self.lists, self.treedef, self.types = list(other.lists), other.treedef, other.types
 
     def example(self) -> Any:
-        """Something of the kind of its items."""
-        items = [Tracer(Value(type.type), _nowhere, weak=type.weak) for type in self.types]
+        """Return a placeholder of the type of its items."""
+        items = [Tracer(Value(type.type), _NO_RECORDING, weak=type.weak) for type in self.types]
         return trees.unflatten(self.treedef, items)
 
-    # What lists do
+    # List methods
     def append(self, item: Any) -> None:
-        """Add an item at the end; it must be like the others."""
-        pairs = zip(self.lists, self._fitted(item, "appended to"), strict=True)
+        """Append an item, which must have the type of the others."""
+        pairs = zip(self.lists, self._coerce_item(item, "appended to"), strict=True)
         leaves = trees.flatten(item)[0]
         self.lists = [
-            _looking(_emit(list_ops.list_push, list, leaf), list, own)
-            for (list, leaf), own in zip(pairs, leaves, strict=True)
+            _with_item_aliases(_emit(list_ops.list_push, list, leaf), list, original)
+            for (list, leaf), original in zip(pairs, leaves, strict=True)
         ]
 
-    def _fitted(self, item: Any, verb: str) -> list[Any]:
-        """The arrays of an item, as the list holds them."""
+    def _coerce_item(self, item: Any, verb: str) -> list[Any]:
+        """Return the arrays of an item, cast to the list's types."""
         leaves, treedef = trees.flatten(item)
         if treedef != self.treedef:
             raise StructureError(
@@ -98,53 +98,55 @@ class TensorList:
                     cure="append items of one structure.",
                 )
             )
-        fitted = []
+        coerced = []
         for leaf, type in zip(map(as_array, leaves), self.types, strict=True):
-            given = leaf_type(leaf)
-            fits = given.weak or given.type.dtype == type.type.dtype
-            if not fits or not accepts(type.type, given.type.with_dtype(type.type.dtype)):
+            item_type = leaf_type(leaf)
+            fits = item_type.weak or item_type.type.dtype == type.type.dtype
+            if not fits or not accepts(type.type, item_type.type.with_dtype(type.type.dtype)):
                 raise CarryError(
                     explain(
-                        f"{given.type} is {verb} a list of {type.type}.",
+                        f"{item_type.type} is {verb} a list of {type.type}.",
                         cure="append items of one dtype and shape; or keep one list for each.",
                     )
                 )
-            fitted.append(cast(leaf, type.type.dtype))
-        return fitted
+            coerced.append(cast(leaf, type.type.dtype))
+        return coerced
 
     def extend(self, items: Sequence[Any]) -> None:
-        """Add each of some items."""
+        """Append each of some items."""
         for item in items:
             self.append(item)
 
     def pop(self) -> Any:
-        """Take the last item out."""
+        """Remove the last item and return it."""
         old = self.lists
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
-        self.lists = [rest for rest, _ in pairs]
+        self.lists = [remaining for remaining, _ in pairs]
         items = [item for _, item in pairs]
-        for item, rest, list in zip(items, self.lists, old, strict=True):
-            may_be(rest, list.choices)
+        for item, remaining, list in zip(items, self.lists, old, strict=True):
+            add_may_aliases(remaining, list.held_aliases)
             if item.type.shape != ():
-                may_be(item, list.choices)
+                add_may_aliases(item, list.held_aliases)
         return trees.unflatten(self.treedef, items)
 
     def length(self) -> Any:
-        """How many items there are, as a traced integer."""
+        """Return the number of items, as a traced integer."""
         return _emit(list_ops.list_len, self.lists[0])
 
     def __len__(self) -> int:
-        raise self._refused("len()", "use it inside captured code, or wnp.stack(...).shape[0].")
+        raise self._length_error(
+            "len()", "use it inside captured code, or wnp.stack(...).shape[0]."
+        )
 
     def __iter__(self) -> Iterator[Any]:
-        raise self._refused(
+        raise self._length_error(
             "iteration", "stack it first: `for x in wnp.stack(...)` is a loop over the rows."
         )
 
     def __bool__(self) -> bool:
-        raise self._refused("the truth", "compare its len() with 0.")
+        raise self._length_error("the truth value", "compare its len() with 0.")
 
-    def _refused(self, what: str, cure: str) -> WendError:
+    def _length_error(self, what: str, cure: str) -> WendError:
         if not self.lists[0].is_reachable():
             return self._leaked()
         return ConcreteValueError(
@@ -157,42 +159,44 @@ class TensorList:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            raise self._cannot("be sliced", "slice wnp.stack(...) of it.")
-        place = self._place(index)
-        items = [_emit(list_ops.list_get, list, place) for list in self.lists]
+            raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")
+        position = self._position(index)
+        items = [_emit(list_ops.list_get, list, position) for list in self.lists]
         for item, list in zip(items, self.lists, strict=True):
             if item.type.shape != ():
-                item.look_at(list)  # changing it would change the list's
+                item.link_view(list)  # a write to it would change the list's item
         return trees.unflatten(self.treedef, items)
 
     def __contains__(self, item: Any) -> bool:
-        raise self._refused("`in`", "ask it of wnp.stack(...) of it: (wnp.stack(out) == x).any().")
+        raise self._length_error(
+            "`in`", "ask it of wnp.stack(...) of it: (wnp.stack(out) == x).any()."
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise self._refused("a NumPy array", "use wnp.stack(...) of it.")
+        raise self._length_error("a NumPy array", "use wnp.stack(...) of it.")
 
     def __setitem__(self, index: Any, item: Any) -> None:
         if isinstance(index, slice):
-            raise self._cannot("be assigned to by slices", "assign item by item.")
-        place = self._place(index)
-        pairs = zip(self.lists, self._fitted(item, "put into"), strict=True)
+            raise self._unsupported("be assigned to by slices", "assign item by item.")
+        position = self._position(index)
+        pairs = zip(self.lists, self._coerce_item(item, "put into"), strict=True)
         leaves = trees.flatten(item)[0]
         self.lists = [
-            _looking(_emit(list_ops.list_set, list, place, leaf), list, own)
-            for (list, leaf), own in zip(pairs, leaves, strict=True)
+            _with_item_aliases(_emit(list_ops.list_set, list, position, leaf), list, original)
+            for (list, leaf), original in zip(pairs, leaves, strict=True)
         ]
 
     def __add__(self, other: Any) -> Any:
-        raise self._cannot("be added to or repeated", "extend it: out.extend(more).")
+        raise self._unsupported("be added to or repeated", "extend it: out.extend(more).")
 
     __radd__ = __mul__ = __rmul__ = __add__
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(list, name):
             raise AttributeError(f"'TensorList' object has no attribute {name!r}")
-        raise self._cannot(f".{name}()")
+        raise self._unsupported(f".{name}()")
 
-    def _cannot(self, what: str, cure: str = "do it with wnp.stack(...) of it.") -> TypeError:
+    def _unsupported(self, what: str, cure: str = "do it with wnp.stack(...) of it.") -> TypeError:
         return ListError(
             explain(
                 f"{self!r}, a list that grows in a loop or branch that is recorded, cannot {what}.",
@@ -200,14 +204,14 @@ class TensorList:
             )
         )
 
-    def _place(self, index: Any) -> Any:
-        """A position, counted from the end where it is negative."""
+    def _position(self, index: Any) -> Any:
+        """Return an index counted from the front; a negative one counts from the end."""
         if isinstance(index, Staged):
             return cast(ew.where(ew.less(index, 0), index + self.length(), index), INT64)
         return cast(self.length() + index if index < 0 else np.int64(index), INT64)
 
     def stack(self, axis: int = 0) -> Any:
-        """The items as one array along a new axis."""
+        """Stack the items along a new axis."""
         recording = current()
         if recording is None:
             raise self._leaked()
@@ -222,20 +226,22 @@ class TensorList:
                         cure="append items of a size that is known before it, as an argument's.",
                     )
                 )
-            rows, size = recording.b.list_stack(value, shape), known_length(value)
+            stacked_rows, size = recording.b.list_stack(value, shape), static_length(value)
             if size is not None:
-                rows = recording.b.refine(rows, type.type.with_shape((size, *type.type.dims)))
-            array = recording.wrap(rows)
+                stacked_rows = recording.b.refine(
+                    stacked_rows, type.type.with_shape((size, *type.type.dims))
+                )
+            array = recording.wrap(stacked_rows)
             stacked.append(array if axis == 0 else shaping.moveaxis(array, 0, axis))
         return trees.unflatten(self.treedef, stacked)
 
 
-_nowhere: Any = None  # the recording of what stands for a type only
+_NO_RECORDING: Any = None  # the recording of placeholders
 
 
-def _looking(list: Any, before: Any, item: Any) -> Any:
-    """A list with one more item, which is another name for an array of the user's."""
-    may_be(list, [*before.choices, *(roots(item) if is_array(item) else ())])
+def _with_item_aliases(list: Any, old_list: Any, item: Any) -> Any:
+    """Return a list after an append; it may alias the appended item."""
+    add_may_aliases(list, [*old_list.held_aliases, *(roots(item) if is_array(item) else ())])
     return list
 
 
@@ -246,12 +252,12 @@ def _emit(op: Any, *operands: Any, **attrs: Any) -> Any:
 def _emit_all(op: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
     recording = current()
     if recording is None:
-        raise operands[0].leaked()  # a list, of a trace that is over
+        raise operands[0].leaked()  # a list whose trace has ended
     return recording.emit(op, operands, attrs)
 
 
 def is_list(x: Any) -> bool:
-    """Whether a leaf is a traced list, not an array."""
+    """Return whether a leaf is a traced list rather than an array."""
     return isinstance(x, Tracer) and isinstance(x.value.type, ListType)
 
 
@@ -259,13 +265,13 @@ def _flatten(value: Any) -> tuple[Any, Any, None]:
     return tuple(value.lists), (value.treedef, value.types), None
 
 
-def _unflatten(kept: Any, lists: Any) -> Any:
-    return TensorList(list(lists), *kept)
+def _unflatten(aux_data: Any, lists: Any) -> Any:
+    return TensorList(list(lists), *aux_data)
 
 
 optree.register_pytree_node(
     TensorList,
     _flatten,
     _unflatten,
-    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # the only way to it
+    namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # it has no public name
 )

@@ -1,4 +1,4 @@
-"""What may be traced: arrays and numbers, each with the type it is traced as."""
+"""Leaf types: which Python values are traced, and as what type."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from wend.runtime.array_boundary import foreign_boundary
 
 @dataclass(repr=False, frozen=True, slots=True)
 class LeafType:
-    """The type a leaf of a pytree is traced as.
+    """The type that a leaf of a pytree is traced with.
 
     Attributes:
         type: dtype and shape.
         weak: whether it is a Python scalar (D4).
-        variable: of a `Variable`, which one of those that are passed.
+        variable: for a `Variable`, its index among the variables that are passed.
     """
 
     type: TensorType
@@ -35,7 +35,7 @@ class LeafType:
 
 
 def is_array_leaf(x: Any) -> bool:
-    """Return whether a leaf is traced; any other is part of the key (D18)."""
+    """Return whether a leaf is traced; all other leaves are part of the cache key (D18)."""
     if isinstance(x, (np.ndarray, np.generic)):
         return is_supported(x.dtype)
     if isinstance(x, Staged) or type(x) in PYTHON_SCALARS:
@@ -48,11 +48,11 @@ def leaf_type(x: Any) -> LeafType:
     """Return the type of an array leaf, or of a traced list.
 
     Raises:
-        OverflowError: a Python integer that does not fit int64.
+        OverflowError: a Python integer does not fit int64.
     """
     if type(x) is int and not -(2**63) <= x < 2**63:
         raise OverflowError(f"the Python integer {x} does not fit int64")
-    of_list = getattr(getattr(x, "value", None), "type", None)
-    if isinstance(x, Staged) and isinstance(of_list, ListType):
-        return LeafType(of_list)  # type: ignore[arg-type]
+    list_type = getattr(getattr(x, "value", None), "type", None)
+    if isinstance(x, Staged) and isinstance(list_type, ListType):
+        return LeafType(list_type)  # type: ignore[arg-type]
     return LeafType(tensor_type(x), is_weak(x))

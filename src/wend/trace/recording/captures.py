@@ -35,15 +35,15 @@ class Captures:
         self.values: list[Value] = []
         self.bindings: list[Any] = []
         self._by_key: dict[Hashable, Value] = {}
-        self._concrete_arrays: list[ConcreteTracedArray] = []  # held, so that their ids stay theirs
+        self._concrete_arrays: list[ConcreteTracedArray] = []  # kept alive: ids are keys
         self._array_reads = CapturedArrayReads()
 
     def array(self, array: Any) -> Value:
-        """Return the value of an array, NumPy's or a backend's.
+        """Return the value of an array of NumPy or of a backend.
 
         Raises:
-            TypeMismatchError: its dtype is none of a graph's, or its shape was changed in place
-                after the graph had read it.
+            TypeMismatchError: its dtype is not supported, or its shape was changed in place after
+                the graph read it.
         """
         type = boundary_of(array).type_of(array)
         if not is_supported(type.dtype):
@@ -55,7 +55,7 @@ class Captures:
         if isinstance(value.type, TensorType) and value.type.shape != type.shape:
             raise TypeMismatchError(
                 explain(
-                    "the shape of an array that Python knows was changed in place after the graph "
+                    "the shape of a concrete array was changed in place after the graph "
                     f"had read it as {value.type}.",
                     cure="make another: x = x.reshape(shape).",
                 )
@@ -63,11 +63,11 @@ class Captures:
         return value
 
     def capture(self, key: Hashable, binding: Any, type: Type) -> Value:
-        """Return the value of a binding, which is captured at its first use and then held."""
+        """Return the value of a binding, which is captured at its first use and kept alive."""
         if key not in self._by_key:
             if isinstance(binding, ConcreteTracedArray):
                 self._concrete_arrays.append(binding)
-                self._by_key[key] = self._made_in_trace(binding, type)
+                self._by_key[key] = self._lift_concrete(binding, type)
             else:
                 value = self._by_key[key] = self._new(binding, type)
                 if isinstance(binding, np.ndarray):
@@ -75,19 +75,19 @@ class Captures:
         return self._by_key[key]
 
     def by_key(self, key: Hashable) -> Value | None:
-        """Return the value of what was captured under a key."""
+        """Return the value captured under a key, or None."""
         return self._by_key.get(key)
 
     def substitute(self, key: Hashable, value: Value) -> None:
-        """Let a value stand for what would be captured under a key."""
+        """Make a value stand for what would be captured under a key."""
         self._by_key[key] = value
 
-    def _made_in_trace(self, array: ConcreteTracedArray, type: Type) -> Value:
-        """Return an array made in the trace: a broadcast where all its elements are one number."""
-        number = array.only_number()
-        if number is None:
+    def _lift_concrete(self, array: ConcreteTracedArray, type: Type) -> Value:
+        """Return the value of an array made in the trace; a uniform array becomes a broadcast."""
+        element = array.uniform_value()
+        if element is None:
             return self._new(np.array(array), type)
-        return self._b.broadcast_to(self._b.constant(number, array.dtype), array.shape)
+        return self._b.broadcast_to(self._b.constant(element, array.dtype), array.shape)
 
     def _new(self, binding: Any, type: Type) -> Value:
         value = Value(type)
@@ -101,7 +101,7 @@ class Captures:
         self._array_reads.check(graph)
 
     def clear(self) -> None:
-        """Hold no array any more."""
+        """Release all arrays."""
         self.bindings, self._concrete_arrays = [], []
         self.frozen = None
         self._array_reads.clear()

@@ -1,4 +1,4 @@
-"""What the functional forms take: functions, predicates, integers, arrays."""
+"""Checks of the operands of functional control flow: functions, predicates, integers, arrays."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from wend.trace.recording.arguments import is_array_leaf
 
 
 def check_functions(**functions: Any) -> None:
-    """Every argument, by its name, is callable."""
+    """Refuse arguments that are not callable; keywords are their names."""
     for role, function in functions.items():
         if not callable(function):
             raise TypeError(f"{role} must be callable, not {function!r}")
 
 
 def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> None:
-    """Every leaf is an array or a number."""
+    """Refuse leaves that are neither arrays nor numbers."""
     for leaf, path in zip(leaves, paths, strict=True):
         if isinstance(leaf, Tracer) and isinstance(leaf.value.type, ListType):
             raise TypeMismatchError(
                 explain(
                     f"{where}: {path.partition('[<')[0]} is a list that grows in a loop or branch.",
-                    cure="hand on an array of its items: wnp.stack(out).",
+                    cure="pass an array of its items: wnp.stack(out).",
                 )
             )
         if not is_array_leaf(leaf):
@@ -37,7 +37,7 @@ def check_leaves(where: str, leaves: Sequence[Any], paths: Sequence[str]) -> Non
 
 
 def check_integer(x: Any, what: str) -> None:
-    """A bound, a limit or an index is an integer scalar."""
+    """Refuse a bound, limit or index that is no integer scalar."""
     if not is_array_leaf(x):
         raise TypeMismatchError(f"{what} must be an integer scalar, not {x!r:.60}")
     type = tensor_type(x)
@@ -46,7 +46,7 @@ def check_integer(x: Any, what: str) -> None:
 
 
 def check_predicate(predicate: Any, where: str) -> None:
-    """A predicate is a bool scalar."""
+    """Refuse a predicate that is no bool scalar."""
     if not is_array_leaf(predicate):
         raise TypeMismatchError(f"{where}: the predicate must be a bool scalar, not {predicate!r}")
     type = tensor_type(predicate)

@@ -1,4 +1,4 @@
-"""Captures by value: what a function reads from outside is what it was when it was traced."""
+"""Captures by value: outer arrays and variables become constants of the graph."""
 
 from __future__ import annotations
 
@@ -13,59 +13,63 @@ from wend.ops.build import Build
 
 
 class FrozenCaptures:
-    """The constants that stand for arrays and variables from outside in one trace.
+    """The constants for the outer arrays and variables that one trace reads.
 
-    An array that has been changed since it was last read becomes another constant: what Python
-    would have seen at that point of the program.
+    An array that changes between two reads becomes two constants, so each read sees the
+    contents that Python would have seen.
     """
 
     def __init__(self, b: Build, name: str) -> None:
         self.b, self.name = b, name
-        # The array is kept, so its id stays its own; with it what it held.
-        self._known: dict[int, tuple[Any, np.ndarray, Value]] = {}
+        # By id: the array, kept alive so that the id stays unique, its contents, its constant.
+        self._constants: dict[int, tuple[Any, np.ndarray, Value]] = {}
 
     def array(self, array: Any) -> Value:
-        """The constant for an array."""
-        _, then, value = self._known.get(id(array), (None, None, None))
-        if value is not None and then is not None and _is_same(then, np.asarray(array)):
+        """Return the constant for an array."""
+        _, contents, value = self._constants.get(id(array), (None, None, None))
+        if (
+            value is not None
+            and contents is not None
+            and _is_identical(contents, np.asarray(array))
+        ):
             return value
         value = self.b.constant(array)
         assert value.node is not None
-        self._known[id(array)] = array, value.node.attrs["value"], value
+        self._constants[id(array)] = array, value.node.attrs["value"], value
         return value
 
     def variable(self, variable: Any, is_assigned: Callable[[Any], bool]) -> Value:
-        """The constant for what a variable holds.
+        """Return the constant for the value of a variable.
 
         Raises:
-            TypeMismatchError: a trace around this one has assigned to it (`is_assigned`): what it
-                holds there is known only when that runs.
+            TypeMismatchError: an enclosing trace has assigned to it (`is_assigned`), so its value
+                is only known at run time.
         """
         if is_assigned(variable):
             raise TypeMismatchError(
                 explain(
-                    f"{self.name} captures by value {_named(variable)}, which the function around "
-                    "it has assigned to: what it holds is known only when that runs.",
+                    f"{self.name} captures by value {_describe(variable)}, which the function "
+                    "around it has assigned to: what it holds is known only when that runs.",
                     cure="pass what it holds as an argument, or leave out capture_by_value.",
                 )
             )
         return self.array(variable.concrete)
 
-    def assigned(self, variable: Any) -> Exception:
-        """The error for an assignment."""
+    def assignment_error(self, variable: Any) -> Exception:
+        """Return the error for an assignment to a variable."""
         return TypeMismatchError(
             explain(
-                f"{self.name} assigns to {_named(variable)}, but captures by value: variables are "
-                "constants there.",
+                f"{self.name} assigns to {_describe(variable)}, but captures by value: variables "
+                "are constants there.",
                 cure="return the new value and assign it outside, or leave out capture_by_value.",
             )
         )
 
 
-def _is_same(then: np.ndarray, now: np.ndarray) -> bool:
-    """Whether an array holds what it did, to the bit: −0 is not 0, and NaN is itself."""
-    return then.shape == now.shape and then.tobytes() == now.tobytes()
+def _is_identical(old: np.ndarray, new: np.ndarray) -> bool:
+    """Return whether two arrays are equal bit for bit: −0 differs from 0, NaN equals itself."""
+    return old.shape == new.shape and old.tobytes() == new.tobytes()
 
 
-def _named(variable: Any) -> str:
+def _describe(variable: Any) -> str:
     return f"Variable {variable.name!r}" if variable.name else repr(variable)

@@ -21,12 +21,12 @@ class MutationSnapshot:
     """The contents of changed arrays at some point of a recording.
 
     Attributes:
-        own: the values of the recording's own changed arrays, by id.
-        outer: the outer arrays that it has changed, with their values in it.
-        promotions: the arrays made in the trace that have become traced, with their tracers.
+        local: the values of the recording's changed arrays, by id.
+        outer: the changed outer arrays, with their values in this recording.
+        promotions: the concrete arrays that have become traced, with their tracers.
     """
 
-    own: dict[int, Value]
+    local: dict[int, Value]
     outer: dict[int, tuple[Tracer, Value]]
     promotions: tuple[tuple[ConcreteTracedArray, Tracer], ...]
 
@@ -35,30 +35,30 @@ class MutationLog:
     """The arrays that a recording has changed in place.
 
     Attributes:
-        promotions: arrays made in the trace that have become traced; one list for all recordings
-            of a function.
+        promotions: concrete arrays that have become traced; one list for all recordings of a
+            function.
     """
 
     def __init__(self, promotions: list[tuple[ConcreteTracedArray, Tracer]]) -> None:
         self.promotions = promotions
         self._outer: dict[int, tuple[Tracer, Value]] = {}
-        self._own: dict[int, tuple[Tracer, Value]] = {}  # with the value before the first write
+        self._local: dict[int, tuple[Tracer, Value]] = {}  # with the value before the first write
         self._first_write: dict[int, int] = {}
 
-    def write_own(self, ref: Tracer, value: Value, position: int) -> None:
-        """Note a write to an array of this recording, and do it.
+    def write_local(self, ref: Tracer, value: Value, position: int) -> None:
+        """Write to an array of this recording, and log the write.
 
         Args:
             ref: the array.
             value: its new value.
             position: the number of nodes that precede the write.
         """
-        self._own.setdefault(id(ref), (ref, ref.value))
+        self._local.setdefault(id(ref), (ref, ref.value))
         self._first_write.setdefault(id(ref), position)
         ref.value = value
 
     def write_outer(self, ref: Tracer, value: Value) -> None:
-        """Note a write to an outer array: it has another value in this region only."""
+        """Log a write to an outer array, which has another value in this region only."""
         self._outer[id(ref)] = ref, value
 
     def outer_value(self, ref: Tracer) -> Value | None:
@@ -67,7 +67,7 @@ class MutationLog:
         return value
 
     def outer_refs(self) -> list[Tracer]:
-        """Return the outer arrays that this region changes, or was opened for."""
+        """Return the outer arrays that this region changes or has params for."""
         return [ref for ref, _ in self._outer.values()]
 
     def first_write(self, ref: Tracer) -> int:
@@ -75,14 +75,14 @@ class MutationLog:
         return self._first_write.get(id(ref), 0)
 
     def snapshot(self) -> MutationSnapshot:
-        """Return what `restore` needs to forget later writes."""
-        own = {key: ref.value for key, (ref, _) in self._own.items()}
-        return MutationSnapshot(own, dict(self._outer), tuple(self.promotions))
+        """Return the state that `restore` goes back to."""
+        local = {key: ref.value for key, (ref, _) in self._local.items()}
+        return MutationSnapshot(local, dict(self._outer), tuple(self.promotions))
 
     def restore(self, snapshot: MutationSnapshot) -> None:
-        """Forget the writes since a snapshot."""
-        for key, (ref, first_value) in self._own.items():
-            ref.value = snapshot.own.get(key, first_value)
+        """Undo the writes since a snapshot."""
+        for key, (ref, first_value) in self._local.items():
+            ref.value = snapshot.local.get(key, first_value)
         self._outer = dict(snapshot.outer)
         for array, _ in self.promotions:
             array.become(None)
@@ -91,7 +91,7 @@ class MutationLog:
         self.promotions[:] = snapshot.promotions
 
     def clear(self) -> None:
-        """Hold no array any more."""
+        """Release all arrays."""
         self.promotions = []
-        self._own.clear()
+        self._local.clear()
         self._outer.clear()

@@ -1,4 +1,4 @@
-"""`name`: names for values of a graph, by which `ConcreteFunction.prune` finds them."""
+"""`wend.name`: names for graph values, by which `ConcreteFunction.prune` finds them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wend.trace.recording.recording import current
 
 
 def name(x: Any, name: str) -> Any:
-    """The same array, under a name by which `ConcreteFunction.prune` finds it.
+    """Return an array under a name, by which `ConcreteFunction.prune` finds it.
 
     Args:
         x: an array or a number.
-        name: what to call it in the graph that is being recorded; outside of one it is not used.
+        name: its name in the graph that is being recorded; ignored outside of a trace.
 
     Raises:
         TypeMismatchError: `x` is no array, or `name` no string.
@@ -40,7 +40,7 @@ def name(x: Any, name: str) -> Any:
     if recording is None or recording.runs_now() or not isinstance(x, Staged):
         return x
     value = recording.lift(x)
-    if value.name is not None:  # that of an argument, say: both are kept
+    if value.name is not None:  # an argument's name, for example: keep both
         value = recording.b.emit(shaping.refine, value, type=value.type)
         x = recording.wrap(value, weak=x.weak)
     value.name = name

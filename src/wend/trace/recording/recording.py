@@ -27,13 +27,13 @@ from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
 from wend.trace.recording.captures import Captures
-from wend.trace.recording.carry_types import CarryTypeCache
+from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.frozen_captures import FrozenCaptures
 from wend.trace.recording.mutation_log import MutationLog, MutationSnapshot
 from wend.trace.recording.replacements import copy_with_replacements
 from wend.trace.recording.variable_refs import VariableRefs
-from wend.trace.sizes.integers import ZERO, DerivedSize, Number, constant, one
-from wend.trace.sizes.result_sizes import cut, reshaped
+from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
+from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
 from wend.trace.sizes.size_table import SizeTable
 
 
@@ -51,27 +51,27 @@ class EffectState:
 
 
 class Recording(Recorder):
-    """The graph of a function, or of a region, that is being recorded.
+    """The graph of a function or region under construction.
 
     Args:
         name: the graph's name.
-        parent: the recording around it.
-        is_region: whether it is a region; else it is a function.
+        parent: the enclosing recording.
+        is_region: whether it is a region; otherwise it is a function.
         role: a region in the user's words: "the body of while_loop at f.py:3".
         by_value: whether a function's captures are constants.
 
     Attributes:
-        b: the nodes so far.
+        b: the builder, which holds the nodes so far.
         region_params: a region's param for each outer value that it uses.
-        captures: what a function captures.
+        captures: the captures of a function.
         variables: the variables that a function uses.
         mutations: the arrays that were changed in place.
         arguments: a function's arguments, which its caller holds.
-        carry_types: the carry types that loops were traced with the last time, of all regions.
-        trip_counters: integers that loops carry on behalf of others, with what to call at the end.
-        creation: the variables that a function may make.
+        carry_types: the carry types with which loops were last traced, shared by all regions.
+        trip_counters: integers that loops carry for others, with a callback at the loop's end.
+        creation: the variables that a function may create.
         tapes: the gradient tapes opened in it.
-        replacements: nodes that must give more results than they were recorded with (tapes).
+        replacements: nodes that must return more results than they were recorded with, for tapes.
         notes: lines for `explain`, each once.
     """
 
@@ -89,9 +89,9 @@ class Recording(Recorder):
         self.is_region = is_region
         self.is_open = True
         self._outer_of: dict[Value, Value] = {}  # a region's: param -> outer value
-        around = parent._sizes if parent is not None and is_region else None
-        self._sizes: SizeTable = SizeTable(around, self._outer_of)
-        self.b = Build(name, self._sizes.named)
+        outer_sizes = parent._sizes if parent is not None and is_region else None
+        self._sizes: SizeTable = SizeTable(outer_sizes, self._outer_of)
+        self.b = Build(name, self._sizes.name_sizes)
         self.region_params: dict[Value, Value] = {}
         self.captures = Captures(self.b, FrozenCaptures(self.b, name) if by_value else None)
         self.variables = VariableRefs(self)
@@ -116,7 +116,7 @@ class Recording(Recorder):
         return scoped(recorder, self)
 
     def runs_now(self) -> bool:
-        """Return whether operations run as they are recorded."""
+        """Return whether operations are executed as they are recorded."""
         return False
 
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
@@ -130,16 +130,19 @@ class Recording(Recorder):
         node = self.b.emit_node(op, values, **attrs)
         results = tuple(map(self.wrap, node.results))
         if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
-            results[0].look_at(operands[0])
+            results[0].link_view(operands[0])
             is_view = operands[0].is_contiguous_vector()
             transform = view_transform_of(node, is_view=is_view)
             if transform is not None:
-                results[0].become_part(operands[0], transform)
+                results[0].link_part(operands[0], transform)
         return results
 
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """Return a traced array for a value of this recording."""
         return Tracer(value, self, weak=weak)
+
+    def capture(self, array: Any) -> Any:
+        return self.wrap(self.lift(array))
 
     def param(self, type: Type, *, weak: bool = False, name: str | None = None) -> Tracer:
         """Add a param and return it as a traced array."""
@@ -153,7 +156,7 @@ class Recording(Recorder):
             yield from node.results
 
     def function(self) -> Recording:
-        """Return the recording of the function that this is a part of."""
+        """Return the recording of the enclosing function."""
         recording = self
         while recording.is_region and recording.parent is not None:
             recording = recording.parent
@@ -180,7 +183,7 @@ class Recording(Recorder):
         """Return whether a traced array belongs to this recording, or to one around it."""
         return tracer.recording is self or self._is_inside(tracer.recording)
 
-    def is_in(self, other: object) -> bool:
+    def is_within(self, other: object) -> bool:
         """Return whether this is another recording, or inside it."""
         return other is self or self._is_inside(other)
 
@@ -203,9 +206,9 @@ class Recording(Recorder):
         if not self._is_inside(tracer.recording):
             raise tracer.leaked()
         if not self.is_region:
-            numbers = getattr(tracer, "concrete", None)  # of one that a tape follows
-            if self.captures.frozen is not None and numbers is not None:
-                return self.captures.frozen.array(numbers)
+            concrete = getattr(tracer, "concrete", None)  # of an array that a tape records
+            if self.captures.frozen is not None and concrete is not None:
+                return self.captures.frozen.array(concrete)
             return self.captures.capture(id(tracer.value), tracer, tracer.value.type)
         assert self.parent is not None
         return self._region_param(self.parent.lift(tracer))
@@ -228,40 +231,42 @@ class Recording(Recorder):
 
     # Sizes that are values
     def size_of(self, number: Any) -> Dim:
-        return self._sizes.size(self._number(number).positive_part())
+        return self._sizes.size(self._polynomial(number).positive_part())
 
     def size_between(self, start: Any, stop: Any, size: Any) -> Dim:
-        return self._sizes.size(cut(*map(self._number, (start, stop, size))))
+        return self._sizes.size(slice_size(*map(self._polynomial, (start, stop, size))))
 
     def size_of_spread(self, sizes: Iterable[Dim]) -> Dim:
         numbers = map(self._sizes.of_dim, sorted(sizes, key=str))
-        return self._sizes.size(one(DerivedSize("spread", tuple(numbers))))
+        return self._sizes.size(symbolic(DerivedSize("spread", tuple(numbers))))
 
-    def may_be_one(self, size: Dim, other: Dim) -> bool:
+    def may_be_equal(self, size: Dim, other: Dim) -> bool:
         """Return whether two sizes may be equal in every run of this region.
 
-        Not those that differ in each trip of a loop, nor where one is made greater or smaller.
+        They are not if they vary from trip to trip, or if one is the other plus or minus something.
         """
         if isinstance(size, int) and isinstance(other, int):
             return size == other
         numbers = [self._sizes.of_dim(dim) for dim in (size, other)]
         difference = numbers[1].minus(numbers[0])
-        is_resized = difference != ZERO and (difference.is_size or ZERO.minus(difference).is_size)
-        return not is_resized and all(map(self._sizes.is_steady, numbers))
+        is_resized = difference != ZERO and (
+            difference.is_nonnegative or ZERO.minus(difference).is_nonnegative
+        )
+        return not is_resized and all(map(self._sizes.is_invariant, numbers))
 
-    def sizes_of_reshape(self, shape: Shape | None, wanted: Sequence[Any]) -> Shape:
-        whole = None if shape is None else tuple(map(self._sizes.of_dim, shape))
-        sizes = reshaped(whole, tuple(map(self._number, wanted)))
+    def sizes_of_reshape(self, shape: Shape | None, target: Sequence[Any]) -> Shape:
+        old_sizes = None if shape is None else tuple(map(self._sizes.of_dim, shape))
+        sizes = reshape_sizes(old_sizes, tuple(map(self._polynomial, target)))
         return tuple(new_symbol() if x is None else self._sizes.size(x) for x in sizes)
 
-    def _number(self, x: Any) -> Number:
-        return self._sizes.number(self.lift(x)) if isinstance(x, Tracer) else constant(int(x))
+    def _polynomial(self, x: Any) -> Polynomial:
+        return self._sizes.of_value(self.lift(x)) if isinstance(x, Tracer) else constant(int(x))
 
     # Arrays changed in place (D7)
     def assign(self, ref: Tracer, value: Value) -> None:
-        """Give a traced array another value, here and in what is recorded inside."""
+        """Give a traced array another value, here and in the regions recorded inside."""
         if ref.recording is self:
-            self.mutations.write_own(ref, value, len(self.b.nodes))
+            self.mutations.write_local(ref, value, len(self.b.nodes))
         elif self._is_inside(ref.recording):
             self.mutations.write_outer(ref, value)
         else:
@@ -283,34 +288,36 @@ class Recording(Recorder):
             ref.mark_views()
             self.mutations.write_outer(ref, self.b.param(ref.value.type))
 
-    # Variables: references of the function, which regions change as arrays
+    # Variables: references of the function, which regions change like arrays
     def variable_ref(self, variable: Any) -> Tracer:
-        """Return the reference of a variable in the function that this belongs to."""
-        return self.function().variables.ref(variable)
+        """Return the reference of a variable in the enclosing function."""
+        if self.is_region and self.parent is not None:
+            return self.parent.variable_ref(variable)  # a tape's recording has its own way
+        return self.variables.ref(variable)
 
     def read_variable(self, variable: Any) -> Tracer:
-        """Return what a variable holds here and now."""
+        """Return the current value of a variable."""
         value = self.lift(self.variable_ref(variable))
         if self.function().captures.frozen is None:
-            self._tell_tapes(variable)
+            self._notify_tapes(variable)
         return self.wrap(value)
 
     def assign_variable(self, variable: Any, new: Any) -> None:
         """Record an assignment to a variable."""
         self.function().variables.check_assignable(variable)
         ref = self.variable_ref(variable)
-        self.assign(ref, self.b.store(self.lift(ref), self.lift(new), variable=variable.place))
+        self.assign(ref, self.b.store(self.lift(ref), self.lift(new), variable=variable.storage))
 
-    def hold_variable(self, variable: Any, value: Value) -> None:
-        """Let a variable hold the result of a node that assigned to it."""
+    def set_variable(self, variable: Any, value: Value) -> None:
+        """Make a variable hold the result of a node that has assigned to it."""
         self.function().variables.check_assignable(variable)
         self.assign(self.variable_ref(variable), value)
 
-    def _tell_tapes(self, variable: Any) -> None:
+    def _notify_tapes(self, variable: Any) -> None:
         recording: Recording | None = self
         while recording is not None and not recording.runs_now():
             for tape in recording.tapes.values():
-                tape.note(variable, recording.lift(recording.variable_ref(variable)))
+                tape.on_variable_read(variable, recording.lift(recording.variable_ref(variable)))
             recording = recording.parent if recording.is_region else None
 
     # Effects
@@ -324,11 +331,11 @@ class Recording(Recorder):
         self._world = token
 
     def effects(self) -> EffectState:
-        """Return the effects so far, to go back to where a part is recorded again."""
+        """Return the effects so far, to be restored when a part is recorded again."""
         return EffectState(self._world, self.mutations.snapshot())
 
     def restore_effects(self, state: EffectState) -> None:
-        """Forget the effects since a state: their nodes are read by nobody."""
+        """Drop the effects since a state; their nodes become dead."""
         self._world = state.world or self.world_param
         self.mutations.restore(state.mutations)
 
@@ -339,7 +346,10 @@ class Recording(Recorder):
 
     # Graphs
     def finish_function(self, results: Sequence[Value]) -> Graph:
-        """Return the graph of a function: params, the world if it has effects, captures."""
+        """Return the graph of a function.
+
+        Its params are the arguments, the world if it has effects, and the captures.
+        """
         self.is_open = False
         params = [*self.b.params, *([self.world_param] if self.world_param else [])]
         results = [*results, *([self.world()] if self.world_param else [])]
@@ -352,7 +362,10 @@ class Recording(Recorder):
     def finish_region(
         self, results: Sequence[Value], invariants: Sequence[Value], *, has_world: bool
     ) -> Graph:
-        """Return the graph of a region: its params, the world if asked, one for each invariant."""
+        """Return the graph of a region.
+
+        Its params end with the world if `has_world`, and one for each invariant.
+        """
         self.is_open = False
         assert self.parent is not None
         self.parent.notes.update(self.notes)
@@ -369,7 +382,7 @@ class Recording(Recorder):
     def _with_replacements(
         self, results: Sequence[Value]
     ) -> tuple[Sequence[Node], Sequence[Value]]:
-        """Return the nodes and results, with the replacements of nodes that tapes extended."""
+        """Return the nodes and results, with the replacements of nodes that tapes have extended."""
         if not self.replacements:
             return self.b.nodes, results
         mapping: dict[Value, Value] = {}
@@ -377,7 +390,7 @@ class Recording(Recorder):
         return nodes, [mapping.get(value, value) for value in results]
 
     def release(self) -> None:
-        """Hold no array or variable any more: whoever held traced arrays would keep them alive."""
+        """Release all arrays and variables, which traced arrays that escape would keep alive."""
         self.arguments = []
         self.captures.clear()
         self.variables.clear()
@@ -385,7 +398,7 @@ class Recording(Recorder):
         self.trip_counters.clear()
 
 
-# Operations whose result NumPy would let share memory with the first operand.
+# Operations whose result is a view of the first operand in NumPy.
 VIEWS = frozenset(
     {
         shaping.slice_,

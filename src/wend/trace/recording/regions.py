@@ -1,4 +1,4 @@
-"""Regions that are closed, and the nodes that hold them."""
+"""Closing of regions: the nodes of recorded loops and branches."""
 
 from __future__ import annotations
 
@@ -22,23 +22,31 @@ def join_loop(
 ) -> Node:
     """Close the two regions of a loop over the same invariants, and record its node.
 
-    `refs` are the outer arrays that the loop changes in place; both regions were opened for
-    them, after the params of the carry.
+    Args:
+        outer: the recording around the loop.
+        carry: the carry on entry.
+        before: the region of the test.
+        before_results: the predicate, and the values that are forwarded.
+        after: the region of the body.
+        after_results: the next carry.
+        refs: outer arrays that the loop changes in place. Both regions were opened for them, after
+            the params of the carry.
+        memory: how the backward pass gets its residuals.
     """
     has_world = before.world_param is not None or after.world_param is not None
-    inside = [[region.lift(ref) for ref in refs] for region in (before, after)]
-    start = [outer.lift(ref) for ref in refs]
+    region_values = [[region.lift(ref) for ref in refs] for region in (before, after)]
+    outer_values = [outer.lift(ref) for ref in refs]
     invariants = list(dict.fromkeys([*before.region_params, *after.region_params]))
     world = [outer.world()] if has_world else []
     for region in (before, after):
         if has_world:
             region.world()
-    before_results = [*before_results, *inside[0]]
+    before_results = [*before_results, *region_values[0]]
     node = outer.b.while_(
-        [*carry, *start, *world],
+        [*carry, *outer_values, *world],
         invariants,
         before.finish_region(before_results, invariants, has_world=has_world),
-        after.finish_region([*after_results, *inside[1]], invariants, has_world=has_world),
+        after.finish_region([*after_results, *region_values[1]], invariants, has_world=has_world),
         memory=memory,
     )
     if has_world:
@@ -46,18 +54,20 @@ def join_loop(
     first = len(before_results) - 1 - len(refs)
     for ref, value in zip(refs, node.results[first:], strict=False):
         outer.assign(ref, value)
-    _tell_of_end(outer, refs)
+    _finish_trip_counters(outer, refs)
     return node
 
 
-def _tell_of_end(outer: Recording, refs: Sequence[Tracer]) -> None:
-    """Tell those for whom a loop has carried integers that it is over."""
-    own = {id(ref) for ref in refs}
-    over = [who for who, (integers, _) in outer.trip_counters.items() if id(integers[0]) in own]
-    for who in over:
-        _, at_end = outer.trip_counters.pop(who)
+def _finish_trip_counters(outer: Recording, refs: Sequence[Tracer]) -> None:
+    """Run the end-of-loop callbacks of the trip counters that a loop has carried."""
+    ref_ids = {id(ref) for ref in refs}
+    finished = [
+        key for key, (integers, _) in outer.trip_counters.items() if id(integers[0]) in ref_ids
+    ]
+    for key in finished:
+        _, on_loop_end = outer.trip_counters.pop(key)
         with outer.active():
-            at_end()
+            on_loop_end()
 
 
 def join_branches(
@@ -69,14 +79,14 @@ def join_branches(
     """Close branches over the same operands, and record their node."""
     has_world = any(region.world_param is not None for region in regions)
     refs: list[Tracer] = []
-    refs_to_open(refs, *regions)
-    changed = [[region.lift(ref) for ref in refs] for region in regions]
+    add_mutated_refs(refs, *regions)
+    contents = [[region.lift(ref) for ref in refs] for region in regions]
     operands = list(dict.fromkeys(value for region in regions for value in region.region_params))
     graphs: list[Graph] = []
-    for region, values, inside in zip(regions, results, changed, strict=True):
+    for region, values, new_contents in zip(regions, results, contents, strict=True):
         if has_world:
             region.world()
-        graphs.append(region.finish_region([*values, *inside], operands, has_world=has_world))
+        graphs.append(region.finish_region([*values, *new_contents], operands, has_world=has_world))
     world = [outer.world()] if has_world else []
     node = outer.b.if_(selector, [*world, *operands], graphs)
     if has_world:
@@ -86,11 +96,14 @@ def join_branches(
     return node
 
 
-def refs_to_open(refs: list[Tracer], *regions: Recording) -> bool:
-    """Add outer arrays that regions change in place to `refs`; say whether any were new."""
-    known = {id(ref) for ref in refs}
+def add_mutated_refs(refs: list[Tracer], *regions: Recording) -> bool:
+    """Add outer arrays that regions change in place to `refs`; return whether any were new."""
+    known = {id(known_ref) for known_ref in refs}
     new = {
-        id(b): b for region in regions for b in region.mutations.outer_refs() if id(b) not in known
+        id(ref): ref
+        for region in regions
+        for ref in region.mutations.outer_refs()
+        if id(ref) not in known
     }
     refs += new.values()
     return bool(new)

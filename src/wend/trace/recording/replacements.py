@@ -1,7 +1,7 @@
-"""Copies nodes with others in place of some, which may have stand-ins themselves.
+"""Copies of nodes in which some are replaced; the replacements may be replaced in turn.
 
-A tape in a trace asks a loop for its records after the loop was recorded. The loop's node stays
-as it is; another, which also gives the records, stands for it when the graph is finished.
+A traced tape asks a loop for its records after the loop was recorded. The loop's node is left
+unchanged; another node that also returns the records replaces it when the graph is finished.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Replacements = Mapping[Node, Sequence[Node]]
 def copy_with_replacements(
     nodes: Iterable[Node], mapping: dict[Value, Value], replacements: Replacements
 ) -> list[Node]:
-    """Copy nodes; the last stand-in of a node gives the node's results first."""
+    """Return copies of nodes; the last replacement of a node returns the node's results first."""
     copies: list[Node] = []
     dims: dict[Symbol, Dim] = {}
 
@@ -28,8 +28,8 @@ def copy_with_replacements(
             copies.append(copy_node(node, operands, dims=dims))
             mapping.update(zip(node.results, copies[-1].results, strict=True))
             return
-        for other in replacements[node]:
-            copy(other)
+        for replacement in replacements[node]:
+            copy(replacement)
         results = [mapping[v] for v in replacements[node][-1].results[: len(node.results)]]
         mapping.update(zip(node.results, results, strict=True))
         rename_dims(dims, node.results, results)

@@ -1,4 +1,4 @@
-"""The variables of a function under construction: references that its regions may change."""
+"""The variables of a function under construction, as references that its regions may change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class VariableRefs:
-    """The variables that one function reads or assigns, each a reference to its current value."""
+    """The variables that one function uses, each with a reference to its current value."""
 
     def __init__(self, function: Recording) -> None:
         self._function = function
         self._refs: dict[int, tuple[Any, Tracer]] = {}
 
     def ref(self, variable: Any) -> Tracer:
-        """Return the reference of a variable; it starts as what the variable holds at the call."""
+        """Return the reference of a variable; it starts with the variable's value at the call."""
         if id(variable) not in self._refs:
             self._refs[id(variable)] = variable, self._function.wrap(self._initial(variable))
         return self._refs[id(variable)][1]
@@ -29,15 +29,11 @@ class VariableRefs:
         _, ref = self._refs.get(id(variable), (None, None))
         return ref
 
-    def variable_of(self, ref: Tracer) -> Any:
-        """Return the variable whose reference this is, or None."""
-        return next((variable for variable, own in self._refs.values() if own is ref), None)
-
     def _initial(self, variable: Any) -> Value:
         function, captures = self._function, self._function.captures
-        first = variable.initial
-        if first is not None and function.can_lift(first):
-            return function.lift(first)
+        initial = variable.initial
+        if initial is not None and function.can_lift(initial):
+            return function.lift(initial)
         if captures.frozen is not None:
             return captures.frozen.variable(variable, self._is_assigned_around)
         return captures.capture(id(variable), variable, variable.type)
@@ -59,10 +55,10 @@ class VariableRefs:
         """Refuse an assignment where the function captures by value."""
         frozen = self._function.captures.frozen
         if frozen is not None:
-            raise frozen.assigned(variable)
+            raise frozen.assignment_error(variable)
 
     def bind_argument(self, variable: Any, ref: Tracer) -> None:
-        """Let an argument be the contents of a variable that stands for the one that is passed."""
+        """Bind the placeholder of a variable argument to the argument's value."""
         self._refs[id(variable)] = variable, ref
         self._function.captures.substitute(id(variable), ref.value)
 
@@ -80,5 +76,5 @@ class VariableRefs:
         return assigned
 
     def clear(self) -> None:
-        """Hold no variable any more."""
+        """Release all variables."""
         self._refs.clear()

@@ -1,1 +1,1 @@
-"""Symbolic sizes: integer arithmetic on dimensions that only the run knows."""
+"""Symbolic sizes: integer arithmetic on dimensions that are only known at run time."""

@@ -1,4 +1,7 @@
-"""Integers as far as a graph tells: sums of products, of which equal ones are equal sizes."""
+"""Symbolic integers: polynomials over sizes and values.
+
+Polynomials are kept in a normal form, so two sizes that are provably equal compare equal.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,31 @@ from wend.ir.types import Symbol
 
 @dataclass(frozen=True)
 class DerivedSize:
-    """What an operation makes of integers, or of other things that decide it."""
+    """An opaque atom: the result of an operation that is not a polynomial.
 
-    how: str
-    of: tuple[object, ...]
+    Attributes:
+        op_name: the operation, for example `floor_divide`.
+        operands: its operands: polynomials, values or Python objects.
+    """
+
+    op_name: str
+    operands: tuple[object, ...]
 
 
 Atom: TypeAlias = Value | Symbol | DerivedSize
-# A product: each atom with its power.
-Product: TypeAlias = frozenset[tuple[Atom, int]]
+# A product of atoms, each with its exponent.
+Monomial: TypeAlias = frozenset[tuple[Atom, int]]
 
 
 @dataclass(frozen=True)
-class Number:
-    """So many times each of some products, and a constant: the product of nothing."""
+class Polynomial:
+    """A sum of monomials with integer coefficients.
 
-    terms: frozenset[tuple[Product, int]] = frozenset()
+    Attributes:
+        terms: pairs of a monomial and its coefficient; the constant term has the empty monomial.
+    """
+
+    terms: frozenset[tuple[Monomial, int]] = frozenset()
 
     @property
     def constant(self) -> int:
@@ -36,186 +48,187 @@ class Number:
 
     @property
     def is_constant(self) -> bool:
-        return all(product == _ONE for product, _ in self.terms)
+        return all(monomial == _ONE for monomial, _ in self.terms)
 
     @property
-    def is_size(self) -> bool:
-        """Whether it is 0 at least, whatever the sizes are; False where that is not seen."""
-        return _is_positive(dict(self.terms), _DEPTH)
+    def is_nonnegative(self) -> bool:
+        """Whether it is at least 0 for all sizes; False if this cannot be shown."""
+        return _is_nonnegative(dict(self.terms), _MAX_BOUND_DEPTH)
 
     @property
     def symbol(self) -> Symbol | None:
-        """The symbol that this is, if it is nothing else."""
+        """The symbol that it equals, or None."""
         if len(self.terms) != 1:
             return None
-        ((product, count),) = self.terms
-        factors = list(product)
+        ((monomial, count),) = self.terms
+        factors = list(monomial)
         if count != 1 or len(factors) != 1 or factors[0][1] != 1:
             return None
         return factors[0][0] if isinstance(factors[0][0], Symbol) else None
 
     def atoms(self) -> Iterator[Value | Symbol]:
-        """What it is made of in the end."""
-        for product, _ in self.terms:
-            for atom, _ in product:
-                yield from _atoms(atom)
+        """Yield the values and symbols that it depends on."""
+        for monomial, _ in self.terms:
+            for atom, _ in monomial:
+                yield from _leaves(atom)
 
-    def plus(self, other: Number, times: int = 1) -> Number:
-        """`self + times · other`."""
+    def plus(self, other: Polynomial, times: int = 1) -> Polynomial:
+        """Return `self + times · other`."""
         terms = Counter(dict(self.terms))
-        for product, count in other.terms:
-            terms[product] += times * count
-        return _made(terms)
+        for monomial, count in other.terms:
+            terms[monomial] += times * count
+        return _normalized(terms)
 
-    def minus(self, other: Number) -> Number:
+    def minus(self, other: Polynomial) -> Polynomial:
         return self.plus(other, -1)
 
-    def times(self, other: Number) -> Number:
-        terms: Counter[Product] = Counter()
-        for mine, count in self.terms:
-            for theirs, number in other.terms:
-                powers = Counter(dict(mine))
-                for atom, power in theirs:
+    def times(self, other: Polynomial) -> Polynomial:
+        terms: Counter[Monomial] = Counter()
+        for lhs, lhs_count in self.terms:
+            for rhs, rhs_count in other.terms:
+                powers = Counter(dict(lhs))
+                for atom, power in rhs:
                     powers[atom] += power
-                terms[frozenset(powers.items())] += count * number
-        return _made(terms)
+                terms[frozenset(powers.items())] += lhs_count * rhs_count
+        return _normalized(terms)
 
-    def divided(self, by: int) -> Number:
-        """Divided by a positive number and rounded down."""
-        whole, rest = {}, {}
-        for product, count in self.terms:
+    def floor_div(self, by: int) -> Polynomial:
+        """Return the quotient by a positive integer, rounded down."""
+        quotient, remainder = {}, {}
+        for monomial, count in self.terms:
             if count % by == 0:
-                whole[product] = count // by
-            elif product == _ONE:
-                whole[product], rest[product] = divmod(count, by)
+                quotient[monomial] = count // by
+            elif monomial == _ONE:
+                quotient[monomial], remainder[monomial] = divmod(count, by)
             else:
-                rest[product] = count
-        left = _made(rest)
+                remainder[monomial] = count
+        left = _normalized(remainder)
         if left.is_constant:
-            return _made(whole)
-        return _made(whole).plus(one(DerivedSize("floor_divide", (left, by))))
+            return _normalized(quotient)
+        return _normalized(quotient).plus(symbolic(DerivedSize("floor_divide", (left, by))))
 
-    def over(self, part: Number) -> Number | None:
-        """What times `part`, which is one product and not 0, is this; None where that is not seen.
+    def exact_quotient(self, part: Polynomial) -> Polynomial | None:
+        """Return the q with q · `part` = self, or None if it is not found.
 
-        A constant that does not divide the others leaves nothing to be said.
+        `part` is assumed to be nonzero. It must be a single term, whose coefficient divides all
+        coefficients of self.
         """
         if len(part.terms) != 1:
             return None
         ((divisor, by),) = part.terms
-        found: Counter[Product] = Counter()
-        for product, count in self.terms:
-            powers = Counter(dict(product))
+        quotient: Counter[Monomial] = Counter()
+        for monomial, count in self.terms:
+            powers = Counter(dict(monomial))
             powers.subtract(dict(divisor))
             if count % by or min(powers.values(), default=0) < 0:
                 return None
-            rest = frozenset((atom, power) for atom, power in powers.items() if power)
-            found[rest] += count // by
-        return _made(found)
+            remaining = frozenset((atom, power) for atom, power in powers.items() if power)
+            quotient[remaining] += count // by
+        return _normalized(quotient)
 
-    def positive_part(self) -> Number:
-        """The greater one of it and 0."""
-        if self.is_size:
+    def positive_part(self) -> Polynomial:
+        """Return max(self, 0)."""
+        if self.is_nonnegative:
             return self
         negative = ZERO.minus(self)
-        if negative.is_size:
+        if negative.is_nonnegative:
             return ZERO
-        # max(x, 0) = max(−x, 0) + x: one of the two is written.
-        if _key(negative) < _key(self):
-            return one(DerivedSize("positive_part", (negative,))).plus(self)
-        return one(DerivedSize("positive_part", (self,)))
+        # max(x, 0) = max(−x, 0) + x: only one of the two forms is used.
+        if _sort_key(negative) < _sort_key(self):
+            return symbolic(DerivedSize("positive_part", (negative,))).plus(self)
+        return symbolic(DerivedSize("positive_part", (self,)))
 
-    def least(self, other: Number) -> Number:
-        """The smaller one."""
+    def minimum(self, other: Polynomial) -> Polynomial:
+        """Return the smaller of the two."""
         return self.minus(self.minus(other).positive_part())
 
-    def most(self, other: Number) -> Number:
-        """The greater one."""
+    def maximum(self, other: Polynomial) -> Polynomial:
+        """Return the greater of the two."""
         return other.plus(self.minus(other).positive_part())
 
 
-_ONE: Product = frozenset()
-_DEPTH = 3  # how often what is taken away is made simpler
-ZERO = Number()
+_ONE: Monomial = frozenset()
+_MAX_BOUND_DEPTH = 3  # how many negative terms in a row are replaced by their upper bounds
+ZERO = Polynomial()
 
 
-def constant(number: int) -> Number:
-    """A number that is known."""
-    return _made({_ONE: number})
+def constant(number: int) -> Polynomial:
+    """Return the polynomial of a known integer."""
+    return _normalized({_ONE: number})
 
 
-def one(atom: Atom) -> Number:
-    """A number of which nothing else is known."""
-    return Number(frozenset({(frozenset({(atom, 1)}), 1)}))
+def symbolic(atom: Atom) -> Polynomial:
+    """Return the polynomial that is a single atom."""
+    return Polynomial(frozenset({(frozenset({(atom, 1)}), 1)}))
 
 
-def _made(terms: Mapping[Product, int]) -> Number:
-    return Number(frozenset((product, count) for product, count in terms.items() if count))
+def _normalized(terms: Mapping[Monomial, int]) -> Polynomial:
+    return Polynomial(frozenset((monomial, count) for monomial, count in terms.items() if count))
 
 
-def _atoms(thing: object) -> Iterator[Value | Symbol]:
+def _leaves(thing: object) -> Iterator[Value | Symbol]:
     if isinstance(thing, DerivedSize):
-        for part in thing.of:
-            yield from _atoms(part)
-    elif isinstance(thing, Number):
+        for operand in thing.operands:
+            yield from _leaves(operand)
+    elif isinstance(thing, Polynomial):
         yield from thing.atoms()
     elif isinstance(thing, (Value, Symbol)):
         yield thing
 
 
-def _key(number: Number) -> tuple[int, list[str]]:
-    """An order of numbers, by which one of two that differ in sign is taken."""
-    names = sorted(f"{_name(product)} {count}" for product, count in number.terms)
-    return number.constant, names
+def _sort_key(polynomial: Polynomial) -> tuple[int, list[str]]:
+    """Return a sort key; it chooses between two polynomials that differ in sign."""
+    names = sorted(f"{_name(monomial)} {count}" for monomial, count in polynomial.terms)
+    return polynomial.constant, names
 
 
-def _name(product: Product) -> str:
-    parts = (atom if isinstance(atom, Symbol) else id(atom) for atom, _ in product)
+def _name(monomial: Monomial) -> str:
+    parts = (atom if isinstance(atom, Symbol) else id(atom) for atom, _ in monomial)
     return " ".join(sorted(map(str, parts)))
 
 
-def _is_positive(terms: Mapping[Product, int], depth: int) -> bool:
-    negative = [product for product, count in terms.items() if count < 0]
+def _is_nonnegative(terms: Mapping[Monomial, int], depth: int) -> bool:
+    negative = [monomial for monomial, count in terms.items() if count < 0]
     if not negative:
-        return all(_is_size(atom) for product in terms for atom, _ in product)
-    # What is taken away is at most something simpler.
+        return all(_is_nonnegative_atom(atom) for monomial in terms for atom, _ in monomial)
+    # Replacing what is subtracted by an upper bound of it gives a lower bound of the whole.
     return depth > 0 and any(
-        _is_positive(simpler, depth - 1)
-        for product in negative
-        if (simpler := _with_more_taken(terms, product)) is not None
+        _is_nonnegative(lower_bound, depth - 1)
+        for monomial in negative
+        if (lower_bound := _lower_bound(terms, monomial)) is not None
     )
 
 
-def _with_more_taken(
-    terms: Mapping[Product, int], product: Product
-) -> Mapping[Product, int] | None:
-    """A positive multiple of something that is not greater, without one product."""
-    atom = next((atom for atom, power in product if len(product) == power == 1), None)
-    if not isinstance(atom, DerivedSize) or not isinstance(atom.of[0], Number):
+def _lower_bound(
+    terms: Mapping[Monomial, int], monomial: Monomial
+) -> Mapping[Monomial, int] | None:
+    """Return a lower bound without a negative monomial, up to a positive factor."""
+    atom = next((atom for atom, power in monomial if len(monomial) == power == 1), None)
+    if not isinstance(atom, DerivedSize) or not isinstance(atom.operands[0], Polynomial):
         return None
-    above, by = dict(atom.of[0].terms), 1
-    if atom.how == "floor_divide":
-        assert isinstance(atom.of[1], int)
-        by = atom.of[1]
-    elif atom.how == "positive_part":
-        above = {p: count for p, count in above.items() if count > 0}
-        if not all(_is_size(part) for p in above for part, _ in p):
+    upper, by = dict(atom.operands[0].terms), 1
+    if atom.op_name == "floor_divide":
+        assert isinstance(atom.operands[1], int)
+        by = atom.operands[1]
+    elif atom.op_name == "positive_part":
+        upper = {p: count for p, count in upper.items() if count > 0}
+        if not all(_is_nonnegative_atom(factor) for p in upper for factor, _ in p):
             return None
     else:
         return None
-    found = Counter({p: by * count for p, count in terms.items() if p != product})
-    for part, count in above.items():
-        found[part] += terms[product] * count
-    return {p: count for p, count in found.items() if count}
+    bound = Counter({p: by * count for p, count in terms.items() if p != monomial})
+    for term, count in upper.items():
+        bound[term] += terms[monomial] * count
+    return {p: count for p, count in bound.items() if count}
 
 
-def _is_size(atom: Atom) -> bool:
-    """Whether it is never negative."""
+def _is_nonnegative_atom(atom: Atom) -> bool:
+    """Return whether an atom is never negative."""
     match atom:
         case Symbol():
             return True
-        case DerivedSize(how="positive_part"):
+        case DerivedSize(op_name="positive_part"):
             return True
-        case DerivedSize(how="floor_divide", of=(Number() as inner, int())):
-            return inner.is_size
+        case DerivedSize(op_name="floor_divide", operands=(Polynomial() as dividend, int())):
+            return dividend.is_nonnegative
     return False

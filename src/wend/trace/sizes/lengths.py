@@ -1,4 +1,4 @@
-"""How long a traced list is, where the graph tells before the run; and how large its items."""
+"""Static lengths of traced lists, and the shapes of their items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from wend.ops.build import Build
 from wend.ops.control import WhileParts, while_
 
 
-def known_length(list: Value) -> Dim | None:
-    """The number of items: so many pushes, in loops of so many trips; None where it depends."""
+def static_length(list: Value) -> Dim | None:
+    """Return the number of items if the graph determines it, or None.
+
+    It is the number of pushes, each times the trip counts of the loops around it.
+    """
     return _pushes(list, None)
 
 
 def _pushes(list: Value, base: Value | None) -> Dim | None:
-    """How many items a list has more than `base`, from which it grew; than none, if it is None."""
+    """Return how many more items a list has than `base`, from which it grew.
+
+    With `base` None the count starts from an empty list.
+    """
     if list is base:
         return 0
     node = list.node
@@ -30,17 +36,17 @@ def _pushes(list: Value, base: Value | None) -> Dim | None:
     if node.op is lists.list_push:
         return _sum(_pushes(node.operands[0], base), 1)
     if node.op is while_:
-        w, place = WhileParts.of(node), list.index
-        if w.forwarded[place] not in w.before_carry:
+        w, position = WhileParts.of(node), list.index
+        if w.forwarded[position] not in w.before_carry:
             return None
-        i = w.before_carry.index(w.forwarded[place])
-        each = _pushes(w.next_carry[i], w.after_forwarded[place])
-        return _sum(_pushes(w.carry[i], base), _product(each, _trips(w)))
+        i = w.before_carry.index(w.forwarded[position])
+        per_trip = _pushes(w.next_carry[i], w.after_forwarded[position])
+        return _sum(_pushes(w.carry[i], base), _product(per_trip, _trip_count(w)))
     return None
 
 
-def _trips(w: WhileParts) -> Dim | None:
-    """The trip count of a loop that counts to a bound: a number, or the size of an array."""
+def _trip_count(w: WhileParts) -> Dim | None:
+    """Return the trip count of a counted loop: a number, or the size of an array."""
     test = w.predicate.node
     if test is None or test.op not in (elementwise.lt, elementwise.gt):
         return None
@@ -48,11 +54,11 @@ def _trips(w: WhileParts) -> Dim | None:
     if counter not in w.before_carry or counter not in w.forwarded:
         return None
     i = w.before_carry.index(counter)
-    following, now = w.next_carry[i].node, w.after_forwarded[w.forwarded.index(counter)]
-    if following is None or following.op is not elementwise.add or following.operands[0] is not now:
+    update, current = w.next_carry[i].node, w.after_forwarded[w.forwarded.index(counter)]
+    if update is None or update.op is not elementwise.add or update.operands[0] is not current:
         return None
-    start, step = _number(w.carry[i]), _number(following.operands[1])
-    limit = _size(_outside(w, bound))
+    start, step = _constant(w.carry[i]), _constant(update.operands[1])
+    limit = _as_dim(_outer_value(w, bound))
     if start is None or not step or limit is None or (step > 0) != (test.op is elementwise.lt):
         return None
     if isinstance(limit, int):
@@ -60,29 +66,29 @@ def _trips(w: WhileParts) -> Dim | None:
     return limit if (start, step) == (0, 1) else None
 
 
-def _outside(w: WhileParts, value: Value) -> Value:
-    """What stands outside the loop for a value of its test."""
+def _outer_value(w: WhileParts, value: Value) -> Value:
+    """Return the outer value that an invariant of the test stands for."""
     if value in w.before_invariants:
         return w.invariants[w.before_invariants.index(value)]
     return value
 
 
-def _size(value: Value) -> Dim | None:
+def _as_dim(value: Value) -> Dim | None:
     node = value.node
     if node is not None and node.op is shaping.dim_of:
         array = node.operands[0].type
         assert isinstance(array, TensorType)
         axis: int = node.attrs["axis"]
         return array.dims[axis]
-    return _number(value)
+    return _constant(value)
 
 
-def _number(value: Value) -> int | None:
+def _constant(value: Value) -> int | None:
     node = value.node
     if node is None or node.op is not creating.constant:
         return None
-    found = node.attrs["value"]
-    return int(found) if found.dtype.kind in "iu" and found.shape == () else None
+    array = node.attrs["value"]
+    return int(array) if array.dtype.kind in "iu" and array.shape == () else None
 
 
 def _sum(a: Dim | None, b: Dim | None) -> Dim | None:
@@ -100,16 +106,19 @@ def _product(a: Dim | None, b: Dim | None) -> Dim | None:
 
 
 def items_shape(b: Build, type: TensorType, arrays: Iterable[Value]) -> Value | None:
-    """The shape of a list's items as a vector; None where no array outside has such a size."""
+    """Return the shape of a list's items as a vector.
+
+    Each symbolic size is read from an array that has it; None if an array is missing.
+    """
     if type.is_static:
         return b.constant(type.dims, np.int64)
-    places: dict[Dim, tuple[Value, int]] = {}
+    axes: dict[Dim, tuple[Value, int]] = {}
     for array in arrays:
         if isinstance(array.type, TensorType) and array.type.shape is not None:
-            places.update((dim, (array, axis)) for axis, dim in enumerate(array.type.dims))
-    if any(isinstance(dim, Symbol) and dim not in places for dim in type.dims):
+            axes.update((dim, (array, axis)) for axis, dim in enumerate(array.type.dims))
+    if any(isinstance(dim, Symbol) and dim not in axes for dim in type.dims):
         return None
     sizes = [
-        b.size_of(*places[dim]) if isinstance(dim, Symbol) else b.integer(dim) for dim in type.dims
+        b.size_of(*axes[dim]) if isinstance(dim, Symbol) else b.integer(dim) for dim in type.dims
     ]
     return b.concat(*(b.insert_axes(size, axes=(0,)) for size in sizes), axis=0)

@@ -1,4 +1,4 @@
-"""How large the results of operations are, where the sizes of their operands tell."""
+"""Result sizes of operations, as polynomials in the sizes of the operands."""
 
 from __future__ import annotations
 
@@ -10,123 +10,123 @@ from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim
 from wend.ops import creating, indexing, shaping
-from wend.trace.sizes.integers import (
-    ZERO,
-    DerivedSize,
-    Number,
-    constant,
-    one,
-)
+from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 
 
 class SizeFacts(Protocol):
-    """What is known of integers and sizes."""
+    """The known integers and sizes of a recording."""
 
-    def number(self, value: Value) -> Number: ...
+    def of_value(self, value: Value) -> Polynomial: ...
 
-    def of_dim(self, dim: Dim) -> Number: ...
+    def of_dim(self, dim: Dim) -> Polynomial: ...
 
     def source(self, value: Value) -> Value: ...
 
 
-# Given the operands, the attributes, and which of the new sizes of a result is asked for.
-Rule: TypeAlias = Callable[[SizeFacts, Sequence[Value], Mapping[str, Any], int], Number | None]
+# Takes the operands, the attributes, and the index of one of the result's new sizes.
+Rule: TypeAlias = Callable[[SizeFacts, Sequence[Value], Mapping[str, Any], int], Polynomial | None]
 
 
-def _iota(known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int) -> Number:
-    return known.number(operands[0]).positive_part()
+def _iota(
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Polynomial:
+    return facts.of_value(operands[0]).positive_part()
 
 
 def _concat(
-    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
-) -> Number:
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Polynomial:
     total = ZERO
     for operand in operands:
-        total = total.plus(known.of_dim(operand.tensor.dims[attrs["axis"]]))
+        total = total.plus(facts.of_dim(operand.tensor.dims[attrs["axis"]]))
     return total
 
 
 def _pad(
-    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
-) -> Number:
-    size = known.of_dim(operands[0].tensor.dims[axis])
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Polynomial:
+    size = facts.of_dim(operands[0].tensor.dims[axis])
     return size.plus(constant(sum(attrs["widths"][axis])))
 
 
 def _slice(
-    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
-) -> Number:
-    size = known.of_dim(operands[0].tensor.dims[axis])
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], axis: int
+) -> Polynomial:
+    size = facts.of_dim(operands[0].tensor.dims[axis])
     start, stop, step = attrs["slices"][axis]
     step = 1 if step is None else step
     if step < 0:
-        return one(DerivedSize("slice", (size, start, stop, step)))
+        return symbolic(DerivedSize("slice", (size, start, stop, step)))
     first = constant(0 if start is None else start)
     last = size if stop is None else constant(stop)
-    return cut(first, last, size).plus(constant(step - 1)).divided(step)
+    return slice_size(first, last, size).plus(constant(step - 1)).floor_div(step)
 
 
-def cut(start: Number, stop: Number, size: Number) -> Number:
-    """How much of an axis there is between two positions."""
-    if not all(position.is_constant or position.is_size for position in (start, stop)):
-        return one(DerivedSize("cut", (start, stop, size)))  # either may count from the back
-    begin, end = _place(start, size), _place(stop, size)
+def slice_size(start: Polynomial, stop: Polynomial, size: Polynomial) -> Polynomial:
+    """Return the size of `x[start:stop]` for an axis of some size."""
+    if not all(bound.is_constant or bound.is_nonnegative for bound in (start, stop)):
+        return symbolic(DerivedSize("cut", (start, stop, size)))  # a bound may be negative
+    begin, end = _clamped_bound(start, size), _clamped_bound(stop, size)
     if start.is_constant and stop.is_constant and (start.constant < 0) == (stop.constant < 0):
         if stop.constant <= start.constant:
             return ZERO
         return end.minus(begin)
     if start.is_constant and start.constant >= 0 and stop.is_constant:
-        # From the front up to a place from the back
+        # `start` counts from the front, `stop` from the end.
         return size.plus(stop).minus(start).positive_part()
     return end.minus(begin).positive_part()
 
 
-def _place(position: Number, size: Number) -> Number:
-    """Where a bound of a slice is, counted from the front."""
-    if position.is_constant and position.constant < 0:
-        return size.plus(position).positive_part()
-    return position.least(size)
+def _clamped_bound(bound: Polynomial, size: Polynomial) -> Polynomial:
+    """Return the position that a slice bound denotes, clamped to the axis."""
+    if bound.is_constant and bound.constant < 0:
+        return size.plus(bound).positive_part()
+    return bound.minimum(size)
 
 
 def _reshape(
-    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
-) -> Number | None:
-    """What −1 stands for."""
-    dims, wanted = operands[0].tensor.shape, tuple(map(known.of_dim, attrs["shape"]))
-    found = reshaped(None if dims is None else tuple(map(known.of_dim, dims)), wanted)
-    return found[wanted.index(constant(-1))]
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Polynomial | None:
+    """Return the size that −1 stands for."""
+    dims, target = operands[0].tensor.shape, tuple(map(facts.of_dim, attrs["shape"]))
+    sizes = reshape_sizes(None if dims is None else tuple(map(facts.of_dim, dims)), target)
+    return sizes[target.index(constant(-1))]
 
 
-def reshaped(shape: Sequence[Number] | None, wanted: Sequence[Number]) -> Sequence[Number | None]:
-    """The sizes of what has a shape (None: of any rank), brought to another shape.
+def reshape_sizes(
+    shape: Sequence[Polynomial] | None, target: Sequence[Polynomial]
+) -> Sequence[Polynomial | None]:
+    """Return the sizes of an array after a reshape; None for each unknown one.
 
-    A negative size stands for what is left. None for one of which nothing can be said.
+    Args:
+        shape: the array's sizes; None if its rank is unknown.
+        target: the new shape, in which a negative size is inferred.
     """
-    if all(size.is_size for size in wanted):
-        return wanted
+    if all(size.is_nonnegative for size in target):
+        return target
     if shape is None:
-        return [size if size.is_size else None for size in wanted]
-    negative = [size for size in wanted if size.is_constant and size.constant < 0]
-    others = [size for size in wanted if size not in negative]
-    if len(negative) == 1 and all(size.is_size for size in others):
-        left = _product(shape).over(_product(others))
-        return [left if size in negative else size for size in wanted]
-    # Which of them is left, only the run tells.
-    whole = DerivedSize("reshape", (*shape, ZERO, *wanted))
+        return [size if size.is_nonnegative else None for size in target]
+    negative = [size for size in target if size.is_constant and size.constant < 0]
+    others = [size for size in target if size not in negative]
+    if len(negative) == 1 and all(size.is_nonnegative for size in others):
+        inferred = _product(shape).exact_quotient(_product(others))
+        return [inferred if size in negative else size for size in target]
+    # Only the run tells which of them is inferred.
+    whole = DerivedSize("reshape", (*shape, ZERO, *target))
     return [
-        size if size.is_size else one(DerivedSize("size", (whole, axis)))
-        for axis, size in enumerate(wanted)
+        size if size.is_nonnegative else symbolic(DerivedSize("size", (whole, axis)))
+        for axis, size in enumerate(target)
     ]
 
 
-def _product(sizes: Iterable[Number]) -> Number:
-    return functools.reduce(Number.times, sizes, constant(1))
+def _product(sizes: Iterable[Polynomial]) -> Polynomial:
+    return functools.reduce(Polynomial.times, sizes, constant(1))
 
 
 def _nonzero(
-    known: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
-) -> Number:
-    return one(DerivedSize("nonzero", (known.source(operands[0]),)))
+    facts: SizeFacts, operands: Sequence[Value], attrs: Mapping[str, Any], k: int
+) -> Polynomial:
+    return symbolic(DerivedSize("nonzero", (facts.source(operands[0]),)))
 
 
 RULES: Mapping[Op, Rule] = {

@@ -1,7 +1,7 @@
-"""Which sizes of a graph are one: those that equal integers determine get one symbol (D10).
+"""Size tables: sizes that are provably equal share one dimension symbol (D10).
 
-So `x[:k] + y[:k]` needs no broadcasting at run time, `a[:k] += b[:k]` keeps its shape, and a loop
-may carry what it joins of parts.
+Hence `x[:k] + y[:k]` needs no broadcasting at run time, `a[:k] += b[:k]` keeps its shape, and a
+loop may carry an array that each trip concatenates from parts.
 """
 
 from __future__ import annotations
@@ -14,127 +14,122 @@ from wend.ir.graph import Value
 from wend.ir.op import Op
 from wend.ir.types import Dim, Symbol, Type, substitute, symbols
 from wend.ops import creating, elementwise, shaping
-from wend.trace.sizes.integers import (
-    ZERO,
-    Number,
-    constant,
-    one,
-)
+from wend.trace.sizes.integers import ZERO, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import RULES
 
 
 class SizeTable:
-    """The integers and sizes that one recording has seen.
+    """The integers and sizes of one recording.
 
     Args:
-        around: those of the recording around a region.
-        entered: the region's params, with the values around it that they stand for.
+        outer: the table of the recording around a region.
+        outer_values: the region's params, with the outer values that they stand for.
     """
 
-    def __init__(self, around: SizeTable | None, entered: Mapping[Value, Value]) -> None:
-        self._around, self._entered = around, entered
-        self._numbers: dict[Value, Number] = {}
-        self._symbols: dict[Number, Symbol] = {}
-        self._meanings: dict[Symbol, Number] = {}
-        self._own: set[Value | Symbol] = set()  # what differs from run to run of the region
+    def __init__(self, outer: SizeTable | None, outer_values: Mapping[Value, Value]) -> None:
+        self._outer, self._outer_values = outer, outer_values
+        self._of_value: dict[Value, Polynomial] = {}
+        self._symbols: dict[Polynomial, Symbol] = {}
+        self._definitions: dict[Symbol, Polynomial] = {}
+        self._variant: set[Value | Symbol] = set()  # may differ between runs of the region
 
-    def size(self, number: Number) -> Dim:
-        """The size that is this integer: a number where it is known."""
+    def size(self, number: Polynomial) -> Dim:
+        """Return the dimension that equals a polynomial: an int if it is known."""
         if number.is_constant:
             return number.constant
         if number.symbol is not None:
             return number.symbol
-        if self._around is not None and self.is_steady(number):
-            return self._around.size(number)
+        if self._outer is not None and self.is_invariant(number):
+            return self._outer.size(number)
         if number not in self._symbols:
             symbol = self._symbols[number] = new_symbol()
-            self._meanings[symbol] = number
+            self._definitions[symbol] = number
         return self._symbols[number]
 
-    def is_steady(self, number: Number) -> bool:
-        """Whether it is what it is outside of the region."""
-        return self._own.isdisjoint(number.atoms())
+    def is_invariant(self, number: Polynomial) -> bool:
+        """Return whether a polynomial has the same value in every run of the region."""
+        return self._variant.isdisjoint(number.atoms())
 
-    def number(self, value: Value) -> Number:
-        """What is known of an integer."""
-        if self._around is not None and value in self._entered:
-            return self._around.number(self._entered[value])
-        if value not in self._numbers:
-            self._numbers[value] = self._found(value)
-        return self._numbers[value]
+    def of_value(self, value: Value) -> Polynomial:
+        """Return an integer value as a polynomial."""
+        if self._outer is not None and value in self._outer_values:
+            return self._outer.of_value(self._outer_values[value])
+        if value not in self._of_value:
+            self._of_value[value] = self._analyze(value)
+        return self._of_value[value]
 
-    def of_dim(self, dim: Dim) -> Number:
-        """A size as an integer."""
+    def of_dim(self, dim: Dim) -> Polynomial:
+        """Return a dimension as a polynomial."""
         if isinstance(dim, int):
             return constant(dim)
-        if dim in self._meanings:
-            return self._meanings[dim]
-        return one(dim) if self._around is None else self._around.of_dim(dim)
+        if dim in self._definitions:
+            return self._definitions[dim]
+        return symbolic(dim) if self._outer is None else self._outer.of_dim(dim)
 
     def source(self, value: Value) -> Value:
-        """A value, as the outermost recording knows it that has it."""
-        if self._around is not None and value in self._entered:
-            return self._around.source(self._entered[value])
+        """Return a value as the outermost recording that has it names it."""
+        if self._outer is not None and value in self._outer_values:
+            return self._outer.source(self._outer_values[value])
         if value.node is not None and value.node.op is shaping.keep_shape:
             return self.source(value.node.operands[0])
-        self._own.add(value)
+        self._variant.add(value)
         return value
 
-    def named(
+    def name_sizes(
         self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any], types: tuple[Type, ...]
     ) -> tuple[Type, ...]:
-        """The types of an operation's results with their new sizes named."""
+        """Return the types of an operation's results, with symbols for their new sizes."""
         unknown = {s for type in types for s in symbols(type) if s.is_fresh}
         if not unknown:
             return types
-        names: dict[Symbol, Dim] = {}
+        dims: dict[Symbol, Dim] = {}
         rule = RULES.get(op)
         for symbol in sorted(unknown, key=str):
             number = None if rule is None else rule(self, operands, attrs, int(symbol.name[1:]))
-            names[symbol] = self._new() if number is None else self.size(number)
-        return tuple(substitute(type, names) for type in types)
+            dims[symbol] = self._new() if number is None else self.size(number)
+        return tuple(substitute(type, dims) for type in types)
 
     def _new(self) -> Symbol:
         symbol = new_symbol()
-        self._own.add(symbol)
+        self._variant.add(symbol)
         return symbol
 
-    def _unknown(self, value: Value) -> Number:
-        return one(self.source(value))
+    def _opaque(self, value: Value) -> Polynomial:
+        return symbolic(self.source(value))
 
-    def _found(self, value: Value) -> Number:
+    def _analyze(self, value: Value) -> Polynomial:
         node = value.node
         if node is None or value.tensor.shape != () or value.tensor.dtype.kind not in "iu":
-            return self._unknown(value)
+            return self._opaque(value)
         if node.op is creating.constant:
             return constant(int(node.attrs["value"]))
         if node.op is elementwise.cast:
-            # Between integers: a number that does not fit is no size.
+            # Casts between integers keep every number that can be a size.
             (operand,) = node.operands
             is_integer = operand.tensor.dtype.kind in "iu"
-            return self.number(operand) if is_integer else self._unknown(value)
+            return self.of_value(operand) if is_integer else self._opaque(value)
         if node.op is shaping.dim_of and node.operands[0].tensor.shape is not None:
             return self.of_dim(node.operands[0].tensor.dims[node.attrs["axis"]])
         if node.op is creating.nonnegative:
-            return self.number(node.operands[0])
+            return self.of_value(node.operands[0])
         if node.op is elementwise.neg:
-            return ZERO.minus(self.number(node.operands[0]))
+            return ZERO.minus(self.of_value(node.operands[0]))
         if node.op not in _ARITHMETIC:
-            return self._unknown(value)
-        x, y = map(self.number, node.operands)
-        found = _ARITHMETIC[node.op](x, y)
-        return self._unknown(value) if found is None else found
+            return self._opaque(value)
+        x, y = map(self.of_value, node.operands)
+        result = _ARITHMETIC[node.op](x, y)
+        return self._opaque(value) if result is None else result
 
 
-def _quotient(x: Number, y: Number) -> Number | None:
-    return x.divided(y.constant) if y.is_constant and y.constant > 0 else None
+def _quotient(x: Polynomial, y: Polynomial) -> Polynomial | None:
+    return x.floor_div(y.constant) if y.is_constant and y.constant > 0 else None
 
 
 _ARITHMETIC = {
-    elementwise.add: Number.plus,
-    elementwise.sub: Number.minus,
-    elementwise.mul: Number.times,
-    elementwise.maximum: Number.most,
-    elementwise.minimum: Number.least,
+    elementwise.add: Polynomial.plus,
+    elementwise.sub: Polynomial.minus,
+    elementwise.mul: Polynomial.times,
+    elementwise.maximum: Polynomial.maximum,
+    elementwise.minimum: Polynomial.minimum,
     elementwise.floor_divide: _quotient,
 }

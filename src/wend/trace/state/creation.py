@@ -1,8 +1,8 @@
-"""Variables that are made while a function is traced: once, and where their first values come from.
+"""Variables created while a function is traced, and their initial values.
 
-A first value that depends on nothing of the call is computed at once. One that depends on
-arguments is computed by an `Initialiser`, a graph of its own, at the first call and before it: so
-the function's graph asks nothing.
+Each is created once. An initial value that does not depend on the call is computed at once. One
+that depends on arguments is computed before the first call by an `Initializer`, a graph of its own,
+so the function's graph need not test whether it was done.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from wend.trace.recording.recording import Recording
 
 
 @dataclass(eq=False, slots=True)
-class Initialiser:
-    """Computes the first value of a variable from the arguments of a call.
+class Initializer:
+    """A graph that computes a variable's initial value from the arguments of a call.
 
     Attributes:
-        place: the variable's.
-        graph: from some leaves of the arguments, and what is captured, to the value.
-        leaves: which leaves of the arguments, by position.
-        captured: arrays, places of variables, and traced arrays of an outer trace.
-        streams: the states of generators that it draws from; the graph gives what they become.
+        storage: the storage of the variable.
+        graph: takes some leaves of the arguments, then the captures; returns the value.
+        leaves: the indices of those leaves.
+        captured: arrays, storages of variables, and traced arrays of an outer trace.
+        streams: the generator states that it draws from; the graph also returns their new values.
     """
 
-    place: Storage
+    storage: Storage
     graph: Graph
     leaves: tuple[int, ...]
     captured: tuple[Any, ...]
     streams: tuple[Storage, ...]
 
-    def given(self, leaves: Sequence[Any]) -> list[Any]:
-        """The arguments of the graph."""
-        held = [x.owner if isinstance(x, Storage) else x for x in self.captured]
-        return [*(leaves[k] for k in self.leaves), *held]
+    def operands(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return the operands of the graph for a call."""
+        captures = [x.owner if isinstance(x, Storage) else x for x in self.captured]
+        return [*(leaves[k] for k in self.leaves), *captures]
 
     def run(self, leaves: Sequence[Any]) -> None:
-        """Initialise the variable."""
-        variable = self.place.owner
-        # What a variable holds now, not what the trace under way has assigned to it
-        given = [getattr(x, "concrete", x) for x in self.given(leaves)]
-        for param, x in zip(self.graph.params, given, strict=True):
+        """Compute the initial value and store it."""
+        variable = self.storage.owner
+        # The concrete values of variables, not those that the current trace has assigned.
+        operands = [getattr(x, "concrete", x) for x in self.operands(leaves)]
+        for param, x in zip(self.graph.params, operands, strict=True):
             if not accepts(param.type, tensor_type(x)):
                 raise VariableError(
                     explain(
@@ -64,7 +64,7 @@ class Initialiser:
                         cure="make the first call with the arguments that it was traced for.",
                     )
                 )
-        arguments = [HOST.receive(x) for x in given]
+        arguments = [HOST.receive(x) for x in operands]
         value, *states = CompiledGraph(self.graph).executable("numpy")(arguments)
         variable.store(value)
         for stream, state in zip(self.streams, states, strict=True):
@@ -73,82 +73,86 @@ class Initialiser:
 
 @dataclass(eq=False)
 class Creation:
-    """What one trace may make of variables, and what it has made.
+    """The variables that one trace may create and has created.
 
     Attributes:
-        name: the function's.
-        refusal: why it may make none, as messages go on after its name; None: it may.
-        pending: initialisers of the function, for its next call.
-        made: the variables that it has made.
-        new: initialisers of those whose values depend on arguments.
-        starts: what the states of generators held when the trace began.
+        name: the function's name.
+        pending: initializers of the function, for its next call.
+        refusal: why it may create none, as an error message continues; None: it may.
+        cure: the cure in that message.
+        created: the variables that it has created.
+        deferred: the initializers of those whose initial values depend on arguments.
+        stream_starts: the generator states when the trace began.
     """
 
     name: str
-    pending: list[Initialiser]
+    pending: list[Initializer]
     refusal: str | None = None
     cure: str = ""
-    made: list[Any] = field(default_factory=list)
-    new: list[Initialiser] = field(default_factory=list)
-    starts: dict[Storage, Any] = field(default_factory=dict)
+    created: list[Any] = field(default_factory=list)
+    deferred: list[Initializer] = field(default_factory=list)
+    stream_starts: dict[Storage, Any] = field(default_factory=dict)
 
     def check(self, variable: Any) -> None:
-        """Refuse to make a variable, if none may be."""
+        """Refuse to create a variable if the trace may create none."""
         if self.refusal is not None:
             raise VariableError(explain(f"{described(variable)} {self.refusal}", cure=self.cure))
 
-    def knows(self, variable: Any) -> bool:
-        """Whether it is one that waits for its first value."""
-        return any(i.place is variable.place for i in (*self.pending, *self.new))
+    def is_pending(self, variable: Any) -> bool:
+        """Return whether a variable waits for its initial value."""
+        return any(
+            initializer.storage is variable.storage
+            for initializer in (*self.pending, *self.deferred)
+        )
 
     def end(self) -> None:
-        """The trace has ended: its values are gone."""
-        for variable in self.made:
+        """Drop the traced initial values when the trace has ended."""
+        for variable in self.created:
             variable.initial = None
 
 
 def described(variable: Any) -> str:
-    """A variable in messages."""
+    """Return the name of a variable for messages."""
     name = f"Variable {variable.name!r}" if variable.name else "a Variable"
-    return f"{name}, made{at(variable.made)},"
+    return f"{name}, made{at(variable.created_at)},"
 
 
 def create(variable: Any, initial: Any) -> bool:
-    """Make a variable in the trace that is under way; say whether there is one that records it.
+    """Register a variable with the current trace; return whether its initial value is traced.
 
     Raises:
-        VariableError: it cannot be made here.
+        VariableError: it cannot be created here.
     """
-    here: Any = recorder.get()
-    if here is None or here.runs_now():
+    recording: Any = recorder.get()
+    if recording is None or recording.runs_now():
         return False
-    assert isinstance(here, Recording)
-    owner = _owner(here)
-    if owner is None:
+    assert isinstance(recording, Recording)
+    creator = _creating_recording(recording)
+    if creator is None:
         raise VariableError(
             explain(
-                f"{described(variable)} is made in {here.role}, which is traced at each call.",
+                f"{described(variable)} is made in {recording.role}, which is traced at each call.",
                 cure="make it outside, once, and use it in the function.",
             )
         )
-    owner.creation.check(variable)
-    owner.creation.made.append(variable)
+    creator.creation.check(variable)
+    creator.creation.created.append(variable)
     if not isinstance(initial, Staged):
         return False
-    value = here.lift(initial)
-    _begin(here, variable, value)
+    value = recording.lift(initial)
+    _set_initial(recording, variable, value)
     return True
 
 
-def _owner(recording: Recording | None) -> Recording | None:
-    """The recording around that may make variables, or says why not."""
+def _creating_recording(recording: Recording | None) -> Recording | None:
+    """Return the innermost recording that decides whether variables may be created."""
     while recording is not None and recording.creation is None:
         recording = recording.parent
     return recording
 
 
-def _begin(here: Recording, variable: Any, value: Value) -> None:
-    """Let a value of a recording be the first that a variable holds."""
+def _set_initial(recording: Recording, variable: Any, value: Value) -> None:
+    """Make a value of a recording the initial value of a variable."""
     assert isinstance(value.type, TensorType)
     if not value.type.is_static:
         raise VariableError(
@@ -159,62 +163,62 @@ def _begin(here: Recording, variable: Any, value: Value) -> None:
             )
         )
     variable.declare(value.type)
-    behind = _Behind(here, variable)
-    behind.copied(here, [value])
-    streams = [x for x, _ in behind.held if getattr(x, "is_stream", False)]
+    copier = _SliceCopier(recording, variable)
+    copier.copy(recording, [value])
+    streams = [x for x, _ in copier.captures if getattr(x, "is_stream", False)]
     if streams:
-        behind = _Behind(here, variable)
-    wanted = [value, *(here.lift(stream.read()) for stream in streams)]
-    copies = behind.copied(here, wanted)
-    leaves = tuple(k for k, _ in behind.leaves)
-    params = (*(param for _, param in behind.leaves), *(param for _, param in behind.held))
-    results = tuple(copies[value] for value in wanted)
-    graph = strip_stores(Graph("initial", params, tuple(behind.b.nodes), results))
-    captured = tuple(getattr(x, "place", x) for x, _ in behind.held)
-    advanced = tuple(stream.place for stream in streams)
-    initialiser = Initialiser(variable.place, graph, leaves, captured, advanced)
-    waits = any(isinstance(x, Storage) and not x.owner.is_initialised for x in captured)
-    outer = any(isinstance(x, Staged) for x in captured)
-    if not leaves and not outer and not waits:
-        owner = _owner(here)
-        assert owner is not None
-        starts = owner.creation.starts
-        for stream in advanced:  # those before it have advanced them: the graph does that, too
-            starts.setdefault(stream, stream.owner.concrete)
-        initialiser.captured = tuple(
-            starts.get(x, x) if isinstance(x, Storage) else x for x in captured
+        copier = _SliceCopier(recording, variable)
+    outputs = [value, *(recording.lift(stream.read()) for stream in streams)]
+    copies = copier.copy(recording, outputs)
+    leaves = tuple(k for k, _ in copier.leaves)
+    params = (*(param for _, param in copier.leaves), *(param for _, param in copier.captures))
+    results = tuple(copies[value] for value in outputs)
+    graph = strip_stores(Graph("initial", params, tuple(copier.b.nodes), results))
+    captured = tuple(getattr(x, "storage", x) for x, _ in copier.captures)
+    advanced = tuple(stream.storage for stream in streams)
+    initializer = Initializer(variable.storage, graph, leaves, captured, advanced)
+    needs_pending = any(isinstance(x, Storage) and not x.owner.is_initialized for x in captured)
+    needs_outer = any(isinstance(x, Staged) for x in captured)
+    if not leaves and not needs_outer and not needs_pending:
+        creator = _creating_recording(recording)
+        assert creator is not None
+        stream_starts = creator.creation.stream_starts
+        for stream in advanced:  # the graph starts from the state before earlier draws
+            stream_starts.setdefault(stream, stream.owner.concrete)
+        initializer.captured = tuple(
+            stream_starts.get(x, x) if isinstance(x, Storage) else x for x in captured
         )
-        initialiser.run(())
+        initializer.run(())
         return
-    if here.creation is None:
+    if recording.creation is None:
         raise VariableError(
             explain(
-                f"{described(variable)} is made in {here.role}, and its initial value depends "
+                f"{described(variable)} is made in {recording.role}, and its initial value depends "
                 "on what is computed there or given to the function.",
                 cure="make it before, or let its initial value depend on nothing of the call.",
             )
         )
-    variable.initial = here.wrap(value)
-    here.creation.new.append(initialiser)
+    variable.initial = recording.wrap(value)
+    recording.creation.deferred.append(initializer)
 
 
-class _Behind:
-    """What a value is computed from, copied to a graph of its own."""
+class _SliceCopier:
+    """Copies the backward slice of a value to a graph of its own."""
 
-    def __init__(self, here: Recording, variable: Any) -> None:
+    def __init__(self, recording: Recording, variable: Any) -> None:
         self.b = Build("initial")
-        self.here, self.variable = here, variable
+        self.recording, self.variable = recording, variable
         self.leaves: list[tuple[int, Value]] = []
-        self.held: list[tuple[Any, Value]] = []
+        self.captures: list[tuple[Any, Value]] = []
 
-    def copied(self, recording: Recording, values: Sequence[Value]) -> dict[Value, Value]:
-        """Copy values of a recording, with all that they need."""
-        ends = [value for value in _all_behind(values) if value.node is None]
+    def copy(self, recording: Recording, values: Sequence[Value]) -> dict[Value, Value]:
+        """Copy values of a recording, with all that they depend on."""
+        inputs = [value for value in _backward_slice(values) if value.node is None]
         if recording.is_region:
             assert recording.parent is not None
-            around = [recording.outer_value(value) for value in ends]
-            known = [value for value in around if value is not None]
-            if len(known) < len(ends):
+            outer_values = [recording.outer_value(value) for value in inputs]
+            bound_values = [value for value in outer_values if value is not None]
+            if len(bound_values) < len(inputs):
                 raise VariableError(
                     explain(
                         f"{described(self.variable)} is made in {recording.role}, and its initial "
@@ -222,22 +226,25 @@ class _Behind:
                         cure="make it before the loop or branch.",
                     )
                 )
-            outside = self.copied(recording.parent, known)
-            sources = {end: outside[value] for end, value in zip(ends, known, strict=True)}
+            outer_copies = self.copy(recording.parent, bound_values)
+            sources = {
+                param: outer_copies[value]
+                for param, value in zip(inputs, bound_values, strict=True)
+            }
         else:
-            sources = {end: self._source(recording, end) for end in ends}
+            sources = {param: self._source(recording, param) for param in inputs}
         return lift(values, self.b.nodes, sources)
 
-    def _source(self, recording: Recording, end: Value) -> Value:
-        is_leaf = end in recording.b.params
-        if not is_leaf and end not in recording.captures.values:
+    def _source(self, recording: Recording, value: Value) -> Value:
+        is_leaf = value in recording.b.params
+        if not is_leaf and value not in recording.captures.values:
             raise VariableError(
                 explain(
                     f"{described(self.variable)} has an initial value that depends on an effect.",
                     cure="make it outside of the function.",
                 )
             )
-        if is_leaf and recording is not _owner(self.here):
+        if is_leaf and recording is not _creating_recording(self.recording):
             raise VariableError(
                 explain(
                     f"{described(self.variable)} is made in {recording.role}, and its initial "
@@ -245,53 +252,55 @@ class _Behind:
                     cure="make it outside of the function.",
                 )
             )
-        param = Value(end.type, name=end.name)
+        param = Value(value.type, name=value.name)
         if is_leaf:
-            self.leaves.append((recording.b.params.index(end), param))
+            self.leaves.append((recording.b.params.index(value), param))
         else:
-            self.held.append(
-                (recording.captures.bindings[recording.captures.values.index(end)], param)
+            self.captures.append(
+                (recording.captures.bindings[recording.captures.values.index(value)], param)
             )
         return param
 
 
-def _all_behind(values: Sequence[Value]) -> Iterator[Value]:
+def _backward_slice(values: Sequence[Value]) -> Iterator[Value]:
     return operands_first(values, lambda value: value.node.operands if value.node else ())
 
 
-def initialise(pending: list[Initialiser], leaves: Sequence[Any]) -> None:
-    """Run what gives variables their first values."""
+def initialize(pending: list[Initializer], leaves: Sequence[Any]) -> None:
+    """Run pending initializers."""
     while pending:
-        if not pending[0].place.is_gone and not pending[0].place.owner.is_initialised:
+        if not pending[0].storage.is_gone and not pending[0].storage.owner.is_initialized:
             pending[0].run(leaves)
         del pending[0]
 
 
-def initialise_in(outer: Recording, pending: list[Initialiser], leaves: Sequence[Any]) -> None:
-    """Do so as a part of an outer trace: the values are computed there."""
+def initialize_in(outer: Recording, pending: list[Initializer], leaves: Sequence[Any]) -> None:
+    """Run pending initializers as a part of an outer trace."""
     if outer.runs_now():
-        initialise(pending, [getattr(x, "concrete", x) for x in leaves])
+        initialize(pending, [getattr(x, "concrete", x) for x in leaves])
         return
     pending[:] = [
-        one for one in pending if not one.place.is_gone and not one.place.owner.is_initialised
+        initializer
+        for initializer in pending
+        if not initializer.storage.is_gone and not initializer.storage.owner.is_initialized
     ]
-    for one in pending:
-        variable = one.place.owner
-        owner = _owner(outer)
-        knows = owner is not None and owner.creation.knows(variable)
-        if knows or (variable.initial is not None and outer.can_lift(variable.initial)):
+    for initializer in pending:
+        variable = initializer.storage.owner
+        creator = _creating_recording(outer)
+        is_known = creator is not None and creator.creation.is_pending(variable)
+        if is_known or (variable.initial is not None and outer.can_lift(variable.initial)):
             continue
-        given = [outer.lift(x) for x in one.given(leaves)]
-        value, *states = inline(one.graph, given, outer.b.nodes)
-        for stream, state in zip(one.streams, states, strict=True):
+        operands = [outer.lift(x) for x in initializer.operands(leaves)]
+        value, *states = inline(initializer.graph, operands, outer.b.nodes)
+        for stream, state in zip(initializer.streams, states, strict=True):
             stream.owner.assign(outer.wrap(state))
-        if owner is None:
+        if creator is None:
             raise VariableError(
                 explain(
                     f"{described(variable)} has no value yet, and {outer.role} cannot give it one.",
                     cure="call the function that makes it once before.",
                 )
             )
-        owner.creation.check(variable)
-        owner.creation.made.append(variable)
-        _begin(outer, variable, value)
+        creator.creation.check(variable)
+        creator.creation.created.append(variable)
+        _set_initial(outer, variable, value)

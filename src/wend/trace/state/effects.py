@@ -1,4 +1,4 @@
-"""Effects in traced functions: they happen when the function runs, in program order (D16)."""
+"""Effects in traced functions: they happen at run time, in program order (D16)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def print(
     In captured code `print` does the same, and f-strings with traced values can be printed.
 
     Args:
-        *values: arrays, plain or traced, also in lists, tuples and dicts; other things are
+        *values: arrays, plain or traced, also in lists, tuples and dicts; other objects are
             printed as they were when traced.
-        sep: what stands between them.
-        end: what stands behind them.
-        file: where to, as for Python's `print`.
-        flush: whether it is to be seen at once.
-        format: in place of `sep` a format string, with places for the values and the fields:
-            `"{:.3f} of {n}"`. In an array each element is written so.
-        **fields: values that `format` calls by name.
+        sep: the separator between values.
+        end: the text after the last value.
+        file: the output stream, as for Python's `print`.
+        flush: whether to flush the stream.
+        format: in place of `sep`, a format string for the values and the fields:
+            `"{:.3f} of {n}"`. For an array it applies to each element.
+        **fields: values that `format` refers to by name.
 
     Raises:
-        TypeMismatchError: `format` has a place that no value is given for, or a spec that is for
-            other dtypes.
+        TypeMismatchError: `format` has a field without a value, or a spec that does not fit the
+            dtype.
 
     Example:
         >>> import wend
@@ -59,9 +59,9 @@ def print(
         format = sep.replace("{", "{{").replace("}", "}}").join(["{}"] * len(values))
     template = Template.of(format, values, fields)
     attrs = {"format": str(template)}
-    more = {"end": end, "file": file, "flush": flush}
+    options = {"end": end, "file": file, "flush": flush}
     defaults = {"end": "\n", "file": None, "flush": False}
-    attrs |= {name: value for name, value in more.items() if value is not defaults[name]}
+    attrs |= {name: value for name, value in options.items() if value is not defaults[name]}
     recording = current()
     if recording is None:
         assert ops.print_.kernel is not None
@@ -71,20 +71,20 @@ def print(
 
 
 def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> None:
-    """Stop with an error unless the condition holds when the function runs.
+    """Raise an error unless the condition holds when the function runs.
 
     In captured code `assert test, message` does the same.
 
     Args:
         condition: a bool scalar, plain or traced.
-        message: what to say: a format string with places for the values and the fields, or an
-            f-string of captured code.
+        message: the error's text: a format string for the values and the fields, or an f-string of
+            captured code.
         *values: values for the message.
-        **fields: values that the message calls by name.
+        **fields: values that the message refers to by name.
 
     Raises:
         AssertionFailed: the condition is false; it is an `AssertionError`.
-        TypeMismatchError: the message has a place that no value is given for.
+        TypeMismatchError: the message has a field without a value.
 
     Example:
         >>> import wend

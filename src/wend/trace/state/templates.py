@@ -1,4 +1,4 @@
-"""Texts with places for values that only the run knows: what `print` and `assert_` say."""
+"""Format strings with fields for values only known at run time, for `print` and `assert_`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current
 from wend.trace.state.variable import Variable
 
-_PARSE = Formatter()
-_ROOT = re.compile(r"[^.\[]*")
+_FORMATTER = Formatter()
+_FIELD_ROOT = re.compile(r"[^.\[]*")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 
 
 class Text(ShownText):
-    """An f-string with traced values: a string, that `print` and `assert` write with numbers.
+    """An f-string with traced values: a string that `print` and `assert` write at run time.
 
     Attributes:
-        template: what it says, with places for the values.
+        template: its format string and values.
     """
 
     __slots__ = ("template",)
@@ -37,12 +37,12 @@ class Text(ShownText):
 
     @staticmethod
     def of(parts: Iterable[str | tuple[Any, str | None, str]]) -> str:
-        """The string of literal parts and (value, conversion, spec); a `Text` where one is traced.
+        """Return the text of literals and (value, conversion, spec); a `Text` if one is traced.
 
-        Values that are known now are written as Python does.
+        Values that are known now are formatted as Python does.
         """
-        here = current()
-        is_traced = here is not None and not here.runs_now()
+        recording = current()
+        is_traced = recording is not None and not recording.runs_now()
         template = Template()
         for part in parts:
             if isinstance(part, str):
@@ -52,14 +52,14 @@ class Text(ShownText):
             if is_traced and holds_traced(value):
                 template.value(value, conversion, spec)
             else:
-                known = value if conversion is None else _CONVERSIONS[conversion](value)
-                template.literal(format(known, spec))
+                converted = value if conversion is None else _CONVERSIONS[conversion](value)
+                template.literal(format(converted, spec))
         return template.text() if template.arrays else str(template).format()
 
     @staticmethod
-    def joined(between: str, texts: Sequence[str]) -> str:
-        """The texts with another between them; a `Text` where one is."""
-        parts = [part for text in texts for part in (between, text)][1:]
+    def joined(separator: str, texts: Sequence[str]) -> str:
+        """Return the texts joined by a separator; a `Text` if one of them is."""
+        parts = [part for text in texts for part in (separator, text)][1:]
         template = Template()
         for part in parts:
             template.value(part)
@@ -73,10 +73,10 @@ class Text(ShownText):
 
 
 class Template:
-    """A format string, and the arrays for its places in order.
+    """A format string, and the arrays for its fields in order.
 
     Attributes:
-        arrays: traced arrays, and NumPy arrays, which may change until it is written.
+        arrays: traced arrays, and NumPy arrays, which may change before the text is written.
     """
 
     def __init__(self) -> None:
@@ -85,11 +85,11 @@ class Template:
 
     @staticmethod
     def of(format: str, values: Sequence[Any] = (), fields: Mapping[str, Any] | None = None) -> Any:
-        """That of a format string; also a `Text`.
+        """Return the template of a format string or a `Text`.
 
         Raises:
-            TypeMismatchError: it has a place that no value is given for, or a spec that its value
-                does not know.
+            TypeMismatchError: it has a field without a value, or a spec that its value does not
+                support.
         """
         new = Template()
         if isinstance(format, Text):
@@ -102,70 +102,70 @@ class Template:
         return "".join(self._parts)
 
     def text(self) -> Text:
-        """A string that is written with numbers; until then it names the traced values."""
-        text = Text(str(self).format(*map(_Named, self.arrays)))
+        """Return a string that is written at run time; until then it names the traced values."""
+        text = Text(str(self).format(*map(_DisplayName, self.arrays)))
         text.template = self
         return text
 
     def literal(self, text: str) -> None:
-        """Add text as it is."""
+        """Append literal text."""
         self._parts.append(text.replace("{", "{{").replace("}", "}}"))
 
     def value(self, x: Any, conversion: str | None = None, spec: str = "") -> None:
-        """Add a value: a place for what only the run knows, else the text of it."""
+        """Append a value: a field if it is only known at run time, otherwise its text."""
         if isinstance(x, Text):
             self._parts += x.template._parts
             self.arrays += x.template.arrays
         elif _is_array(x) and conversion in ("r", "a") and not spec:
-            self._represented(x)
+            self._repr_field(x)
         elif _is_array(x):
             if conversion in ("r", "a") and is_weak(x):
-                conversion = None  # Python's numbers look the same
+                conversion = None  # the repr of a Python number is its str
             _check_spec(x, conversion, spec)
-            self._place(x, ("!" + conversion if conversion else "") + (":" + spec if spec else ""))
+            self._field(x, ("!" + conversion if conversion else "") + (":" + spec if spec else ""))
         elif holds_traced(x):
             self._container(x)
         else:
             self.literal(format(_CONVERSIONS[conversion](x) if conversion else x, spec))
 
-    def _place(self, array: Any, rest: str = "") -> None:
-        self._parts.append(f"{{{rest}}}")
+    def _field(self, array: Any, suffix: str = "") -> None:
+        self._parts.append(f"{{{suffix}}}")
         self.arrays.append(read(array))
 
     def _container(self, x: Any) -> None:
-        """What Python would write of it, with a place for each array inside that may change."""
+        """Append what Python would write for a container, with a field for each array in it."""
         leaves, tree = trees.flatten(x)
-        shown = [_Place(k) if _is_array(leaf) else leaf for k, leaf in enumerate(leaves)]
-        # By number: a dict is written in its own order, flattened in that of its keys.
-        first, *rest = _Place.mark.split(str(trees.unflatten(tree, shown)))
+        shown = [_Marker(k) if _is_array(leaf) else leaf for k, leaf in enumerate(leaves)]
+        # By number: a dict is printed in insertion order, but flattened in key order.
+        first, *parts = _Marker.pattern.split(str(trees.unflatten(tree, shown)))
         self.literal(first)
-        for number, text in zip(rest[::2], rest[1::2], strict=True):
-            self._represented(leaves[int(number)])
+        for number, text in zip(parts[::2], parts[1::2], strict=True):
+            self._repr_field(leaves[int(number)])
             self.literal(text)
 
-    def _represented(self, x: Any) -> None:
-        """What `repr` would write of an array, with a place for its numbers."""
+    def _repr_field(self, x: Any) -> None:
+        """Append the `repr` of an array, with a field for its elements."""
         if isinstance(x, Variable):
-            start, end = x.frame
+            start, end = x.repr_parts
             self.literal(start)
-            self._place(x)
+            self._field(x)
             self.literal(end)
         else:
-            self._place(x, "" if is_weak(x) else "!r")
+            self._field(x, "" if is_weak(x) else "!r")
 
     def _format(self, format: str, values: Sequence[Any], fields: Mapping[str, Any]) -> None:
         numbers = itertools.count()
-        for literal, name, spec, conversion in _PARSE.parse(format):
+        for literal, name, spec, conversion in _FORMATTER.parse(format):
             self.literal(literal)
             if name is None:
                 continue
-            is_numbered = _ROOT.match(name)[0] == ""  # type: ignore[index]
+            is_numbered = _FIELD_ROOT.match(name)[0] == ""  # type: ignore[index]
             full = f"{next(numbers)}{name}" if is_numbered else name
             try:
-                value, _ = _PARSE.get_field(full, values, fields)
+                value, _ = _FORMATTER.get_field(full, values, fields)
             except (KeyError, IndexError):
-                raise _nothing_for(format, name, len(values), fields) from None
-            spec = _PARSE.vformat(spec, values, fields) if spec and "{" in spec else spec or ""
+                raise _missing_value_error(format, name, len(values), fields) from None
+            spec = _FORMATTER.vformat(spec, values, fields) if spec and "{" in spec else spec or ""
             self.value(value, conversion, spec)
 
 
@@ -174,14 +174,14 @@ def _is_array(x: Any) -> bool:
 
 
 def holds_traced(x: Any) -> bool:
-    """Whether a value, or something in it, is only known to the run."""
+    """Return whether a value, or something in it, is only known at run time."""
     if isinstance(x, (Staged, Text)):
         return True
     return any(isinstance(leaf, (Staged, Text)) for leaf in trees.flatten(x)[0])
 
 
 def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
-    """A spec that a number of this dtype does not know is refused where it was written."""
+    """Refuse a spec that does not fit the dtype, at the line that wrote it."""
     dtype = getattr(x, "dtype", None)
     if not spec or conversion or dtype is None:
         return
@@ -190,29 +190,29 @@ def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
     except (ValueError, TypeError) as error:
         raise TypeMismatchError(
             explain(
-                f"the format {{:{spec}}}{at(user_source())} is for other values than {dtype}.",
+                f"the format {{:{spec}}}{at(user_source())} cannot format values of dtype {dtype}.",
                 str(error),
                 cure="use a format of that kind, or cast the value.",
             )
         ) from None
 
 
-def _nothing_for(
+def _missing_value_error(
     format: str, name: str, count: int, fields: Mapping[str, Any]
 ) -> TypeMismatchError:
-    given = [f"{count} by position", *fields]
+    available = [f"{count} by position", *fields]
     return TypeMismatchError(
         explain(
-            f"the format {format!r}{at(user_source())} has a place {{{name}}}, for which no value "
+            f"the format {format!r}{at(user_source())} has a field {{{name}}}, for which no value "
             "is given.",
-            f"given: {', '.join(given)}",
-            cure="pass the value; braces that are meant as such are written twice: {{ }}.",
+            f"given: {', '.join(available)}",
+            cure="pass the value; write literal braces twice: {{ }}.",
         )
     )
 
 
-class _Named:
-    """A traced value in a text that is looked at before it is written."""
+class _DisplayName:
+    """A traced value in a text that is shown before it is written."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -224,10 +224,10 @@ class _Named:
         return str(self.array)
 
 
-class _Place:
-    """Where an array among others is written."""
+class _Marker:
+    """Marks the position of an array in the text of a container."""
 
-    mark = re.compile("\0([0-9]+)\0")
+    pattern = re.compile("\0([0-9]+)\0")
 
     def __init__(self, number: int) -> None:
         self.number = number

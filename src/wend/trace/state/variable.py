@@ -1,4 +1,4 @@
-"""`Variable`: an array with a name and a place, that programs assign to."""
+"""`Variable`: an array with a name and storage, to which programs assign."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from wend.runtime.storage import PassedStorage, Storage
 from wend.trace.arrays.resolve import call_function, call_ufunc
 from wend.trace.state.creation import create
 
-_numbers = itertools.count()
+_versions = itertools.count()
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator and its reflection, on what the variable holds."""
+    """Return an operator and its reflection, on the variable's value."""
 
     def forward(self: Variable, other: Any) -> Any:
         return function(self.read(), read(other))
@@ -43,15 +43,17 @@ def _of_value(function: Callable[[Any], Any]) -> Any:
     return lambda self: function(self.read())
 
 
-def _described(name: str | None, made: Source | None) -> str:
-    return f"{f'Variable {name!r}' if name else 'a Variable'}, made{at(made)},"
+def _described(name: str | None, created_at: Source | None) -> str:
+    return f"{f'Variable {name!r}' if name else 'a Variable'}, made{at(created_at)},"
 
 
-def _gone(name: str | None, made: Source | None) -> Exception:
+def _gone_error(name: str | None, created_at: Source | None) -> Exception:
     return VariableError(
         explain(
-            f"{_described(name, made)} is gone: a trace uses it, but nobody holds it any more.",
-            cure="keep it as long as the function that uses it: in an attribute, a list or a name.",
+            f"{_described(name, created_at)} is gone: a trace uses it, but nothing holds a "
+            "reference to it any more.",
+            cure="keep a reference to it as long as the function that uses it: in an attribute, "
+            "a list or a name.",
         )
     )
 
@@ -69,22 +71,21 @@ def _refused(self: Any, other: Any) -> Any:
 class Variable(Staged):
     """An array that keeps its dtype and shape, and changes by assignment.
 
-    In operations it is the array that it holds. A `wend.function` that uses one reads it at
-    each call, so a new value does not trace again. What it assigns is assigned as it runs: a call
-    that fails leaves the assignments that came before the failure, as Python does.
+    In operations it stands for its value. A `wend.function` that uses one reads it at each call, so
+    a new value does not cause a retrace. Assignments take effect as the function runs: a call that
+    fails keeps the assignments made before the failure, as in Python.
 
-    A `wend.function` may make variables when it is first called, once: where it is guarded, by
+    A `wend.function` may create variables only at its first call, guarded by
     `if self.v is None: self.v = wend.Variable(…)`. Traces do not keep variables alive.
 
     Args:
         initial: an array, a number, or a list of numbers.
         name: a name for messages.
-        trainable: whether tapes watch it by themselves.
+        trainable: whether tapes watch it automatically.
 
     Raises:
         TypeMismatchError: `initial` is no array of numbers.
-        VariableError: a function that is being traced makes the variable, and not once: at each
-            call, or at a later one.
+        VariableError: a traced function creates the variable at each call, or at a later one.
 
     Example:
         >>> import wend
@@ -101,25 +102,26 @@ class Variable(Staged):
         "__weakref__",
         "_array",
         "_type",
+        "created_at",
         "initial",
-        "made",
         "name",
-        "place",
+        "storage",
         "trainable",
         "version",
     )
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
     weak = False
-    is_stream = False  # the state of a generator: initial values of variables advance it
+    # Whether it is the state of a generator, which initial values of variables advance.
+    is_stream = False
 
     def __init__(self, initial: Any, name: str | None = None, trainable: bool = True) -> None:
         self.name = name
         self.trainable = trainable
-        self.version = next(_numbers)
-        self.made: Source | None = user_source()
-        self.place = Storage(self, functools.partial(_gone, name, self.made))
-        self.initial: Any = None  # in the trace that makes it: its first value, traced
+        self.version = next(_versions)
+        self.created_at: Source | None = user_source()
+        self.storage = Storage(self, functools.partial(_gone_error, name, self.created_at))
+        self.initial: Any = None  # in the trace that creates it: its traced initial value
         self._array: Any = None
         if create(self, initial):
             return
@@ -131,41 +133,41 @@ class Variable(Staged):
         self.store(array)
 
     @classmethod
-    def passed(cls, type: TensorType, name: str | None) -> Variable:
-        """What stands for a variable that is passed, in the trace of the function."""
-        found = cls.__new__(cls)
-        found.name, found.trainable, found.version = name, True, next(_numbers)
-        found.made, found.initial, found._array, found._type = None, None, None, type
-        found.place = PassedStorage(found, functools.partial(_gone, name, None))
-        return found
+    def placeholder(cls, type: TensorType, name: str | None) -> Variable:
+        """Return the variable that stands for a variable argument in the trace of a function."""
+        new = cls.__new__(cls)
+        new.name, new.trainable, new.version = name, True, next(_versions)
+        new.created_at, new.initial, new._array, new._type = None, None, None, type
+        new.storage = PassedStorage(new, functools.partial(_gone_error, name, None))
+        return new
 
     def __repr__(self) -> str:
-        start, end = self.frame
+        start, end = self.repr_parts
         if self._array is None:
             return f"{start}no value yet{end}"
         with np.printoptions(threshold=16):
             return f"{start}{self._array}{end}"
 
     @property
-    def frame(self) -> tuple[str, str]:
-        """What its `repr` writes before and behind what it holds."""
+    def repr_parts(self) -> tuple[str, str]:
+        """The text before and after the value in its `repr`."""
         return f"<Variable{f' {self.name!r}' if self.name else ''}: {self.type}, ", ">"
 
     def __str__(self) -> str:
         return repr(self) if self._array is None else str(self.read())
 
-    # What it holds
+    # Value
     @property
     def concrete(self) -> Any:
-        """The array that it holds now, read-only; inside traced functions use `value`.
+        """The current value, read-only; inside traced functions use `value`.
 
         Raises:
-            VariableError: the call that its initial value depends on has not been made.
+            VariableError: its initial value depends on a call that has not been made.
         """
         if self._array is None:
             raise VariableError(
                 explain(
-                    f"{_described(self.name, self.made)} has no value yet: its initial value "
+                    f"{_described(self.name, self.created_at)} has no value yet: its initial value "
                     "depends on the arguments of the first call.",
                     cure="call the function first, or let the initial value depend on no argument.",
                 )
@@ -173,24 +175,24 @@ class Variable(Staged):
         return self._array
 
     @property
-    def is_initialised(self) -> bool:
-        """Whether it holds a value."""
+    def is_initialized(self) -> bool:
+        """Whether it has a value."""
         return self._array is not None
 
     def declare(self, type: TensorType) -> None:
-        """Say what it will hold, where that is known before its value; for traces."""
+        """Set its type before its value is known; for traces."""
         self._type = type
 
     def store(self, array: Any) -> None:
-        """Hold a copy of an array; for recordings, which have checked it."""
+        """Store a copy of an array; for recordings, which have checked it."""
         copy = np.array(array)
         copy.flags.writeable = False
         self.hold(copy)
 
     def hold(self, array: Any) -> None:
-        """Hold an array itself; for graphs that run (see `Storage`)."""
+        """Store an array by reference; for running graphs (see `Storage`)."""
         self._array = array if type(array) is not np.ndarray or array.ndim else array[()]
-        self.version = next(_numbers)
+        self.version = next(_versions)
 
     def read(self) -> Any:
         recording: Any = recorder.get()
@@ -198,7 +200,7 @@ class Variable(Staged):
 
     @property
     def value(self) -> Any:
-        """The array that it holds here and now. Not to be written to: assign to the variable."""
+        """The value here and now. Do not write to it: assign to the variable."""
         return self.read()
 
     @property
@@ -222,7 +224,7 @@ class Variable(Staged):
 
     # Assignment
     def assign(self, value: Any) -> Variable:
-        """Hold another array of the same dtype and shape; numbers of Python are cast.
+        """Store another array of the same dtype and shape; Python numbers are cast.
 
         Returns:
             The variable.
@@ -230,7 +232,7 @@ class Variable(Staged):
         Raises:
             TypeMismatchError: it has another dtype or shape; the message names the variable.
         """
-        value = self._fitted(value)
+        value = self._coerce(value)
         recording: Any = recorder.get()
         if recording is None:
             self.store(value)
@@ -239,56 +241,57 @@ class Variable(Staged):
         return self
 
     def assign_add(self, value: Any) -> Variable:
-        """Hold the sum of what it holds and `value`.
+        """Add `value` to the variable.
 
         Raises:
             TypeMismatchError: the sum has another dtype or shape; the message names the variable.
         """
-        return self.assign(self._changed(ew.add, value, "added to"))
+        return self.assign(self._updated(ew.add, value, "added to"))
 
     def assign_sub(self, value: Any) -> Variable:
-        """Hold the difference of what it holds and `value`.
+        """Subtract `value` from the variable.
 
         Raises:
-            TypeMismatchError: it has another dtype or shape; the message names the variable.
+            TypeMismatchError: the difference has another dtype or shape; the message names the
+                variable.
         """
-        return self.assign(self._changed(ew.subtract, value, "subtracted from"))
+        return self.assign(self._updated(ew.subtract, value, "subtracted from"))
 
-    def _changed(self, function: Callable[[Any, Any], Any], value: Any, what: str) -> Any:
+    def _updated(self, function: Callable[[Any, Any], Any], value: Any, what: str) -> Any:
         if isinstance(value, (list, tuple)):
             value = np.asarray(value, self.dtype)
-        value, held = as_array(value), self.read()
+        value, current = as_array(value), self.read()
         try:
-            found = function(held, value)
-        except ValueError as error:  # the shapes do not go together
-            raise self._unfit(tensor_type(value), what) from error
-        given = tensor_type(found)
-        if given.dtype != self.dtype or not accepts(self.type, given):
-            raise self._unfit(tensor_type(value), what)
-        return found
+            result = function(current, value)
+        except ValueError as error:  # the shapes do not broadcast
+            raise self._type_error(tensor_type(value), what) from error
+        result_type = tensor_type(result)
+        if result_type.dtype != self.dtype or not accepts(self.type, result_type):
+            raise self._type_error(tensor_type(value), what)
+        return result
 
-    def _fitted(self, value: Any) -> Any:
+    def _coerce(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             value = np.asarray(value, self.dtype)
         value = as_array(value)
-        found = tensor_type(value)
-        if is_weak(value) and np.can_cast(found.dtype, self.dtype, "same_kind"):
+        type = tensor_type(value)
+        if is_weak(value) and np.can_cast(type.dtype, self.dtype, "same_kind"):
             value = cast(value, self.dtype)
-            found = tensor_type(value)
-        if found.dtype != self.dtype or not accepts(self.type, found):
-            raise self._unfit(found, "assigned to")
+            type = tensor_type(value)
+        if type.dtype != self.dtype or not accepts(self.type, type):
+            raise self._type_error(type, "assigned to")
         return value
 
-    def _unfit(self, found: TensorType, what: str) -> Exception:
+    def _type_error(self, type: TensorType, what: str) -> Exception:
         name = f"Variable {self.name!r}" if self.name else "a Variable"
         return TypeMismatchError(
             explain(
-                f"{name} holds {self.type}; {found} is {what} it.",
+                f"{name} holds {self.type}; {type} is {what} it.",
                 cure="cast it with .astype, or reshape it; a variable keeps its dtype and shape.",
             )
         )
 
-    # NumPy's protocols and Python's: those of what it holds
+    # NumPy's and Python's protocols, applied to the value
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, options)
 
@@ -319,7 +322,7 @@ class Variable(Staged):
             )
         )
 
-    # Operators: those of what it holds
+    # Operators, applied to the value
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
     __mul__, __rmul__ = _binary(operator.mul)
@@ -363,11 +366,11 @@ class Variable(Staged):
 _bindings: ContextVar[Sequence[Any]] = ContextVar("wend_bindings", default=())
 
 
-def in_use(bindings: Sequence[Any]) -> AbstractContextManager[Any]:
-    """Run a function that has effects and captures these."""
+def mark_in_use(bindings: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Mark the bindings of a function with effects as in use while it runs."""
     return scoped(_bindings, (*_bindings.get(), *bindings))
 
 
 def variables_in_use() -> list[Variable]:
-    """The variables that running functions read or assign."""
+    """Return the variables that running functions read or assign."""
     return [x for x in _bindings.get() if isinstance(x, Variable)]

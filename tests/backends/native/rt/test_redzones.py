@@ -120,7 +120,7 @@ def test_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OverrunError) as found:
         check("grad_f")
     assert str(found.value) == (
-        "`grad_f` wrote over the memory behind an array of 8 bytes, which belongs to nobody.\n"
+        "`grad_f` wrote over the memory behind an array of 8 bytes.\n"
         '  To fix it: run it with backend="numpy", and report this as a fault of wend, with the '
         'files that wend.config(dump="folder") writes.'
     )

@@ -22,13 +22,8 @@ from numpy._core.multiarray import get_handler_name
 
 import wend
 import wend.numpy as wnp
-from wend.backends.fastcall import (
-    FALLBACK,
-    CallArgument,
-    CallConstant,
-    CallSignature,
-    Guard,
-)
+from wend.backends.fastcall import FALLBACK, CallArgument, CallConstant, CallSignature, Guard
+from wend.backends.protocol import FastCallable
 from wend.eager.dispatch import recorder
 
 
@@ -47,9 +42,9 @@ def fast_call(fun: Any, *args: Any, **options: Any) -> Any:
     """What calls a trace's code directly."""
     concrete = fun.get_concrete_function(*args)
     count = len(concrete.graph.params)
-    options.setdefault("takes", tuple(CallArgument(k) for k in range(count)))
-    options.setdefault("count", count)
-    options.setdefault("gives", len(concrete.graph.results))
+    options.setdefault("operands", tuple(CallArgument(k) for k in range(count)))
+    options.setdefault("argument_count", count)
+    options.setdefault("result_count", len(concrete.graph.results))
     made = concrete.compiled.executable("native").fast_call(CallSignature(**options))
     assert made is not None
     return made
@@ -148,7 +143,7 @@ def test_numbers_of_python() -> None:
     fun = native(lambda x: x + x)
     weak = [(0.5, CallArgument(0, is_weak=True)), (3, CallArgument(0, is_weak=True))]
     for value, taken in weak:
-        call = fast_call(fun, value, takes=(taken,), is_single=True).call
+        call = fast_call(fun, value, operands=(taken,), is_single=True).call
         assert call(value) == 2 * value
         assert type(call(value)) is np.asarray(value).dtype.type
         others = (0.5, 3, True, np.float64(1), np.int64(1), np.asarray(1.0), np.ones(1), None)
@@ -158,7 +153,7 @@ def test_numbers_of_python() -> None:
     assert call(2**63) is FALLBACK
     assert call(-(2**63) - 1) is FALLBACK
     flag = native(wnp.logical_not)
-    call = fast_call(flag, True, takes=(CallArgument(0, is_weak=True),), is_single=True).call
+    call = fast_call(flag, True, operands=(CallArgument(0, is_weak=True),), is_single=True).call
     assert call(True) == np.False_
     assert call(False) == np.True_
     assert call(1) is FALLBACK
@@ -206,7 +201,7 @@ def test_guards() -> None:
 
 def test_calls_that_are_granted() -> None:
     made = fast_call(
-        native(lambda x: x + 1.0), 1.0, takes=(CallArgument(0, is_weak=True),), is_single=True
+        native(lambda x: x + 1.0), 1.0, operands=(CallArgument(0, is_weak=True),), is_single=True
     )
     made.allow_calls(3)
     assert [made.call(1.0) is FALLBACK for _ in range(5)] == [False] * 3 + [True] * 2
@@ -466,11 +461,13 @@ def test_the_interpreter_may_end_at_any_time() -> None:
     assert (done.returncode, done.stdout) == (0, "[2. 2. 2.]\n"), done.stderr
 
 
-def test_a_form_may_be_impossible() -> None:
+def test_a_signature_may_be_impossible() -> None:
     fun = native(lambda x: x + 1.0)
     run = fun.get_concrete_function(wend.TensorSpec(None)).compiled.executable("native")
     assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
     run = fun.get_concrete_function(1.0).compiled.executable("numpy")
-    assert run.fast_call(CallSignature((CallArgument(0),), 1, 1)) is None
-    bound = fast_call(fun, np.ones(2), takes=(CallConstant(np.ones(2)),), count=0, is_single=True)
+    assert not isinstance(run, FastCallable)
+    bound = fast_call(
+        fun, np.ones(2), operands=(CallConstant(np.ones(2)),), argument_count=0, is_single=True
+    )
     np.testing.assert_array_equal(bound.call(), [2.0, 2.0])

@@ -217,8 +217,7 @@ class ListClasses:
         return self._value_classes[value]
 
     def _class_of_use(self, owner: Node | Graph, index: int) -> ListClass | None:
-        values = owner.operands if isinstance(owner, Node) else owner.results
-        value = values[index]
+        value = (owner.operands if isinstance(owner, Node) else owner.results)[index]
         if not is_new_list(value):
             return self._class_of(value)
         if (owner, index) not in self._use_classes:
@@ -345,10 +344,8 @@ class ListClasses:
                     continue
                 region, push = tape_push(w, k)
                 list_class = self.of_use(node, k)
-                is_only_pushed = list_class.allocation_sites == [
-                    (node, k)
-                ] and list_class.pushes == [push]
-                if region is None or not is_only_pushed or list_class.writes:
+                uses = list_class.allocation_sites, list_class.pushes, list_class.writes
+                if region is None or uses != ([(node, k)], [push], []):
                     continue
                 if region not in tape_arenas:
                     tape_arenas[region] = self._new_arena()
@@ -377,8 +374,5 @@ class ListClasses:
         if not isinstance(value.type, ListType):
             return None
         list_class = self.of_use(push, 1)
-        return (
-            list_class.arena
-            if list_class.tape is not None and list_class.tape is value.node
-            else None
-        )
+        is_tape = list_class.tape is not None and list_class.tape is value.node
+        return list_class.arena if is_tape else None

@@ -7,9 +7,7 @@ from wend.ops import lists
 from wend.ops.control import WhileParts
 
 # Operations that read a list without changing any version of it
-READS = {
-    *(lists.list_get, lists.list_len, lists.list_zeros, lists.list_add, lists.list_stack),
-}
+READS = {lists.list_get, lists.list_len, lists.list_zeros, lists.list_add, lists.list_stack}
 
 
 def is_new_list(value: Value) -> bool:

@@ -154,7 +154,10 @@ class Arenas:
 
     def load_at(self, address: str, element: Type) -> Registers:
         """Load an element by its address."""
-        return tuple(self._load_slot(type, address, k) for k, type in enumerate(registers(element)))
+        return tuple(
+            self.w.load(type, self._slot(address, k), ", align 8")
+            for k, type in enumerate(registers(element))
+        )
 
     def load_f64_vector(self, list_class: ListClass, record: str, count: int) -> str:
         """Load the f64 elements of `count` consecutive records as a vector."""
@@ -249,10 +252,3 @@ class Arenas:
 
     def _slot(self, address: str, index: int) -> str:
         return self.w.define(f"getelementptr i64, ptr {address}, i64 {index}") if index else address
-
-    def _load_slot(self, type: str, address: str, index: int) -> str:
-        slot = self._slot(address, index)
-        if type != "i1":
-            return self.w.define(f"load {type}, ptr {slot}, align 8")
-        byte = self.w.define(f"load i8, ptr {slot}, align 8")
-        return self.w.define(f"icmp ne i8 {byte}, 0")

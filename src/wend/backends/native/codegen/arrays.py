@@ -13,9 +13,9 @@ import numpy as np
 from wend.backends.native.codegen.traps import NO_MEMORY, Traps
 from wend.backends.native.target.kinds import REGISTERS, Kind, memory_type
 from wend.backends.native.target.sizes import SizeArithmetic, is_literal
-from wend.backends.native.target.value_layout import Registers
+from wend.backends.native.target.value_layout import Registers, references
 from wend.backends.native.target.writer import Writer
-from wend.ir.types import Symbol, TensorType
+from wend.ir.types import Symbol, TensorType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,16 @@ class Arrays:
         self.uses_pool = True
         self.w.do(f"call void @wend.release(ptr %pool, ptr {pointer})")
 
+    def retain_all(self, type: Type, slots: Registers) -> None:
+        """Retain the arrays that a value refers to."""
+        for k in references(type):
+            self.retain(slots[k])
+
+    def release_all(self, type: Type, slots: Registers) -> None:
+        """Release the arrays that a value refers to."""
+        for k in references(type):
+            self.release(slots[k])
+
     def mark(self, pointer: str, bit: int) -> None:
         """Set a bit in the reference count; a null pointer is ignored."""
         self.uses_pool = True
@@ -121,20 +131,14 @@ class Arrays:
         return self.load_at(array.kind, self.address(array, index))
 
     def load_at(self, kind: Kind, address: str) -> str:
-        if kind.is_bool:
-            byte = self.w.define(f"load i8, ptr {address}")
-            return self.w.define(f"icmp ne i8 {byte}, 0")
-        return self.w.define(f"load {kind.element}, ptr {address}")
+        return self.w.load(kind.element, address)
 
     def store(self, array: Array, index: str, value: str) -> None:
         """Store one element."""
         self.store_at(array.kind, self.address(array, index), value)
 
     def store_at(self, kind: Kind, address: str, value: str) -> None:
-        type = kind.element
-        if kind.is_bool:
-            value, type = self.w.define(f"zext i1 {value} to i8"), "i8"
-        self.w.do(f"store {type} {value}, ptr {address}")
+        self.w.store(kind.element, value, address)
 
     def copy_element(
         self, target: Array, target_index: str, source: Array, source_index: str
@@ -147,6 +151,18 @@ class Arrays:
             return
         size = str(source.dtype.itemsize)
         self.memcpy(self.address(target, target_index), self.address(source, source_index), size)
+
+    def copy_run(
+        self, target: Array, target_index: str, source: Array, source_index: str, count: str
+    ) -> None:
+        """Copy consecutive elements of any dtype."""
+        if count == "1":
+            self.copy_element(target, target_index, source, source_index)
+        else:
+            size = self.sizes.mul(count, str(source.dtype.itemsize))
+            self.memcpy(
+                self.address(target, target_index), self.address(source, source_index), size
+            )
 
     # Loops
     def for_each_position(
@@ -195,13 +211,7 @@ class Arrays:
         def body(position: tuple[str, ...]) -> None:
             target_index = self.offset(position, [a for _, a, _ in axes], target_view.start)
             source_index = self.offset(position, [b for _, _, b in axes], source_view.start)
-            if run == "1":
-                self.copy_element(target, target_index, source, source_index)
-            else:
-                size = self.sizes.mul(run, str(source.dtype.itemsize))
-                self.memcpy(
-                    self.address(target, target_index), self.address(source, source_index), size
-                )
+            self.copy_run(target, target_index, source, source_index, run)
 
         self.for_each_position([size for size, _, _ in axes], body)
 

@@ -68,8 +68,7 @@ def _copy(
         if is_list(list.element):
             assert list_class.inner is not None
             element = _copy(low, list.element, element, root(list_class.inner), locations[1:])
-        for k in references(list.element):
-            low.arrays.retain(element[k])
+        low.arrays.retain_all(list.element, element)
         element = low.conversions.coerce(element, list.element, list_class.element)
         low.arenas.store(list_class, low.w.define(f"add i64 {new_list[0]}, {index}"), element)
 

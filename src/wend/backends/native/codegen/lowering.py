@@ -19,7 +19,7 @@ from wend.backends.native.codegen.conversions import Conversions
 from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.codegen.refcounts import References
 from wend.backends.native.codegen.safepoints import Safepoints
-from wend.backends.native.codegen.traps import Traps
+from wend.backends.native.codegen.traps import BAD_SHAPE, Traps
 from wend.backends.native.target.metadata import LoopMetadata
 from wend.backends.native.target.sizes import SizeArithmetic
 from wend.backends.native.target.value_layout import (
@@ -140,13 +140,12 @@ class Lowering:
         for position, node in enumerate(graph.nodes):
             self._emit_node(node, position, uses)
         self.traps.node, self.last_uses = None, outer
-        results = []
-        for k, value in enumerate(graph.results):
-            is_last = value not in graph.results[k + 1 :]
-            results.append(
-                self.refcounts.to_owned(value, self.slots(graph, k, value), moves=is_last)
+        return [
+            self.refcounts.to_owned(
+                value, self.slots(graph, k, value), moves=value not in graph.results[k + 1 :]
             )
-        return results
+            for k, value in enumerate(graph.results)
+        ]
 
     def emit_hoisted(self, node: Node) -> None:
         """Emit a node on scalars ahead of its region, which then skips it."""
@@ -228,8 +227,23 @@ class Lowering:
 
     def array_result(self, node: Node, array: Array, index: int = 0) -> Registers:
         """Return the registers of a result that is an array."""
-        type = node.results[index].tensor
-        return self.conversions.from_array(array, type)
+        return self.conversions.from_array(array, node.results[index].tensor)
+
+    def computed_result(
+        self, node: Node, dims: Sequence[str], element: Callable[[str], str]
+    ) -> Registers:
+        """Emit a loop over the elements of a result; return its registers."""
+        out = self.new_result(node, dims)
+        self.w.loop(self.arrays.count(out), lambda k: self.arrays.store(out, k, element(k)))
+        return self.array_result(node, out)
+
+    def check_equal_dims(
+        self, lhs: Sequence[str], rhs: Sequence[str], except_axis: int | None = None
+    ) -> None:
+        """Trap unless two arrays have the same sizes, but for one axis."""
+        for axis, (lhs_dim, rhs_dim) in enumerate(zip(lhs, rhs, strict=True)):
+            if axis != except_axis:
+                self.traps.check(self.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
 
     def coerce(self, node: Node, slots: Registers, actual: Type, expected: Type) -> Registers:
         """Return the registers of a value as a type that knows more or fewer sizes."""

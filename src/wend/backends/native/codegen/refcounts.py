@@ -77,24 +77,21 @@ class References:
 
     def to_owned(self, value: Value, slots: Registers, *, moves: bool) -> Registers:
         """Return a value with its own reference: moved if possible, else retained or copied."""
-        reference_slots = references(value.type)
-        if not reference_slots:
+        if not references(value.type):
             return slots
         if value in self.foreign:
             return self._copy(value, slots)
         if moves and value in self.held:
             self.held.discard(value)
             return slots
-        for k in reference_slots:
-            self.arrays.retain(slots[k])
+        self.arrays.retain_all(value.type, slots)
         return slots
 
     def drop(self, value: Value, slots: Registers) -> None:
         """Release a held value."""
         if value in self.held:
             self.held.discard(value)
-            for k in references(value.type):
-                self.arrays.release(slots[k])
+            self.arrays.release_all(value.type, slots)
 
     def refcounted(self, value: Value, slots: Registers) -> Registers:
         """Return a value in reference-counted memory; a copy lives while its node is emitted."""

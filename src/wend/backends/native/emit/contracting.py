@@ -12,7 +12,7 @@ from typing import Any
 
 from wend.backends.native.codegen.arrays import Array, StridedView
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
+from wend.backends.native.emit.array.reducing import check_nonempty
 from wend.backends.native.emit.loops.index_maps import IndexMaps
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.fusion.gemm_accumulate import accumulator_of
@@ -93,9 +93,7 @@ def _emit_product(low: Lowering, node: Node, x: Operand, y: Operand) -> Any:
     ):
         return NotImplemented
     for axes in ("contract", "batch"):
-        x_dims, y_dims = x.dims(getattr(x, axes)), y.dims(getattr(y, axes))
-        for a, b in zip(x_dims, y_dims, strict=True):
-            low.traps.check(low.sizes.equal(a, b), BAD_SHAPE)
+        low.check_equal_dims(x.dims(getattr(x, axes)), y.dims(getattr(y, axes)))
     dims = (*x.dims(x.batch), *x.dims(x.free), *y.dims(y.free))
     if not is_in_order and _is_accumulated(low, node):
         gemm_add = _gemm_function(kind, size, y, accumulates=True)
@@ -175,8 +173,7 @@ def _operand(low: Lowering, node: Node, k: int, slots: Registers) -> Operand:
     """Return an operand of a product; scalars are spilled to the stack."""
     value = node.operands[k].tensor
     if is_scalar(value):
-        buffer = low.w.allocate(REGISTERS[value.dtype])
-        array = Array(buffer, value.dtype, ())
+        array = Array(low.w.allocate(REGISTERS[value.dtype]), value.dtype, ())
         low.arrays.store(array, "0", slots[0])
     else:
         array = low.array(node, k)
@@ -218,12 +215,7 @@ def _emit_gemm(
         )
         matrix_strides = [
             materialize(low.sizes, _merged_stride(operand, axes))
-            for operand, axes in (
-                (x, x.free),
-                (x, x.contract),
-                (y, y.contract),
-                (y, y.free),
-            )
+            for operand, axes in ((x, x.free), (x, x.contract), (y, y.contract), (y, y.free))
         ]
         args = f"ptr {x_address}, i64 {matrix_strides[0]}, i64 {matrix_strides[1]}, "
         args += f"ptr {y_address}, i64 {matrix_strides[2]}, i64 {matrix_strides[3]}, "
@@ -244,15 +236,9 @@ def _merged_stride(operand: Operand, axes: Sequence[int]) -> Extent:
 def _as_matrix_stack(
     low: Lowering, operand: Operand, order: Sequence[int]
 ) -> tuple[Operand, list[str]]:
-    """Return an operand as a stack of matrices with one contiguous axis, copied if necessary.
+    """Return an operand as a stack of matrices with one contiguous axis, and pointers to release.
 
-    Args:
-        low: The lowering of the function.
-        operand: An operand.
-        order: The order of its axes in a copy.
-
-    Returns:
-        The operand, and the pointers to release.
+    It is copied if necessary, with its axes in this order.
     """
     groups = _matrix_axes(operand)
     if groups is not None:
@@ -298,19 +284,13 @@ def _are_mergeable(operand: Operand, axes: Sequence[int]) -> bool:
 # Products in order
 def _emit_in_order(low: Lowering, node: Node, x: Operand, y: Operand, out: Array) -> None:
     """Emit sums of products, added in order."""
-    batch_rank, row_rank = len(x.batch), len(x.batch) + len(x.free)
+    batch, rows = len(x.batch), len(x.batch) + len(x.free)
     out_strides = low.sizes.strides(out.dims)
 
     def each(position: tuple[str, ...]) -> None:
-        batch, row, column = (
-            position[:batch_rank],
-            position[batch_rank:row_rank],
-            position[row_rank:],
-        )
-        x_start = low.arrays.offset((*batch, *row), x.axis_strides(low.sizes, (*x.batch, *x.free)))
-        y_start = low.arrays.offset(
-            (*batch, *column), y.axis_strides(low.sizes, (*y.batch, *y.free))
-        )
+        x_position, y_position = position[:rows], (*position[:batch], *position[rows:])
+        x_start = low.arrays.offset(x_position, x.axis_strides(low.sizes, (*x.batch, *x.free)))
+        y_start = low.arrays.offset(y_position, y.axis_strides(low.sizes, (*y.batch, *y.free)))
         total = _dot_in_order(low, node, (x, x_start), (y, y_start))
         low.arrays.store(out, low.arrays.offset(position, out_strides), total)
 
@@ -328,11 +308,9 @@ def _dot_in_order(low: Lowering, node: Node, x: tuple[Operand, str], y: tuple[Op
 
     def sum_over(axis: int, x_offset: str, y_offset: str, so_far: str) -> str:
         if axis == len(depth):
-            pair = (
-                low.arrays.load(x_operand.array, x_offset),
-                low.arrays.load(y_operand.array, y_offset),
-            )
-            return add(low, node, kind, so_far, multiply(low, node, kind, *pair))
+            x_element = low.arrays.load(x_operand.array, x_offset)
+            y_element = low.arrays.load(y_operand.array, y_offset)
+            return add(low, node, kind, so_far, multiply(low, node, kind, x_element, y_element))
 
         def body(k: str, so_far_of_axis: tuple[str, ...]) -> Sequence[str]:
             next_x = low.sizes.add(x_offset, low.sizes.mul(k, x_strides[axis]))
@@ -355,12 +333,8 @@ def emit_convolve(low: Lowering, node: Node, operands: Sequence[Registers]) -> A
     if node.operands[0].tensor.dtype not in REGISTERS:
         return NotImplemented
     x, y, w, sizes = low.array(node, 0), low.array(node, 1), low.w, low.sizes
-    for array in (x, y):
-        empty = sizes.equal(array.dims[0], "0")
-        if empty != "false":
-            low.traps.check(w.define(f"xor i1 {empty}, true"), BAD_SHAPE)
-    count = sizes.sub(sizes.add(x.dims[0], y.dims[0]), "1")
-    out = low.new_result(node, (count,))
+    check_nonempty(low, (x.dims[0], y.dims[0]))
+    out = low.new_result(node, (sizes.sub(sizes.add(x.dims[0], y.dims[0]), "1"),))
     low.arrays.clear(out)
     is_shorter = w.define(f"icmp slt i64 {x.dims[0]}, {y.dims[0]}")
     shorter, longer = (

@@ -21,9 +21,7 @@ def emit_solve(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     if not _has_lapack(node, "gesv"):
         return NotImplemented
     a, y = low.array(node, 0), low.array(node, 1)
-    pairs = (*zip(a.dims[:-1], y.dims[:-1], strict=True), (a.dims[-1], a.dims[-2]))
-    for a_dim, y_dim in pairs:
-        low.traps.check(low.sizes.equal(a_dim, y_dim), BAD_SHAPE)
+    low.check_equal_dims(a.dims, (*y.dims[:-1], a.dims[-2]))
     out = low.new_result(node, y.dims)
     n, columns = y.dims[-2:]
     width = low.sizes.add(low.sizes.add(n, columns), "1")

@@ -15,13 +15,8 @@ from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.emit.array.creating import emit_constant
 from wend.backends.native.emit.array.in_place import overwritable, writable
-from wend.backends.native.emit.array.reducing import (
-    COMBINERS,
-    check_nonempty,
-    identity_of,
-    row_sum,
-)
-from wend.backends.native.emit.array.shaping import new_shape_vector
+from wend.backends.native.emit.array.reducing import COMBINERS, check_nonempty, identity_of, row_sum
+from wend.backends.native.emit.array.shaping import new_array
 from wend.backends.native.emit.contracting import emit_dot_of_subviews
 from wend.backends.native.emit.loops.concat import Destinations, emit_concat
 from wend.backends.native.emit.loops.elements import Elements, ElementSource
@@ -41,12 +36,7 @@ from wend.backends.native.emit.loops.loops import (
     loop_axes,
 )
 from wend.backends.native.emit.loops.outline_parallel import ParallelOutline
-from wend.backends.native.fusion.body import (
-    NestBody,
-    Section,
-    is_copy,
-    is_subview_store,
-)
+from wend.backends.native.fusion.body import NestBody, Section, is_copy, is_subview_store
 from wend.backends.native.fusion.op_classes import (
     EXTREMES,
     READS_SUBVIEWS,
@@ -98,7 +88,7 @@ def _emit_subview_reader(low: Lowering, loop_nest: Node, node: Node) -> Any:
     dims = index_maps.dims[node.operands[0]]
     if node.op is shaping.dim_of:
         return [(dims[node.attrs["axis"]],)]
-    return [new_shape_vector(low, loop_nest, dims)]
+    return [new_array(low, loop_nest, dims)]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -169,8 +159,7 @@ class _NestEmitter:
     # Before the loops
     def _element_cost(self) -> int:
         """Return the estimated cost of an element."""
-        sections = self.body.sections
-        nodes = [node for section in sections for node in section.nodes]
+        nodes = [node for section in self.body.sections for node in section.nodes]
         return 1 + len(self.body.reductions) + sum(map(cost, nodes))
 
     def _space_sizes(self) -> list[Extent]:
@@ -199,9 +188,9 @@ class _NestEmitter:
 
     def _operand_indices(self, node: Node, value: Value) -> AffineIndices:
         """Return the indices at which a node reads an operand."""
-        dims, rank = value.tensor.dims, len(self.parts.iteration_space)
         is_row = node.results[0] in self.body.row_values and node not in self.body.reductions
-        return self.index_maps.identity_indices(dims, self.parts.outer_rank if is_row else rank)
+        rank = self.parts.outer_rank if is_row else None
+        return self.index_maps.identity_indices(value.tensor.dims, rank)
 
     def _bind_operands(self) -> None:
         """Record what the nodes read their operands from; emit the checks before the loops."""
@@ -222,18 +211,14 @@ class _NestEmitter:
                 self.elements.sources[node, k] = self.index_maps.read_through(operand, indices)
         for value in filter(is_subview_store, self.parts.body.results):
             assert value.node is not None
-            stored_value = value.node.operands[1]
-            indices = self._operand_indices(value.node, stored_value)
-            self.elements.sources[value.node, 1] = self.index_maps.read_through(
-                stored_value, indices
-            )
+            stored = value.node.operands[1]
+            indices = self._operand_indices(value.node, stored)
+            self.elements.sources[value.node, 1] = self.index_maps.read_through(stored, indices)
         for node in gathering_nodes:
             gathers.check_bounds(node, self.sizes)
         for value in self.parts.body.results:
             if is_copy(value):
-                indices = self.index_maps.identity_indices(
-                    value.tensor.dims, len(self.parts.iteration_space)
-                )
+                indices = self.index_maps.identity_indices(value.tensor.dims)
                 self.copies[value] = self.index_maps.read_through(value, indices)
 
     def _allocate_result(self, value: Value) -> None:
@@ -245,20 +230,14 @@ class _NestEmitter:
         if is_scalar(value.type):
             return
         self.arrays[value] = array = self._result_array(value, dims)
-        node = value.node
         if value in self.body.memory_reductions:
-            assert node is not None
-            self._initialize(node, array)
-        if value in self.body.row_values:
-            indices = self.index_maps.identity_indices(value.tensor.dims, self.parts.outer_rank)
-        elif value in self.body.memory_reductions:
-            assert node is not None
-            operand_axes = self.body.reductions[node].operand_axes
-            indices = [_axis_index(axis) for axis in operand_axes]
+            assert value.node is not None
+            self._initialize(value.node, array)
+            axes = self.body.reductions[value.node].operand_axes
+            indices: AffineIndices = [_axis_index(axis) for axis in axes]
         else:
-            indices = self.index_maps.identity_indices(
-                value.tensor.dims, len(self.parts.iteration_space)
-            )
+            rank = self.parts.outer_rank if value in self.body.row_values else None
+            indices = self.index_maps.identity_indices(value.tensor.dims, rank)
         self.targets[value] = self.index_maps.linearize(array, indices)
 
     def _result_array(self, value: Value, dims: tuple[str, ...]) -> Array:
@@ -297,16 +276,15 @@ class _NestEmitter:
         if node.op in SUMS:
             self.low.arrays.clear(array)
         else:
-            count = self.low.arrays.count(array)
-            self.low.w.loop(count, lambda k: self.low.arrays.store(array, k, identity))
+            self.low.w.loop(
+                self.low.arrays.count(array), lambda k: self.low.arrays.store(array, k, identity)
+            )
 
     def _allocate_row_buffer(self, value: Value) -> None:
         """Allocate a buffer for a row of values that a later section reads."""
         outer_rank = self.parts.outer_rank
         dims = self.index_maps.dims[value][outer_rank:]
-        indices = self.index_maps.identity_indices(
-            value.tensor.dims, len(self.parts.iteration_space)
-        )[outer_rank:]
+        indices = self.index_maps.identity_indices(value.tensor.dims)[outer_rank:]
         if outer_rank and self.outline.is_profitable:
             buffer, stride = self.outline.thread_buffer(value.tensor.dtype, dims)
             array = Array(buffer.pointer, buffer.dtype, dims)
@@ -417,10 +395,8 @@ class _NestEmitter:
                     assert value.node is not None
                     values[value] = elements.operand_element(value.node, 1, at, values)
             for node in section.memory_reductions:
-                target, element = (
-                    self.targets[node.results[0]],
-                    elements.operand_element(node, 0, at, values),
-                )
+                target = self.targets[node.results[0]]
+                element = elements.operand_element(node, 0, at, values)
                 old = elements.load(target, at, values)
                 elements.store(target, at[target], self._combine(node, old, element, in_order=True))
             next_values = [
@@ -448,8 +424,7 @@ class _NestEmitter:
     def _accumulator(self, node: Node) -> Accumulator:
         """Return the accumulator of a reduction."""
         kind = Kind(node.operands[0].tensor.dtype)
-        is_sum = node.op in SUMS and kind.is_real
-        return Accumulator(kind, identity_of(node, kind), is_sum)
+        return Accumulator(kind, identity_of(node, kind), node.op in SUMS and kind.is_real)
 
     def _combine(self, node: Node, x: str, y: str, *, in_order: bool) -> str:
         """Emit the combination of two elements of a reduction."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Emit
-from wend.backends.native.emit import (
-    contracting,
-    linalg,
-    loop_nest,
-)
+from wend.backends.native.emit import contracting, linalg, loop_nest
 from wend.backends.native.emit.array import (
     complexes,
     creating,
@@ -23,12 +19,7 @@ from wend.backends.native.emit.array import (
     sorting,
     stacking,
 )
-from wend.backends.native.emit.control import (
-    control,
-    effects,
-    lists,
-    maybe,
-)
+from wend.backends.native.emit.control import control, effects, lists, maybe
 from wend.ir.op import Op
 
 EMITTERS: Mapping[Op, Emit] = {

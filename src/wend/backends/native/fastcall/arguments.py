@@ -17,8 +17,8 @@ from wend.backends.native.fastcall.descriptor import (
     SIZES_AT,
     TYPE_AT,
     VALUE_AT,
-    load,
 )
+from wend.backends.native.rt.blocks import load
 
 _C_CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 

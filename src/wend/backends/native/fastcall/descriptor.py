@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from wend.backends.native.rt.blocks import load
+
 # The words of each fast call: how many calls it may serve; the graph's function; the stack of idle
 # workspaces; flags; the number of arguments, the tables of params, results and guards with their
 # lengths; the fallback object and Python's callbacks; the known bytes of the results and the bytes
@@ -36,14 +38,6 @@ ITEM_AT = tuple.__basicsize__  # the first item of a tuple
 DATA_AT, AXES_AT, SIZES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
     VALUE_AT + k for k in (0, 8, 16, 40, 48, 72)
 )
-
-
-def load(name: str, base: str, offset: int, type: str = "i64") -> str:
-    """Return the lines that load the field at an offset into `%name`."""
-    return (
-        f"  %{name}.at = getelementptr i8, ptr %{base}, i64 {offset}\n"
-        f"  %{name} = load {type}, ptr %{name}.at\n"
-    )
 
 
 def word(name: str, type: str = "i64") -> str:

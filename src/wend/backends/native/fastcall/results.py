@@ -10,9 +10,8 @@ from wend.backends.native.fastcall.descriptor import (
     NUMBER,
     OBJECT,
     POINTED,
-    load,
 )
-from wend.backends.native.rt.blocks import CLASS, COUNT
+from wend.backends.native.rt.blocks import CLASS, COUNT, load
 from wend.backends.native.rt.pool import FIRST_LARGE_CLASS, SHARED_BIT
 
 _MIN_OWNED_BYTES = 4096  # smaller results are copied into memory that NumPy allocates

@@ -22,18 +22,14 @@ from wend.backends.native.fastcall.descriptor import (
     RELEASES,
     SINGLE,
     WORDS,
-    load,
     word,
 )
 from wend.backends.native.fastcall.results import RESULT
+from wend.backends.native.rt.blocks import load
 from wend.backends.native.rt.pool import TOTAL
 from wend.backends.native.target.value_layout import ARENA_BYTES
 
-NAMES = (
-    "wend.call",
-    "wend.call.or",
-    "wend.get",
-)
+NAMES = ("wend.call", "wend.call.or", "wend.get")
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
 TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from wend.backends.native.analysis.liveness import LastUses
 from wend.backends.native.fusion.fusion_group import (
+    AxesOfValue,
     FusionGroup,
-    Source,
     identity_axes,
     layout_sources,
 )
@@ -204,7 +204,7 @@ class _FusionPass:
         group.add(node, reduction, is_row=is_row)
         self._group_of.update(dict.fromkeys(node.results, group))
 
-    def _sources(self, node: Node, iteration_space: Shape) -> Iterator[Source]:
+    def _sources(self, node: Node, iteration_space: Shape) -> Iterator[AxesOfValue]:
         """Yield what a node reads, and the axes of each source in an iteration space."""
         for k, value in enumerate(node.operands):
             is_random_access = is_lookup(node) and (k == 0 or value.tensor.dims != iteration_space)

@@ -21,7 +21,7 @@ from wend.backends.native.fusion.op_classes import (
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node
+from wend.ir.rewrite import copy_node, keep_names
 from wend.ir.types import Dim, Shape
 from wend.ops import indexing, shaping
 
@@ -153,8 +153,7 @@ class FusionGroup:
         attrs = {"iteration_space": self.iteration_space, "outer_rank": self.outer_rank or 0}
         types = [value.type for value in results]
         nest = Node(loop_nest, body.operands, attrs, [graph], types, self.members[0].source)
-        for old, new in zip(results, nest.results, strict=True):
-            new.name = old.name
+        keep_names(results, nest.results)
         return nest
 
     def _live_members(
@@ -221,7 +220,7 @@ class _Body:
 
 def layout_sources(
     value: Value, layout_nodes: Mapping[Value, Node], axes: Axes | None
-) -> Iterator[Source]:
+) -> Iterator[AxesOfValue]:
     """Yield the values that a value is read from, looking through layout operations.
 
     Args:
@@ -240,7 +239,7 @@ def layout_sources(
         yield from layout_sources(operand, layout_nodes, axes_of_operand)
 
 
-Source = tuple[Value, Axes | None]
+AxesOfValue = tuple[Value, Axes | None]
 
 
 def operand_axes(node: Node, axes: Axes | None) -> Axes | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.rewrite import copy_node, copy_nodes, rewrite_nodes
+from wend.ir.rewrite import copy_node, copy_nodes, keep_names, rewrite_nodes
 from wend.ops import shaping
 from wend.ops.control import WhileParts, while_
 
@@ -54,15 +54,11 @@ def _sink_into(loop: Node, computes: Computes) -> Node:
     operands = [*loop.operands]
     for k, (value, (before, after)) in enumerate(zip(w.invariants, params, strict=True)):
         producer = value.node
-        if (
-            producer is None
-            or producer.op is not shaping.broadcast_to
-            or len(producer.operands) > 1
-        ):
+        if producer is None or producer.op is not shaping.broadcast_to:
             continue
-        if all(
-            _is_read_by_nests_only(r, p, computes)
-            for r, p in ((w.before, before), (w.after, after))
+        uses = ((w.before, before), (w.after, after))
+        if len(producer.operands) == 1 and all(
+            _is_read_by_nests_only(region, param, computes) for region, param in uses
         ):
             operands[len(w.carry) + k] = producer.operands[0]
             broadcasts[before] = broadcasts[after] = producer
@@ -71,8 +67,7 @@ def _sink_into(loop: Node, computes: Computes) -> Node:
     regions = [_with_broadcasts(region, broadcasts) for region in loop.regions]
     types = [result.type for result in loop.results]
     new_loop = Node(loop.op, operands, loop.attrs, regions, types, loop.source)
-    for old, new in zip(loop.results, new_loop.results, strict=True):
-        new.name = old.name
+    keep_names(loop.results, new_loop.results)
     return new_loop
 
 

@@ -53,10 +53,8 @@ class Library:
     def __init__(self, linker: Any, tracker: Any, names: Iterable[str], data: Sequence[Any]):
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
         self._data = data  # the arrays that the code refers to
-        self._resources = (
-            linker,
-            tracker,
-        )  # a tuple drops its last element first, as LLVM needs it
+        # A tuple drops its last element first, as LLVM needs it.
+        self._resources = linker, tracker
         self._dropped = _dropped  # the module global may be gone when the interpreter shuts down
 
     def __del__(self) -> None:
@@ -120,10 +118,7 @@ class Engine:
 
     def _machine(self) -> Any:
         return binding.Target.from_default_triple().create_target_machine(
-            opt=self.effort,
-            cpu=host_cpu.name(),
-            features=_features(),
-            jit=True,
+            opt=self.effort, cpu=host_cpu.name(), features=_features(), jit=True
         )
 
     def _new_linker(self) -> Any:
@@ -241,8 +236,7 @@ class Engine:
             builder.export_symbol(name)
         for name in dict.fromkeys((*RUNTIME, *code.called, *data)):
             builder.import_symbol(name, data[name] if name in data else self._address(name))
-        tracker = builder.link(linker, f"wend{next(_numbers)}")
-        return Library(linker, tracker, names, constants)
+        return Library(linker, builder.link(linker, f"wend{next(_numbers)}"), names, constants)
 
     def _compile_object(self, text: str, level: int | None) -> ObjectCode:
         """Return the object code of a module, from disk or compiled now."""
@@ -262,8 +256,8 @@ class Engine:
         if text is None:
             return None
         module = self.optimized(text, level)
-        called = [f.name for f in module.functions if f.is_declaration]
-        called = [name for name in called if not name.startswith("llvm.")]
+        declared = (f.name for f in module.functions if f.is_declaration)
+        called = [name for name in declared if not name.startswith("llvm.")]
         code = ObjectCode(called, self.machine.emit_object(module))
         if cache:
             cache.keep(key, code.to_bytes())
@@ -274,20 +268,12 @@ class Engine:
         """Everything but the text that determines the machine code of a module."""
         version = ".".join(map(str, binding.llvm_version_info))
         passes = digest(Path(optimizing.__file__).read_bytes()).hex()
-        parts = [
-            self.machine.triple,
-            host_cpu.name(),
-            _features(),
-            version,
-            llvmlite.__version__,
-            passes,
-        ]
-        parts += [str(self.effort), str(self.level)]
-        return "\n".join(parts)
+        target = (self.machine.triple, host_cpu.name(), _features())
+        levels = (str(self.effort), str(self.level))
+        return "\n".join((*target, version, llvmlite.__version__, passes, *levels))
 
     def _checked_pool_functions(self) -> dict[str, int]:
-        free, reset = self._address("wend.free"), self._address("wend.reset")
-        functions = redzones.functions(free, reset)
+        functions = redzones.functions(self._address("wend.free"), self._address("wend.reset"))
         return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 
     def _address(self, name: str) -> int:
@@ -325,7 +311,6 @@ def engine() -> Engine:
 @cache
 def c_function(name: str) -> int:
     """Return the address of a function of the C library."""
-    process = ctypes.CDLL(None)
-    address = ctypes.cast(getattr(process, name), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     assert address is not None
     return address

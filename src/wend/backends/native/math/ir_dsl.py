@@ -37,9 +37,6 @@ MAGIC = F64.magic
 SIGN_BIT = -(2**63)
 
 
-MAGIC_BITS = F64.magic_bits
-
-
 def literal(value: float) -> str:
     """Return the literal of a double that LLVM parses exactly."""
     return F64.literal(value)
@@ -204,8 +201,7 @@ class FunctionBuilder:
 
     def intrinsic(self, name: str, *arguments: SsaExpr | float) -> SsaExpr:
         """Append a call of an LLVM intrinsic on reals; LLVM declares intrinsics by itself."""
-        name_of_real = self.format.name
-        suffix = name_of_real if self.lanes == 1 else f"v{self.lanes}{name_of_real}"
+        suffix = self.format.name if self.lanes == 1 else f"v{self.lanes}{self.format.name}"
         operands = ", ".join(self.typed(a) for a in arguments)
         return self.emit("real", f"call {self.type('real')} @llvm.{name}.{suffix}({operands})")
 
@@ -235,21 +231,22 @@ class FunctionBuilder:
         With another bound `at_least` it may also equal the bound.
         """
         lowest_bits = max(self.format.bits(at_least), 1)
-        bits, bits_range = (
-            (x.word() - lowest_bits).name,
-            self.format.bits(float("inf")) - lowest_bits,
-        )
-        type = self.type("word")
-        return self.emit("flag", f"icmp ult {type} {bits}, {self.operand('word', bits_range)}")
+        bits = self.typed(x.word() - lowest_bits)
+        bits_range = self.operand("word", self.format.bits(float("inf")) - lowest_bits)
+        return self.emit("flag", f"icmp ult {bits}, {bits_range}")
 
     def label(self, name: str) -> None:
         """Start a block."""
         self.lines.append(f"{name}:")
 
-    def branch_unless(self, flag: str, otherwise: str) -> None:
-        """Branch to the block `otherwise` unless the i1 named `flag` holds."""
+    def branch_unless(self, flag: SsaExpr, otherwise: str) -> None:
+        """Branch to the block `otherwise` unless a flag holds in all lanes."""
+        holds = flag.name
+        if self.lanes > 1:
+            lanes = f"v{self.lanes}i1({self.typed(flag)})"
+            holds = self.define(f"call i1 @llvm.vector.reduce.and.{lanes}")
         next_block = f"go{len(self.lines)}"
-        self.lines.append(f"  br i1 {flag}, label %{next_block}, label %{otherwise}")
+        self.lines.append(f"  br i1 {holds}, label %{next_block}, label %{otherwise}")
         self.label(next_block)
 
     def ret(self, *results: SsaExpr) -> None:
@@ -287,8 +284,7 @@ def polynomial(
     Horner's scheme is one chain. For loops the number of operations is minimal, in two chains.
     """
     if b.is_loop:
-        odd = _horner(b, x2, coefficients[1::2])
-        return b.fma(odd, x, _horner(b, x2, coefficients[0::2]))
+        return b.fma(_horner(b, x2, coefficients[1::2]), x, _horner(b, x2, coefficients[0::2]))
     terms: list[SsaExpr | float] = list(coefficients)
     power = x
     while len(terms) > 1:

@@ -36,13 +36,7 @@ from wend.backends.native.math import (
     trig,
 )
 from wend.backends.native.math.format import Format
-from wend.backends.native.math.ir_dsl import (
-    COLD,
-    INLINE,
-    PURE,
-    FunctionBuilder,
-    SsaExpr,
-)
+from wend.backends.native.math.ir_dsl import COLD, INLINE, PURE, FunctionBuilder, SsaExpr
 from wend.backends.native.math.vector_variants import (
     BINARY,
     INLINED_ATTRIBUTES,

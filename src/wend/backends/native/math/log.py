@@ -21,12 +21,7 @@ from typing import TypeAlias
 from wend.backends.native.math import avx512
 from wend.backends.native.math.exp import LN2
 from wend.backends.native.math.format import F32, F64, bits_of, double_of
-from wend.backends.native.math.ir_dsl import (
-    FunctionBuilder,
-    SsaExpr,
-    literal,
-    polynomial,
-)
+from wend.backends.native.math.ir_dsl import FunctionBuilder, SsaExpr, literal, polynomial
 
 # 1 + f is between this and twice this, the interval of AVX-512's getmant; the polynomial is as
 # accurate there as between sqrt(1/2) and sqrt(2)
@@ -34,23 +29,14 @@ LOWEST_FRACTION = 0.75
 # log(1 + f) = 2s + s z (c0 + c1 z + ...) with s = f / (2 + f), z = s^2
 LOG = {
     F64: (
-        0.6666666666667271,
-        0.39999999996160074,
-        0.28571429395585635,
-        0.22222138476630654,
-        0.18186357117311525,
-        0.1525017069915397,
-        0.15368253914356175,
+        *(0.6666666666667271, 0.39999999996160074, 0.28571429395585635, 0.22222138476630654),
+        *(0.18186357117311525, 0.1525017069915397, 0.15368253914356175),
     ),
     F32: (0.666669487953186, 0.3995768129825592, 0.303634375333786),
 }
 # log(1 + r) = r + r^2 (c0 + c1 r + ...) for |r| <= 2**-8
 LOG_NEAR_1 = (
-    -0.5,
-    0.3333333333189473,
-    -0.24999999998520378,
-    0.200003041023187,
-    -0.1666694929980806,
+    *(-0.5, 0.3333333333189473, -0.24999999998520378, 0.200003041023187, -0.1666694929980806),
 )
 # 1 / ln b; log 2 to the base b in two pieces
 UNITS = {
@@ -59,7 +45,6 @@ UNITS = {
     (10, F64): (0.4342944819032518, 0.3010299956639812, -2.8037281277851704e-18),
     (10, F32): (0.4342944920063019, 0.3010300099849701, -1.432098883924482e-08),
 }
-BIAS = F64.bias
 SMALLEST_NORMAL = F64.smallest_normal
 
 INTERVAL_BITS = 7
@@ -86,7 +71,7 @@ def log_common() -> str:
     # One unsigned comparison excludes zero, subnormals, negative numbers, inf and NaN.
     above = (b.x.word() - bits_of(SMALLEST_NORMAL)).name
     width = bits_of(float("inf")) - bits_of(SMALLEST_NORMAL)
-    b.branch_unless(b.define(f"icmp ult i64 {above}, {width}"), otherwise="edge")
+    b.branch_unless(b.emit("flag", f"icmp ult i64 {above}, {width}"), otherwise="edge")
     offset = b.x.word() - FIRST_BITS
     k = b.emit("word", f"ashr i64 {offset.name}, 52")
     m = (b.x.word() - (k << 52)).real()

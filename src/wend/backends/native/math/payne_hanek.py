@@ -6,12 +6,7 @@ Payne & Hanek, "Radian reduction for trigonometric functions" (1983): x*2/pi mod
 
 from __future__ import annotations
 
-from wend.backends.native.math.ir_dsl import (
-    COLD,
-    SIGN_BIT,
-    FunctionBuilder,
-    SsaExpr,
-)
+from wend.backends.native.math.ir_dsl import COLD, SIGN_BIT, FunctionBuilder, SsaExpr
 from wend.backends.native.math.trig import pi, pieces, quarter, rotate
 
 # The window has 2 bits of quadrant and 190 of fraction, and stands at byte
@@ -36,8 +31,8 @@ def scalar() -> str:
     an integer than 2**-62 (6381956970095103 * 2**797 comes closest), and 2**-126 is 2**-64 of it.
     """
     b = FunctionBuilder()
-    b.branch_unless((abs(b.x) >= TINY).name, otherwise="tiny_or_nan")
-    b.branch_unless((abs(b.x) < float("inf")).name, otherwise="infinite")
+    b.branch_unless(abs(b.x) >= TINY, otherwise="tiny_or_nan")
+    b.branch_unless(abs(b.x) < float("inf"), otherwise="infinite")
     bits = b.x.word()
     exponent = ((bits >> 52) & 0x7FF) - (1023 + 52)
     # |x| = mantissa * 2**(8k + j): j shifts the mantissa, k moves the window

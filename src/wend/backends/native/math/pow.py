@@ -18,40 +18,21 @@ from wend.backends.native.math.log import fraction, normalized
 
 # log(1 + f) = 2s + s z (2/3 + z (c0 + c1 z + ...)) with s = f / (2 + f), z = s^2
 TAIL = (
-    0.39999999999999725,
-    0.2857142857157731,
-    0.22222222191249552,
-    0.18181821525904443,
-    0.15384406650444832,
-    0.13341144692292922,
-    0.11592351218836211,
-    0.1257150114034289,
+    *(0.39999999999999725, 0.2857142857157731, 0.22222222191249552, 0.18181821525904443),
+    *(0.15384406650444832, 0.13341144692292922, 0.11592351218836211, 0.1257150114034289),
 )
 TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 LN2 = (0.6931471805598903, 5.497923018708371e-14)  # the first with room for 11 more bits
 # log2(1 + f) = f (c0 + c1 f + ...) from 3/4 to 3/2, within 2**-33
 SHORT_LOG2 = (
-    1.442695040994508,
-    -0.7213475168565446,
-    0.48089828221235403,
-    -0.3606743592948937,
-    0.2885460245451372,
-    -0.24042822277442696,
-    0.20582037524112567,
-    -0.1803144975092003,
-    0.16465709274961873,
-    -0.15287130962962106,
-    0.11550527780069596,
-    -0.044955495514818304,
+    *(1.442695040994508, -0.7213475168565446, 0.48089828221235403, -0.3606743592948937),
+    *(0.2885460245451372, -0.24042822277442696, 0.20582037524112567, -0.1803144975092003),
+    *(0.16465709274961873, -0.15287130962962106, 0.11550527780069596, -0.044955495514818304),
 )
 # 2^r = 1 + r (c0 + c1 r + ...) for |r| <= 1/2, within 2**-28
 SHORT_EXP2 = (
-    0.6931471880262288,
-    0.24022650760568126,
-    0.05550357114219078,
-    0.009618082557277852,
-    0.0013390863364671234,
-    0.0001545316294512069,
+    *(0.6931471880262288, 0.24022650760568126, 0.05550357114219078),
+    *(0.009618082557277852, 0.0013390863364671234, 0.0001545316294512069),
 )
 # The largest |y log|x|| that is not special; for f32, with logarithms to the base 2, the power is
 # then outside of f32 and far from the limits of f64
@@ -60,17 +41,14 @@ MAX_LOG, MAX_LOG2_F32 = 600.0, 1000.0
 
 def pow(b: FunctionBuilder, general: str) -> None:
     """Emit x to the power of y; `general` is called if a lane is a special case."""
-    format, lanes = b.format, b.lanes
+    format = b.format
     if format == F64:
         product, low = _times(b.y, *_precise_log(b, b.x, 0.0))
     else:
         product, low = _to_f64(b.y) * _short_log2(b, b.x, 0.0), None
     limit = MAX_LOG if format == F64 else MAX_LOG2_F32
     is_common = b.is_positive_finite(b.x, at_least=format.smallest_normal) & (abs(product) <= limit)
-    all_common = is_common.name
-    if lanes > 1:
-        all_common = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({b.typed(is_common)})")
-    b.branch_unless(all_common, otherwise="far")
+    b.branch_unless(is_common, otherwise="far")
     if low is not None:
         b.ret(normal_exp(b, product, low))
     else:

@@ -42,12 +42,8 @@ STEP_COS = (-0.49999999999993594, 0.0416666665056658, -0.0013887738603131211)
 # those of f32 as in `exp.py`
 QUARTER_SIN = {
     F64: (
-        -0.1666666666666663,
-        0.00833333333332184,
-        -0.00019841269829358528,
-        2.7557313538514225e-06,
-        -2.5050734389253013e-08,
-        1.5895433288751217e-10,
+        *(-0.1666666666666663, 0.00833333333332184, -0.00019841269829358528),
+        *(2.7557313538514225e-06, -2.5050734389253013e-08, 1.5895433288751217e-10),
     ),
     F32: (
         -0.1666666716337204,
@@ -58,34 +54,17 @@ QUARTER_SIN = {
 }
 QUARTER_COS = {
     F64: (
-        0.041666666666666595,
-        -0.0013888888888873342,
-        2.480158728900208e-05,
-        -2.755731421703886e-07,
-        2.0875705396029227e-09,
-        -1.1358749239931884e-11,
+        *(0.041666666666666595, -0.0013888888888873342, 2.480158728900208e-05),
+        *(-2.755731421703886e-07, 2.0875705396029227e-09, -1.1358749239931884e-11),
     ),
     F32: (0.0416666641831398, -0.001388830249197781, 2.454788045724854e-05),
 }
 # sin(j pi/32) for j = 0..16, correctly rounded
 FIRST_QUADRANT = (
-    0.0,
-    0.0980171403295606,
-    0.19509032201612828,
-    0.2902846772544624,
-    0.3826834323650898,
-    0.47139673682599764,
-    0.5555702330196022,
-    0.6343932841636455,
-    0.7071067811865476,
-    0.773010453362737,
-    0.8314696123025452,
-    0.881921264348355,
-    0.9238795325112867,
-    0.9569403357322088,
-    0.9807852804032304,
-    0.9951847266721969,
-    1.0,
+    *(0.0, 0.0980171403295606, 0.19509032201612828, 0.2902846772544624, 0.3826834323650898),
+    *(0.47139673682599764, 0.5555702330196022, 0.6343932841636455, 0.7071067811865476),
+    *(0.773010453362737, 0.8314696123025452, 0.881921264348355, 0.9238795325112867),
+    *(0.9569403357322088, 0.9807852804032304, 0.9951847266721969, 1.0),
 )
 ROWS, ROW_BYTES = 64, 64
 COS_BYTES = ROWS // 4 * ROW_BYTES  # cos x = sin(x + pi/2): a quarter of the rows further
@@ -100,9 +79,8 @@ VECTOR_LIMIT = {F64: 2.0**30, F32: 2.0**20}
 @cache
 def pi() -> Fraction:
     """Return pi to 1280 bits by Machin's formula."""
-    from fractions import (
-        Fraction,
-    )  # late: a tenth of the start-up time of the first native function
+    # Late: a tenth of the start-up time of the first native function
+    from fractions import Fraction
 
     one = 1 << 1300
 
@@ -155,7 +133,7 @@ def scalar_sincos(name: str) -> str:
     """Return the definition of scalar `sin`, `cos` or `sincos`."""
     b = FunctionBuilder()
     step = pieces(pi() / 32, 2)
-    b.branch_unless((abs(b.x) <= TABLE_LIMIT).name, otherwise="far")
+    b.branch_unless(abs(b.x) <= TABLE_LIMIT, otherwise="far")
     near = b.fma(b.x, float(32 / pi()), MAGIC)
     row = (near.word() & (ROWS - 1)) << 6
     n = near - MAGIC
@@ -166,7 +144,7 @@ def scalar_sincos(name: str) -> str:
     values = [_polynomial(b, rows, row, start, d1, d) for start in starts]
     # A result can be small only where d is; squares are compared to save two absolute values.
     limit = n * THIRD_PIECE
-    b.branch_unless((d * d >= limit * limit).name, otherwise="far")
+    b.branch_unless(d * d >= limit * limit, otherwise="far")
     b.ret(*values)
     b.label("far")
     pair = b.define(f"call {b.pair_type} @wend.sincos.far(double %x)")
@@ -197,9 +175,7 @@ def _polynomial(
 def vector_sincos(lanes: int) -> str:
     """Return the definition of sincos over `<lanes x double>`."""
     b = FunctionBuilder(lanes)
-    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[F64])
-    all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
-    b.branch_unless(all_near, otherwise="far")
+    b.branch_unless(abs(b.x) <= VECTOR_LIMIT[F64], otherwise="far")
     b.ret(*rotate(b, *_reduced_sincos(b)))
     b.label("far")
     pair = b.define(f"call {b.pair_type} @wend.sincos.far.v{lanes}({b.typed(b.x)})")
@@ -221,14 +197,12 @@ def _reduced_sincos(b: FunctionBuilder) -> tuple[SsaExpr, SsaExpr, SsaExpr]:
 def loop_sincos(name: str, format: Format, symbol: str, attributes: str) -> str:
     """Return the definition of scalar sin, cos or tan, bit-identical to `vector_loop_sincos`."""
     b = FunctionBuilder(1, format, is_loop=True)
-    b.branch_unless((abs(b.x) <= VECTOR_LIMIT[format]).name, otherwise="far")
+    b.branch_unless(abs(b.x) <= VECTOR_LIMIT[format], otherwise="far")
     b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
-    if format == F64:
-        value = b.define(f"call double @wend.{name}.far(double %x)")
-    else:
-        x_as_double = b.define("fpext float %x to double")
-        value = b.define(f"call double @wend.{name}.far(double {x_as_double})")
+    x = "%x" if format == F64 else b.define("fpext float %x to double")
+    value = b.define(f"call double @wend.{name}.far(double {x})")
+    if format != F64:
         value = b.define(f"fptrunc double {value} to float")
     b.ret(SsaExpr(b, "real", value))
     return b.definition(symbol, attributes=attributes)
@@ -243,9 +217,7 @@ def vector_loop_sincos(
     its neighbours.
     """
     b = FunctionBuilder(lanes, format, is_loop=True)
-    near_lanes = b.typed(abs(b.x) <= VECTOR_LIMIT[format])
-    all_near = b.define(f"call i1 @llvm.vector.reduce.and.v{lanes}i1({near_lanes})")
-    b.branch_unless(all_near, otherwise="far")
+    b.branch_unless(abs(b.x) <= VECTOR_LIMIT[format], otherwise="far")
     b.ret(_sincos(b, name, *rotate(b, *_reduced_sincos(b))))
     b.label("far")
     values = "poison"
@@ -287,8 +259,7 @@ def quarter(b: FunctionBuilder, r: SsaExpr, low: SsaExpr | None = None) -> tuple
     tail = (r * s) * polynomial(b, s, s2, QUARTER_SIN[b.format])
     sine = r + (tail if low is None else tail + low)
     high = b.fma(s2, polynomial(b, s, s2, QUARTER_COS[b.format]), b.fma(s, -0.5, 1.0))
-    cosine = high if low is None else b.fma(-r, low, high)
-    return sine, cosine
+    return sine, high if low is None else b.fma(-r, low, high)
 
 
 def rotate(

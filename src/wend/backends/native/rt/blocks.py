@@ -34,8 +34,8 @@ NAMES = (
 )
 
 
-def at(name: str, base: str, offset: int, type: str = "i64") -> str:
-    """Return the lines that load the field at an offset."""
+def load(name: str, base: str, offset: int, type: str = "i64") -> str:
+    """Return the lines that load the field at an offset into `%name`."""
     return (
         f"  %{name}.at = getelementptr i8, ptr %{base}, i64 {offset}\n"
         f"  %{name} = load {type}, ptr %{name}.at\n"
@@ -87,7 +87,7 @@ each:
   br i1 %same, label %take, label %look
 take:
   store i64 0, ptr %slot
-{at("found", "slot", 8, "ptr")}
+{load("found", "slot", 8, "ptr")}
   %total = load i64, ptr @total
   %less = sub i64 %total, %size
   store i64 %less, ptr @total
@@ -107,7 +107,7 @@ made:
 }}
 
 define void @wend.block.drop(ptr %data) {{
-{at("size", "data", BYTES)}
+{load("size", "data", BYTES)}
   %small = icmp ule i64 %size, {MAX_CACHED_BYTES}
   br i1 %small, label %try, label %system
 try:
@@ -132,7 +132,7 @@ forget:
   %empty = icmp eq i64 %class, 0
   br i1 %empty, label %forgot, label %lose
 lose:
-{at("there", "slot", 8, "ptr")}{at("its", "there", BYTES)}
+{load("there", "slot", 8, "ptr")}{load("its", "there", BYTES)}
   %after1 = sub i64 %after, %its
   call void @wend.block.free(ptr %there)
   br label %forgot
@@ -144,7 +144,7 @@ forgot:
   br i1 %over, label %forget, label %keep
 keep:
   %here = getelementptr {{ i64, ptr }}, ptr @kept, i64 %oldest0
-{at("mine.too", "data", CLASS)}{put("%mine.too", "here", 0)}{put("%data", "here", 8, "ptr")}
+{load("mine.too", "data", CLASS)}{put("%mine.too", "here", 0)}{put("%data", "here", 8, "ptr")}
   %next0 = add i64 %oldest0, 1
   %next = and i64 %next0, {MAX_CACHED_BLOCKS - 1}
   store i64 %next, ptr @oldest
@@ -188,7 +188,7 @@ define ptr @wend.realloc(ptr %context, ptr %old, i64 %size) {{
   ret ptr %data
 }}
 define void @wend.give_back(ptr %context, ptr %data, i64 %size) {{
-{at("class", "data", CLASS)}
+{load("class", "data", CLASS)}
   %alone = icmp eq i64 %class, 0
   br i1 %alone, label %free, label %drop
 free:

@@ -16,16 +16,7 @@ from __future__ import annotations
 
 import ctypes
 
-from wend.backends.native.rt.blocks import (
-    BYTES,
-    COUNT,
-    FREE,
-    HEAD,
-    NEXT,
-    PREVIOUS,
-    at,
-    put,
-)
+from wend.backends.native.rt.blocks import BYTES, COUNT, FREE, HEAD, NEXT, PREVIOUS, load, put
 
 # Size classes: in steps of 64 bytes up to 4 KiB, then four for each doubling
 CLASSES = 64 + 4 * 58 + 5
@@ -40,7 +31,6 @@ POOL_BYTES = _FREE + 8 * CLASSES
 _CURSOR, _LIMIT, _FIRST, _CHUNK, _CUT, TOTAL, _USED, _LARGE, _SORTED = range(0, _FREE, 8)
 
 NAMES = ("wend.take", "wend.free", "wend.reset", "wend.leave")
-IMPORTS = ("malloc", "memset")
 
 
 def _field(name: str, offset: int) -> str:
@@ -167,7 +157,7 @@ define internal void @wend.enter(ptr %pool, ptr %data) noinline {{
 {put("null", "data", PREVIOUS, "ptr")}{put("%first", "data", NEXT, "ptr")}{put("1", "data", COUNT)}
   store ptr %data, ptr %large.at
   store i64 1, ptr %used.at
-{at("size", "data", BYTES)}
+{load("size", "data", BYTES)}
   %total = load i64, ptr %total.at
   %more = add i64 %total, %size
   store i64 %more, ptr %total.at
@@ -182,8 +172,8 @@ done:
 
 define void @wend.leave(ptr %pool, ptr %data) {{
 {_field("large.at", _LARGE)}{_field("total.at", TOTAL)}
-{at("previous", "data", PREVIOUS, "ptr")}{at("next", "data", NEXT, "ptr")}
-{at("size", "data", BYTES)}
+{load("previous", "data", PREVIOUS, "ptr")}{load("next", "data", NEXT, "ptr")}
+{load("size", "data", BYTES)}
   %total = load i64, ptr %total.at
   %less = sub i64 %total, %size
   store i64 %less, ptr %total.at
@@ -212,7 +202,7 @@ head:
   %over = icmp eq ptr %data, null
   br i1 %over, label %done, label %each
 each:
-{at("next", "data", NEXT, "ptr")}
+{load("next", "data", NEXT, "ptr")}
   call void @wend.free(ptr %pool, ptr %data)
   br label %head
 done:

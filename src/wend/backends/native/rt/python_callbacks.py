@@ -31,15 +31,10 @@ BYTES = _ERROR + 3 * 8
 
 NAMES = ("wend.python", "wend.safepoint")
 
-_MIN_SAFEPOINT_NS, _TARGET_SAFEPOINT_NS, _MAX_SAFEPOINT_NS = (
-    50_000,
-    100_000,
-    400_000,
-)  # ns between two clock readings
-_SIGNAL_CHECK_NS, _MAX_SIGNAL_DELAY_NS = (
-    10_000_000,
-    100_000_000,
-)  # ns between two signal checks, and its limit
+# Between two clock readings
+_MIN_SAFEPOINT_NS, _TARGET_SAFEPOINT_NS, _MAX_SAFEPOINT_NS = 50_000, 100_000, 400_000
+# Between two signal checks, and its limit
+_SIGNAL_CHECK_NS, _MAX_SIGNAL_DELAY_NS = 10_000_000, 100_000_000
 
 
 def _word(name: str, offset: int) -> str:

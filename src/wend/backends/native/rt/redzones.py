@@ -40,7 +40,7 @@ class _PoolArrays:
 
     Attributes:
         blocks: for the address of its elements, the buffer of an array, their offset and size.
-        over: whether the call is over, so that the next one may free them.
+        is_call_over: whether the call is over, so that the next one may free them.
     """
 
     blocks: dict[int, tuple[Buffer, int, int]] = field(default_factory=dict)

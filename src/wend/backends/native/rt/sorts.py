@@ -226,14 +226,8 @@ class _Sort:
 
     def _restore_lossy(self, has_lossy: str) -> None:
         """Rewrite zeros and NaNs in their original order, if some of them are lossy."""
-        w = self.w
         if self.keys.is_real:
-            lossy, end = w.new_label("odd"), w.new_label("end")
-            w.branch(has_lossy, lossy, end)
-            w.start(lossy)
-            self._write_lossy()
-            w.jump(end)
-            w.start(end)
+            self.w.when(("odd", "end"), lambda: has_lossy, self._write_lossy)
 
     def _make_records(self) -> tuple[str, str, str]:
         """Make the records; return the least key, whether they are sorted, whether any is lossy."""
@@ -317,9 +311,6 @@ class _Sort:
                 return self._counter(counts, offset, w.define(f"lshr {type} {key}, {shift}"))
 
             first_count = w.define(f"load i64, ptr {slot_of(distance(source, '0'))}")
-            differ, done, unchanged_block = w.new_label("differ"), w.new_label("done"), w.block
-            w.branch(w.define(f"icmp eq i64 {first_count}, %n"), done, differ)
-            w.start(differ)
 
             def start(digit: str, offsets: tuple[str, ...]) -> Sequence[str]:
                 slot = self._word(counts, w.define(f"add i64 {offset}, {digit}"))
@@ -327,16 +318,19 @@ class _Sort:
                 w.do(f"store i64 {offsets[0]}, ptr {slot}")
                 return [w.define(f"add i64 {offsets[0]}, {digit_count}")]
 
-            w.fold(str(_RADIX), ["i64"], ["0"], start)
-            w.loop(
-                "%n",
-                lambda k: self._copy(
-                    source, k, target, self._increment(slot_of(distance(source, k)))
-                ),
+            def move(k: str) -> None:
+                self._copy(source, k, target, self._increment(slot_of(distance(source, k))))
+
+            def distribute() -> None:
+                w.fold(str(_RADIX), ["i64"], ["0"], start)
+                w.loop("%n", move)
+
+            _, unchanged_block, moved_block = w.when(
+                ("differ", "done"),
+                lambda: w.define(f"icmp eq i64 {first_count}, %n"),
+                distribute,
+                unless=True,
             )
-            moved_block = w.block
-            w.jump(done)
-            w.start(done)
             sources = [(buffers, unchanged_block), ((target, source), moved_block)]
             return w.merge(["ptr", "ptr"], sources)
 

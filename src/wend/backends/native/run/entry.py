@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.fastcall import (
-    FALLBACK,
-    CallArgument,
-    CallConstant,
-    CallOperand,
-    CallSignature,
-)
+from wend.backends.fastcall import FALLBACK, CallArgument, CallConstant, CallOperand, CallSignature
 from wend.backends.native.fastcall import descriptor as code
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
@@ -28,15 +22,7 @@ from wend.backends.native.target.numpy_capi import HANDLER_FUNCTIONS, MemoryHand
 from wend.backends.native.target.value_layout import SLOT_BYTES, is_scalar, registers
 from wend.base.config import settings
 from wend.ir.dtypes import BOOL, FLOAT64, INT64
-from wend.ir.types import (
-    Dim,
-    HostType,
-    Symbol,
-    TensorType,
-    TokenType,
-    Type,
-    without_maybe,
-)
+from wend.ir.types import Dim, HostType, Symbol, TensorType, TokenType, Type, without_maybe
 
 # A graph without loops keeps the GIL unless its arguments and results are larger than this: then
 # it runs longer than the 0.1 µs that releasing the GIL takes.
@@ -125,7 +111,7 @@ class NativeFastCall:
             for guard in signature.guards
             for word in (
                 id(guard.variable),
-                0 if guard.otherwise is None else id(guard.otherwise),
+                0 if guard.default_cell is None else id(guard.default_cell),
                 id(guard.expected),
             )
         ]
@@ -141,11 +127,11 @@ class NativeFastCall:
             "idle": workspaces.top,
             "flags": code.RELEASES * (program.may_take_long or bool(program.slow_nodes))
             + code.SINGLE * signature.is_single,
-            "arguments": signature.count,
+            "arguments": signature.argument_count,
             "params": at_params,
             "param_count": len(program.params),
             "results": at_results,
-            "result_count": signature.gives,
+            "result_count": signature.result_count,
             "guards": at_guards,
             "guard_count": len(signature.guards),
             "miss": id(FALLBACK),
@@ -176,7 +162,7 @@ class NativeFastCall:
         self.call: Callable[..., Any] = _new_function(ctypes.addressof(method), owner, None)
 
     @property
-    def left(self) -> int:
+    def remaining_calls(self) -> int:
         """The number of calls that it may still serve."""
         return int(self._words[0])
 
@@ -191,8 +177,8 @@ class NativeFastCall:
 
     def allow_calls(self, count: int) -> int:
         """Set the number of calls that it may serve; return what was left of the old number."""
-        left, self._words[0] = self.left, count
-        return left
+        remaining, self._words[0] = self.remaining_calls, count
+        return remaining
 
     def set_guard(self, number: int, value: Any) -> None:
         """Set the value that a guard expects."""
@@ -204,8 +190,8 @@ def native_fast_call(
     signature: CallSignature, program: Program, library: Library, workspaces: WorkspacePool
 ) -> NativeFastCall | None:
     """Return the fast call for a call signature, or None where there can be none."""
-    result_fields = program.results[: signature.gives]
-    pairs = zip(program.params, signature.takes, strict=True)
+    result_fields = program.results[: signature.result_count]
+    pairs = zip(program.params, signature.operands, strict=True)
     symbols = {dim for field in program.params for dim in _symbols(field.type)}
     is_possible = (
         all(_accepts(field.type, operand) for field, operand in pairs)
@@ -245,7 +231,7 @@ def _params(signature: CallSignature, program: Program) -> list[int]:
     words: list[int] = []
     symbol_numbers: dict[Symbol, int] = {}
     offset = 0
-    for field, operand in zip(program.params, signature.takes, strict=True):
+    for field, operand in zip(program.params, signature.operands, strict=True):
         kind, *checks = _param_kind(field.type, operand, symbol_numbers)
         constant_id = id(operand.array) if isinstance(operand, CallConstant) else 0
         index = operand.index if isinstance(operand, CallArgument) else 0
@@ -278,7 +264,7 @@ def _axis(dim: Dim, operand: CallOperand, symbol_numbers: dict[Symbol, int]) -> 
     if dim in symbol_numbers:
         return code.SAME, symbol_numbers[dim]
     symbol_numbers[dim] = len(symbol_numbers)
-    is_at_least_two = isinstance(operand, CallArgument) and not operand.is_special
+    is_at_least_two = isinstance(operand, CallArgument) and not operand.accepts_zero_one
     return code.PLURAL if is_at_least_two else code.ANY, symbol_numbers[dim]
 
 
@@ -286,7 +272,7 @@ def _results(signature: CallSignature, program: Program) -> list[int]:
     """Return the table of results that `wend.get` reads."""
     words: list[int] = []
     offset = program.layout.results
-    for field in program.results[: signature.gives]:
+    for field in program.results[: signature.result_count]:
         words += _result(field.type, offset)
         offset += SLOT_BYTES * len(registers(field.type))
     return words

@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.fastcall import (
-    FALLBACK,
-    CallArgument,
-    CallSignature,
-    FastCall,
-)
+from wend.backends.fastcall import FALLBACK, CallArgument, CallSignature, FastCall
 from wend.backends.native.jit.llvm import Library
 from wend.backends.native.program import ENTRY, Field, Program, is_object
 from wend.backends.native.run.entry import array_reader, native_fast_call
@@ -29,12 +24,7 @@ from wend.backends.native.run.list_buffers import (
 from wend.backends.native.run.marshal import Marshaller
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.run.workspace_pool import WorkspacePool
-from wend.backends.native.target.value_layout import (
-    SLOT_BYTES,
-    is_list,
-    is_scalar,
-    registers,
-)
+from wend.backends.native.target.value_layout import SLOT_BYTES, is_list, is_scalar, registers
 from wend.backends.protocol import Explains, FastCallable, FusedLoop, HoldsMemory
 from wend.ir.graph import Node
 from wend.ir.types import TensorType, TokenType
@@ -135,8 +125,10 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
 
     def _make_fast_call(self) -> Callable[..., Any]:
         types = [field.type for field in self._program.params]
-        takes = [None if isinstance(t, TokenType) else CallArgument(k) for k, t in enumerate(types)]
-        fast = self.fast_call(CallSignature(tuple(takes), len(types), len(self._readers)))
+        operands = [
+            None if isinstance(t, TokenType) else CallArgument(k) for k, t in enumerate(types)
+        ]
+        fast = self.fast_call(CallSignature(tuple(operands), len(types), len(self._readers)))
         return _always_fall_back if fast is None else fast.call
 
     def _fast_readers(self) -> list[Callable[..., Any]]:
@@ -149,9 +141,9 @@ class NativeExecutable(FastCallable, Explains, HoldsMemory):
             offset += SLOT_BYTES * len(registers(field.type))
         return readers
 
-    def fast_call(self, form: CallSignature) -> FastCall | None:
+    def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a callable that runs no Python code, if the signature allows one."""
-        return native_fast_call(form, self._program, self._library, self._workspaces)
+        return native_fast_call(signature, self._program, self._library, self._workspaces)
 
 
 def _always_fall_back(*arguments: Any) -> Any:

@@ -17,23 +17,12 @@ import numpy as np
 
 from wend.backends.native.analysis.list_classes import layout_of, root
 from wend.backends.native.program import Field
-from wend.backends.native.run.marshal import (
-    Memory,
-    read_list,
-    struct_format,
-    view,
-    writer,
-)
+from wend.backends.native.run.marshal import Memory, read_list, struct_format, view, writer
 from wend.backends.native.run.workspace import Workspace
-from wend.backends.native.target.value_layout import (
-    SLOT_BYTES,
-    is_list,
-    is_scalar,
-    list_layout,
-)
+from wend.backends.native.target.value_layout import SLOT_BYTES, is_list, is_scalar, list_layout
 from wend.base.zero import ZERO
 from wend.ir.types import HostType, ListType, MaybeType, TensorType, Type, without_maybe
-from wend.runtime.sequence import Sequence, Source
+from wend.runtime.sequence import ItemSource, Sequence
 
 
 class Lease:
@@ -41,7 +30,9 @@ class Lease:
 
     __slots__ = ("_idle", "_reference", "inputs", "workspace")
 
-    def __init__(self, workspace: Workspace, idle: list[Workspace], inputs: list[Source]) -> None:
+    def __init__(
+        self, workspace: Workspace, idle: list[Workspace], inputs: list[ItemSource]
+    ) -> None:
         self.workspace, self._idle = workspace, idle
         self._reference = weakref.ref(workspace)
         self.inputs = inputs  # kept alive: a returned list may be one of them
@@ -208,7 +199,7 @@ def is_exported(field: Field) -> bool:
     return is_list(field.type) and not isinstance(inner, HostType)
 
 
-def source_buffers(arguments: Any, lists: Iterable[int]) -> list[Source]:
+def source_buffers(arguments: Any, lists: Iterable[int]) -> list[ItemSource]:
     """Return the native buffers of the lists among some arguments."""
     values = (arguments[k] for k in lists)
     return [x.source for x in values if x is not ZERO and x.source is not None]

@@ -217,7 +217,7 @@ def _array_writer(type: TensorType) -> Callable[[Any, Memory], tuple[Any, ...]]:
             expected != size for expected, size in pairs if not isinstance(expected, Symbol)
         ):
             shown = f"{short(array.dtype)}[{','.join(map(str, array.shape))}]"
-            raise ValueError(f"an array of type {type} was to come, not {shown}")
+            raise ValueError(f"expected an array of type {type}, not {shown}")
         address = memory.allocate(array.nbytes)
         view(address, array.shape, dtype)[...] = array
         return (address, *(array.shape[k] for k in unknown))

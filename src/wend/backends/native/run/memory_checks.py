@@ -31,11 +31,11 @@ class MemoryChecked(ExecutableWrapper, FastCallable):
         finally:
             check(self._name)
 
-    def fast_call(self, form: CallSignature) -> FastCall | None:
+    def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return a fast call that checks the redzones after each call."""
         if not isinstance(self._execute, FastCallable):
             return None
-        fast = self._execute.fast_call(form)
+        fast = self._execute.fast_call(signature)
         return None if fast is None else _CheckedFastCall(self._name, fast)
 
 
@@ -45,8 +45,8 @@ class _CheckedFastCall:
     fast_call: FastCall
 
     @property
-    def left(self) -> int:
-        return self.fast_call.left
+    def remaining_calls(self) -> int:
+        return self.fast_call.remaining_calls
 
     def call(self, *args: Any) -> Any:
         try:
@@ -80,7 +80,7 @@ def check(name: str) -> None:
     if faults:
         raise OverrunError(
             explain(
-                f"`{name}` wrote over {listed(faults)}, which belongs to nobody.",
+                f"`{name}` wrote over {listed(faults)}.",
                 cure='run it with backend="numpy", and report this as a fault of wend, with the '
                 'files that wend.config(dump="folder") writes.',
             )

@@ -15,7 +15,7 @@ from wend.backends.native.jit.llvm import engine
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.protocol import Executable
 from wend.backends.wrapper import ExecutableWrapper
-from wend.base.profile import Event, Part, note
+from wend.base.profile import Event, ProfilePart, note
 from wend.ir.graph import Node
 from wend.ops.control import while_
 
@@ -47,9 +47,9 @@ class ProfiledExecutable(ExecutableWrapper):
         note(Event("run", self._name, start, stop, self._parts(rows)))
         return results
 
-    def _parts(self, rows: list[list[int]]) -> list[Part]:
+    def _parts(self, rows: list[list[int]]) -> list[ProfilePart]:
         return [
-            Part(
+            ProfilePart(
                 _op_names(node),
                 node.source,
                 loop,

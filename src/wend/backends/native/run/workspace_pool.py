@@ -93,9 +93,8 @@ class WorkspacePool:
             try:
                 python_callbacks.raise_pending(workspace.block, self.program.layout.python)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
-                if (
-                    node is not None and node.op is not loop_nest
-                ):  # its body has noted the op already
+                # The body of a loop nest has noted the op already.
+                if node is not None and node.op is not loop_nest:
                     error.add_note(f"in {node.op.name}{at(node.source)}")
                 return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name

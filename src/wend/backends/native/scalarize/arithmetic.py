@@ -11,8 +11,8 @@ import numpy as np
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.emit.scalar.functions import is_scalar_or_splat
 from wend.backends.native.scalarize.reducing import operand_size, plus_zero
-from wend.backends.native.scalarize.rule import Rule
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.rule import ExpansionRule
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.kinds import FLOAT32
 from wend.backends.native.target.small_arrays import size
 from wend.ir.graph import Node, Value
@@ -30,7 +30,7 @@ def _dot_fits(node: Node) -> bool:
     return x.dtype.kind != "b" and bool(x.dims) and bool(y.dims)
 
 
-def _expand_dot(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_dot(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     """Emit each element of a product as a sum of products, in order."""
     b, (lhs_rows, rhs_columns) = scope.b, (_row_numbers(node, k) for k in (0, 1))
     x, y = (scope.elements(value) for value in node.operands)
@@ -82,7 +82,7 @@ def _elementwise_fits(node: Node) -> bool:
     return ELEMENTS[node.op].supports(node)
 
 
-def _expand_elementwise(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_elementwise(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     element_tuples = zip(*(scope.elements(value) for value in node.operands), strict=True)
     return [tuple(scope.b.emit(node.op, *xs, **node.attrs) for xs in element_tuples)]
 
@@ -91,7 +91,7 @@ def _elementwise_cost(node: Node) -> int:
     return size(node.results[0].type) * (1 if node.op in _UNIT_COST_OPS else _FUNCTION_COST)
 
 
-def _forward(scope: Scope, node: Node) -> Sequence[Elements]:
+def _forward(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     return [scope.elements(node.operands[0])]
 
 
@@ -104,36 +104,39 @@ def _scan_lines(node: Node) -> list[list[int]]:
     return [line[::-1] for line in ordered] if node.attrs.get("reverse", False) else ordered
 
 
-def _scan_rule(step: Callable[[Scope, Node, Value, int], Value]) -> Rule:
+def _scan_rule(step: Callable[[ScalarScope, Node, Value, int], Value]) -> ExpansionRule:
     """Return the rule of a scan; `step` computes a result from the previous one and its number."""
 
-    def expand(scope: Scope, node: Node) -> Sequence[Elements]:
+    def expand(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
         results = list(scope.elements(node.operands[-1]))
         for line in _scan_lines(node):
             for before, k in itertools.pairwise(line):
                 results[k] = step(scope, node, results[before], k)
         return [tuple(results)]
 
-    return Rule(expand, cost=lambda node: 2 * operand_size(node))
+    return ExpansionRule(expand, cost=lambda node: 2 * operand_size(node))
 
 
-def _step_sum(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_sum(scope: ScalarScope, node: Node, before: Value, k: int) -> Value:
     return scope.b.add(before, scope.elements(node.operands[0])[k])
 
 
-def _step_product(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_product(scope: ScalarScope, node: Node, before: Value, k: int) -> Value:
     return scope.b.mul(before, scope.elements(node.operands[0])[k])
 
 
-def _step_recurrence(scope: Scope, node: Node, before: Value, k: int) -> Value:
+def _step_recurrence(scope: ScalarScope, node: Node, before: Value, k: int) -> Value:
     a, x = (scope.elements(value)[k] for value in node.operands)
     return scope.b.add(x, scope.b.mul(a, before))
 
 
-RULES: Mapping[Op, Rule] = {
-    contracting.dot_general: Rule(_expand_dot, _dot_fits, _dot_cost),
-    **{op: Rule(_expand_elementwise, _elementwise_fits, _elementwise_cost) for op in ELEMENTS},
-    elementwise.stop_gradient: Rule(_forward),
+RULES: Mapping[Op, ExpansionRule] = {
+    contracting.dot_general: ExpansionRule(_expand_dot, _dot_fits, _dot_cost),
+    **{
+        op: ExpansionRule(_expand_elementwise, _elementwise_fits, _elementwise_cost)
+        for op in ELEMENTS
+    },
+    elementwise.stop_gradient: ExpansionRule(_forward),
     reducing.cumsum: _scan_rule(_step_sum),
     scanning.cumprod: _scan_rule(_step_product),
     scanning.linear_recurrence: _scan_rule(_step_recurrence),

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from wend.backends.native.scalarize import permute
-from wend.backends.native.scalarize.rule import Rule
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.rule import ExpansionRule
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import constant_of, is_small, size
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -39,7 +39,7 @@ def _selects_row(node: Node, first: int) -> bool:
     return not is_small(node.operands[0].type) or _num_rows(node, first) > 1
 
 
-def _flags(scope: Scope, node: Node, first: int) -> list[Value]:
+def _flags(scope: ScalarScope, node: Node, first: int) -> list[Value]:
     """Return, for each row, whether it is the indexed one."""
     b, indices = scope.b, [scope.whole(value) for value in node.operands[first:]]
     dims = node.operands[0].tensor.dims[: len(indices)]
@@ -57,7 +57,7 @@ def _gather_fits(node: Node) -> bool:
     return _selects_row(node, 1)
 
 
-def _expand_gather(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_gather(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     x, b = node.operands[0], scope.b
     if not is_small(x.type):
         return [_read_row(scope, node)]
@@ -77,13 +77,15 @@ def _expand_gather(scope: Scope, node: Node) -> Sequence[Elements]:
     return [tuple(selected)]
 
 
-def _read_row(scope: Scope, node: Node) -> Elements:
+def _read_row(scope: ScalarScope, node: Node) -> ScalarElements:
     """Return the elements of a row, read one by one from memory."""
     x, *indices = map(scope.whole, node.operands)
     return _read_elements(scope, x, indices, node.results[0])
 
 
-def _read_elements(scope: Scope, whole: Value, first: Sequence[Value], part: Value) -> Elements:
+def _read_elements(
+    scope: ScalarScope, whole: Value, first: Sequence[Value], part: Value
+) -> ScalarElements:
     """Return the elements of a part of an array at the given leading indices."""
     positions = np.ndindex(*part.tensor.dims)  # type: ignore[arg-type]
     return tuple(
@@ -107,7 +109,7 @@ def _set_fits(node: Node) -> bool:
     return _selects_row(node, 2)
 
 
-def _expand_set(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_set(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     into, x = scope.elements(node.operands[0]), scope.elements(node.operands[1])
     if _has_constant_indices(node, 2):
         (numbers,) = permute.index_maps(node) or [[]]
@@ -158,7 +160,7 @@ def _add_fits(node: Node) -> bool:
     return x.tensor.dims == into.tensor.dims[len(node.operands) - 2 :]
 
 
-def _expand_add(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_add(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     total, x = list(scope.elements(node.operands[0])), scope.elements(node.operands[1])
     b, targets = scope.b, _targets(node)
     if targets is not None:
@@ -176,10 +178,10 @@ def _add_cost(node: Node) -> int:
     return size(node.operands[0].type) * 2
 
 
-RULES: Mapping[Op, Rule] = {
-    indexing.gather: Rule(_expand_gather, _gather_fits, _num_selects, reads=1),
-    updating.scatter_set: Rule(_expand_set, _set_fits, _num_selects),
-    indexing.scatter_add: Rule(_expand_add, _add_fits, _add_cost),
-    shaping.add_slice: Rule(_expand_add, _add_fits, _add_cost),
-    shaping.add_narrow: Rule(_expand_add, _add_fits, _add_cost),
+RULES: Mapping[Op, ExpansionRule] = {
+    indexing.gather: ExpansionRule(_expand_gather, _gather_fits, _num_selects, reads=1),
+    updating.scatter_set: ExpansionRule(_expand_set, _set_fits, _num_selects),
+    indexing.scatter_add: ExpansionRule(_expand_add, _add_fits, _add_cost),
+    shaping.add_slice: ExpansionRule(_expand_add, _add_fits, _add_cost),
+    shaping.add_narrow: ExpansionRule(_expand_add, _add_fits, _add_cost),
 }

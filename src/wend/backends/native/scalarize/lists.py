@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wend.backends.native.analysis.list_uses import is_new_list
-from wend.backends.native.scalarize.rule import Rule
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.rule import ExpansionRule
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import innermost, is_small, size
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
@@ -66,6 +66,11 @@ class ListForms:
                 if b in self._unsplit:
                     self._unsplit.add(a)
 
+    def _unify_each(self, *sequences: Sequence[Value]) -> None:
+        """Unify the values at each position of several sequences."""
+        for group in zip(*sequences, strict=True):
+            self._unify(*group)
+
     def _visit(self, graph: Graph) -> None:
         for node in graph.nodes:
             self._unify_node(node)
@@ -75,19 +80,13 @@ class ListForms:
     def _unify_node(self, node: Node) -> None:
         if node.op is while_:
             w = WhileParts.of(node)
-            for group in zip(w.carry, w.before_carry, w.next_carry, strict=True):
-                self._unify(*group)
-            for group in zip(w.forwarded, w.after_forwarded, node.results, strict=True):
-                self._unify(*group)
-            for group in zip(w.invariants, w.before_invariants, w.after_invariants, strict=True):
-                self._unify(*group)
+            self._unify_each(w.carry, w.before_carry, w.next_carry)
+            self._unify_each(w.forwarded, w.after_forwarded, node.results)
+            self._unify_each(w.invariants, w.before_invariants, w.after_invariants)
         elif node.op is if_ or node.op is call:
             operands = IfParts.of(node).operands if node.op is if_ else node.operands
-            for group in zip(operands, *(region.params for region in node.regions), strict=True):
-                self._unify(*group)
-            results = (region.results for region in node.regions)
-            for group in zip(node.results, *results, strict=True):
-                self._unify(*group)
+            self._unify_each(operands, *(region.params for region in node.regions))
+            self._unify_each(node.results, *(region.results for region in node.regions))
         elif node.op in RULES:
             self._unify(*node.results, *node.operands)
         else:
@@ -105,7 +104,7 @@ def list_of(node: Node) -> Value | None:
     return next((value for value in candidates if not is_new_list(value)), None)
 
 
-def _expand(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     """Apply the operation to the list of each element."""
     count = _num_elements(node)
     operands = [
@@ -116,12 +115,12 @@ def _expand(scope: Scope, node: Node) -> Sequence[Elements]:
     return list(zip(*(node_copy.results for node_copy in nodes), strict=True))
 
 
-def _expand_length(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_length(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     return [(scope.b.list_len(scope.elements(node.operands[0])[0]),)]
 
 
 # Conversions between lists and arrays: one column per element
-def _expand_stack(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_stack(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     b, (result,) = scope.b, node.results
     length, *row_dims = result.tensor.dims
     dtype, none = result.tensor.dtype, b.constant([], np.int64)
@@ -133,7 +132,7 @@ def _expand_stack(scope: Scope, node: Node) -> Sequence[Elements]:
     return [(b.refine(rows, result.type),)]
 
 
-def _expand_unstack(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_unstack(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     b, count = scope.b, _num_elements(node)
     rows = b.reshape(scope.whole(node.operands[0]), (-1, count))
     columns = (b.part(rows, k, k + 1) for k in range(count))
@@ -151,15 +150,15 @@ def _num_elements(node: Node) -> int:
     return size(innermost(list_value.type))
 
 
-RULES: Mapping[Op, Rule] = {
+RULES: Mapping[Op, ExpansionRule] = {
     **{
-        op: Rule(_expand, cost=_num_elements)
+        op: ExpansionRule(_expand, cost=_num_elements)
         for op in (
             *(lists.list_push, lists.list_pop, lists.list_get, lists.list_set, lists.list_add_at),
             *(lists.list_zeros, lists.list_add),
         )
     },
-    lists.list_len: Rule(_expand_length),
-    lists.list_stack: Rule(_expand_stack, cost=_num_elements),
-    lists.list_unstack: Rule(_expand_unstack, cost=_num_elements),
+    lists.list_len: ExpansionRule(_expand_length),
+    lists.list_stack: ExpansionRule(_expand_stack, cost=_num_elements),
+    lists.list_unstack: ExpansionRule(_expand_unstack, cost=_num_elements),
 }

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wend.backends.native.scalarize.rule import Rule
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.rule import ExpansionRule
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import constant_of, is_small, size
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -40,11 +40,8 @@ _PADDING_NUMBER = -1  # the number of the padding value
 def index_maps(node: Node) -> list[list[int]] | None:
     """Return, for each result, the source number of each of its elements; None if not static."""
     count = _NUM_DATA_OPERANDS[node.op]
-    data_operands, index_operands = (
-        node.operands[:count],
-        node.operands[len(node.operands[:count]) :],
-    )
-    constants = [constant_of(value) for value in index_operands]
+    data_operands = node.operands[:count]
+    constants = [constant_of(value) for value in node.operands[len(data_operands) :]]
     if any(x is None for x in constants):
         return None
     numbers: list[Any] = []
@@ -73,7 +70,7 @@ def _fits(node: Node) -> bool:
     return maps is not None and [len(x) for x in maps] == sizes
 
 
-def _expand(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     if node.op is shaping.slice_ and not is_small(node.operands[0].type):
         return [_read_slice(scope, node)]
     elements = [x for v in node.operands[: _NUM_DATA_OPERANDS[node.op]] for x in scope.elements(v)]
@@ -85,7 +82,7 @@ def _expand(scope: Scope, node: Node) -> Sequence[Elements]:
     return [tuple(elements[number] for number in numbers) for numbers in maps]
 
 
-def _read_slice(scope: Scope, node: Node) -> Elements:
+def _read_slice(scope: ScalarScope, node: Node) -> ScalarElements:
     """Return the elements of a slice of a large array, read one by one."""
     (x,) = node.operands
     pairs = zip(x.tensor.dims, node.attrs["slices"], strict=True)
@@ -96,8 +93,8 @@ def _read_slice(scope: Scope, node: Node) -> Elements:
     )
 
 
-RULES: Mapping[Op, Rule] = {
-    op: Rule(_expand, _fits, reads=1 if op is shaping.slice_ else 0)
+RULES: Mapping[Op, ExpansionRule] = {
+    op: ExpansionRule(_expand, _fits, reads=1 if op is shaping.slice_ else 0)
     for op in _NUM_DATA_OPERANDS
     if op not in (indexing.gather, updating.scatter_set)
 }

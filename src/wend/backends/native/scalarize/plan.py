@@ -121,9 +121,7 @@ class SplitPlan:
     def _find_loops(self, graph: Graph, split_results: Container[Value]) -> None:
         """Find the nodes that neither read nor feed split values.
 
-        Args:
-            graph: the graph or region.
-            split_results: the results of the graph that leave it as elements.
+        `split_results` are the results of the graph that leave it as elements.
         """
         users: dict[Value, list[Node]] = {}
         for node in graph.nodes:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wend.backends.native.scalarize.rule import Rule
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.rule import ExpansionRule
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.target.small_arrays import size
 from wend.ir.graph import Node, Value
 from wend.ir.op import Op
@@ -41,7 +41,7 @@ def _axes(node: Node) -> tuple[int, ...]:
     )
 
 
-def _expand_reduction(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_reduction(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     """Reduce contiguous rows first, then the other axes, as native code does for arrays."""
     (x, *_), axes = node.operands, _axes(node)
     dims, b = x.tensor.dims, scope.b
@@ -110,7 +110,7 @@ def operand_size(node: Node) -> int:
 
 
 # argmin and argmax
-def _expand_arg_extremum(scope: Scope, node: Node) -> Sequence[Elements]:
+def _expand_arg_extremum(scope: ScalarScope, node: Node) -> Sequence[ScalarElements]:
     """Emit the position of the first extremum of each row, or of the first NaN if there is one."""
     (x,), axis = node.operands, node.attrs["axis"]
     elements = scope.elements(x)
@@ -143,9 +143,9 @@ def _arg_extremum_cost(node: Node) -> int:
     return 6 * operand_size(node)
 
 
-RULES: Mapping[Op, Rule] = {
-    **{op: Rule(_expand_reduction, cost=operand_size) for op in _STEPS},
-    shaping.sum_to: Rule(_expand_reduction, _sum_to_fits, operand_size),
-    reducing.argmax: Rule(_expand_arg_extremum, cost=_arg_extremum_cost),
-    reducing.argmin: Rule(_expand_arg_extremum, cost=_arg_extremum_cost),
+RULES: Mapping[Op, ExpansionRule] = {
+    **{op: ExpansionRule(_expand_reduction, cost=operand_size) for op in _STEPS},
+    shaping.sum_to: ExpansionRule(_expand_reduction, _sum_to_fits, operand_size),
+    reducing.argmax: ExpansionRule(_expand_arg_extremum, cost=_arg_extremum_cost),
+    reducing.argmin: ExpansionRule(_expand_arg_extremum, cost=_arg_extremum_cost),
 }

@@ -6,19 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.ir.graph import Node
 
 # Emits the expansion of a node and returns the elements of each result.
-Expand: TypeAlias = Callable[[Scope, Node], Sequence[Elements]]
-
-
-def _zero_cost(node: Node) -> int:
-    return 0
+Expand: TypeAlias = Callable[[ScalarScope, Node], Sequence[ScalarElements]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ExpansionRule:
     """The expansion of an operation on small arrays into scalar operations.
 
     Attributes:
@@ -32,5 +28,5 @@ class Rule:
 
     expand: Expand
     fits: Callable[[Node], bool] = lambda node: True
-    cost: Callable[[Node], int] = _zero_cost
+    cost: Callable[[Node], int] = lambda node: 0
     reads: int = 0

@@ -19,10 +19,10 @@ from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
 from wend.ops.build import Build
 
-Elements: TypeAlias = tuple[Value, ...]
+ScalarElements: TypeAlias = tuple[Value, ...]
 
 
-class Scope:
+class ScalarScope:
     """The values of the new graph that represent those of the old one.
 
     An array is represented as a whole, by its elements in C order, or both; a missing form is
@@ -32,7 +32,7 @@ class Scope:
     def __init__(self, name: str) -> None:
         self.b = Build(name)
         self._whole: dict[Value, Value] = {}
-        self._elements: dict[Value, Elements] = {}
+        self._elements: dict[Value, ScalarElements] = {}
 
     def put_whole(self, value: Value, whole: Value) -> None:
         """Set the whole that represents a value."""
@@ -51,7 +51,7 @@ class Scope:
             self._whole[value] = self._assemble(value)
         return self._whole[value]
 
-    def elements(self, value: Value) -> Elements:
+    def elements(self, value: Value) -> ScalarElements:
         """Return the elements of an array; a scalar is its only element."""
         if is_scalar(value.type):
             return (self.whole(value),)
@@ -59,7 +59,7 @@ class Scope:
             self._elements[value] = self._disassemble(value)
         return self._elements[value]
 
-    def whole_or_elements(self, value: Value, is_split: bool) -> Elements:
+    def whole_or_elements(self, value: Value, is_split: bool) -> ScalarElements:
         """Return the elements of a split value, or the whole as the only one."""
         return self.elements(value) if is_split else (self.whole(value),)
 
@@ -77,7 +77,7 @@ class Scope:
         shape = value.tensor.dims
         return self.b.from_elements(self._elements[value], shape)  # type: ignore[arg-type]
 
-    def _disassemble(self, value: Value) -> Elements:
+    def _disassemble(self, value: Value) -> ScalarElements:
         if is_new_list(value):
             list_type = element_type(value.type)
             count = size(innermost(value.type))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wend.backends.native.scalarize.plan import SplitPlan
-from wend.backends.native.scalarize.scope import Elements, Scope
+from wend.backends.native.scalarize.scope import ScalarElements, ScalarScope
 from wend.backends.native.scalarize.table import RULES
 from wend.backends.native.target.small_arrays import (
     MAX_SCALARIZED_ELEMENTS,
@@ -72,14 +72,14 @@ class _Splitter:
         self._plan = plan
 
     def graph(self, graph: Graph) -> Graph:
-        scope = Scope(graph.name)
+        scope = ScalarScope(graph.name)
         for param in graph.params:
             scope.put_whole(param, scope.b.param(param.type, param.name))
         self._nodes(scope, graph)
         results = [scope.whole(value) for value in graph.results]
         return scope.b.finish(results, len(graph.captures))
 
-    def _nodes(self, scope: Scope, graph: Graph) -> None:
+    def _nodes(self, scope: ScalarScope, graph: Graph) -> None:
         for node in graph.nodes:
             scope.b.source = node.source
             if node.op is while_:
@@ -97,7 +97,7 @@ class _Splitter:
                     scope.put_whole(result, whole)
 
     # Regions
-    def _while(self, scope: Scope, node: Node) -> None:
+    def _while(self, scope: ScalarScope, node: Node) -> None:
         w, is_split = WhileParts.of(node), self._plan.is_split
         carry_split = [is_split(param) for param in w.before_carry]
         forwarded_split = [is_split(param) for param in w.after_forwarded]
@@ -123,9 +123,10 @@ class _Splitter:
             self._region(after, w.after, carry_split),
         ]
         operands = [*carry, *_region_operands(outer, invariant_split)]
-        self._emit(scope, node, operands, regions, forwarded_split, {"carry": len(carry)})
+        attrs = {**node.attrs, "carry": len(carry)}
+        self._emit(scope, node, operands, regions, forwarded_split, attrs)
 
-    def _branches(self, scope: Scope, node: Node) -> None:
+    def _branches(self, scope: ScalarScope, node: Node) -> None:
         is_split = self._plan.is_split
         operands = IfParts.of(node).operands if node.op is if_ else node.operands
         groups = zip(*(region.params for region in node.regions), strict=True)
@@ -159,7 +160,7 @@ class _Splitter:
 
     def _emit(
         self,
-        scope: Scope,
+        scope: ScalarScope,
         node: Node,
         operands: Sequence[Value],
         regions: Sequence[Graph],
@@ -187,7 +188,7 @@ class _RegionBuilder:
     """A region under construction."""
 
     def __init__(self, name: str) -> None:
-        self.scope = Scope(name)
+        self.scope = ScalarScope(name)
 
     def params(self, params: Sequence[Value], splits: Sequence[bool]) -> None:
         """Add params for those of the old region."""
@@ -199,7 +200,7 @@ class _RegionBuilder:
                 self.scope.put_whole(param, self.scope.b.param(param.type, param.name))
 
     def known_params(
-        self, params: Sequence[Value], splits: Sequence[bool], outer: Sequence[Elements]
+        self, params: Sequence[Value], splits: Sequence[bool], outer: Sequence[ScalarElements]
     ) -> None:
         """Add params whose operands are known; constant elements become constants here."""
         b = self.scope.b
@@ -215,7 +216,7 @@ class _RegionBuilder:
             self.scope.put_elements(param, elements)
 
 
-def _region_operands(outer: Sequence[Elements], splits: Sequence[bool]) -> list[Value]:
+def _region_operands(outer: Sequence[ScalarElements], splits: Sequence[bool]) -> list[Value]:
     """Return the operands of regions; constant elements are left out and made inside."""
     pairs = zip(outer, splits, strict=True)
     return [

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wend.backends.native.scalarize import (
-    arithmetic,
-    indexing,
-    lists,
-    permute,
-    reducing,
-)
-from wend.backends.native.scalarize.rule import Rule
+from wend.backends.native.scalarize import arithmetic, indexing, lists, permute, reducing
+from wend.backends.native.scalarize.rule import ExpansionRule
 from wend.ir.op import Op
 
-RULES: Mapping[Op, Rule] = {
+RULES: Mapping[Op, ExpansionRule] = {
     **permute.RULES,
     **indexing.RULES,
     **arithmetic.RULES,

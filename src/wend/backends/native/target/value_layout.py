@@ -129,10 +129,7 @@ def refuse(node: Node, reason: str) -> UnsupportedError:
 def refuse_at(subject: str, reason: str) -> UnsupportedError:
     """Return the error for something that native code does not support."""
     return UnsupportedError(
-        explain(
-            f"the native backend cannot run {subject}: {reason}",
-            cure='use backend="numpy".',
-        )
+        explain(f"the native backend cannot run {subject}: {reason}", cure='use backend="numpy".')
     )
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+from wend.backends.native.target.kinds import memory_type
+
+T = TypeVar("T")
 
 # The body of a fold: maps an index and the current values to the next values
 Fold: TypeAlias = Callable[[str, tuple[str, ...]], Sequence[str]]
@@ -55,6 +59,17 @@ class Writer:
         """Append an instruction without a result."""
         self.lines.append(f"  {instruction}")
 
+    def load(self, register: str, address: str, suffix: str = "") -> str:
+        """Load a value of a register type; bools are bytes in memory."""
+        value = self.define(f"load {memory_type(register)}, ptr {address}{suffix}")
+        return self.define(f"icmp ne i8 {value}, 0") if register == "i1" else value
+
+    def store(self, register: str, value: str, address: str, suffix: str = "") -> None:
+        """Store a value of a register type; bools are bytes in memory."""
+        if register == "i1":
+            value = self.define(f"zext i1 {value} to i8")
+        self.do(f"store {memory_type(register)} {value}, ptr {address}{suffix}")
+
     def new_label(self, hint: str) -> str:
         """Return a fresh label to be placed later."""
         self.count += 1
@@ -78,6 +93,28 @@ class Writer:
         next_block = self.new_label("go")
         self.do(f"br i1 {condition}, label %{next_block}, label %{rare}, !prof !0")
         self.start(next_block)
+
+    def when(
+        self,
+        hints: tuple[str, str],
+        condition: Callable[[], str],
+        body: Callable[[], T],
+        *,
+        unless: bool = False,
+    ) -> tuple[T, str, str]:
+        """Emit a body that runs where a condition holds, or `unless` it does.
+
+        `hints` name the block of the body and the one after it. Returns the result of the body, and
+        the blocks that precede the latter: the one before the branch and the last of the body.
+        """
+        inside, done, before = self.new_label(hints[0]), self.new_label(hints[1]), self.block
+        self.branch(condition(), *((done, inside) if unless else (inside, done)))
+        self.start(inside)
+        result = body()
+        last = self.block
+        self.jump(done)
+        self.start(done)
+        return result, before, last
 
     def phi(self, type: str, *sources: tuple[str, str]) -> str:
         """Append a phi of values by predecessor block."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array import elementwise
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import Kind
@@ -54,9 +53,7 @@ def _to_real(emit_element: Callable[[Lowering, Kind, Pair], str]) -> Emit:
 
         if is_scalar(node.results[0].type):
             return [(element("0"),)]
-        out = low.new_result(node, array.dims)
-        low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, element(k)))
-        return [low.array_result(node, out)]
+        return [low.computed_result(node, array.dims, element)]
 
     return emit
 
@@ -81,8 +78,7 @@ def emit_complex(low: Lowering, node: Node, operands: Sequence[Registers]) -> An
         _store_pair(low, out, "0", (operands[0][0], operands[1][0]))
         return [low.array_result(node, out)]
     real, imag = low.array(node, 0), low.array(node, 1)
-    for real_dim, imag_dim in zip(real.dims, imag.dims, strict=True):
-        low.traps.check(low.sizes.equal(real_dim, imag_dim), BAD_SHAPE)
+    low.check_equal_dims(real.dims, imag.dims)
     out = low.new_result(node, real.dims)
     low.w.loop(
         low.arrays.count(out),
@@ -98,8 +94,7 @@ def _arithmetic(emit_pair: Callable[..., Pair], emit_real: Emit) -> Emit:
         if node.operands[0].tensor.dtype.kind != "c":
             return emit_real(low, node, operands)
         arrays = [low.array(node, k) for k in range(len(operands))]
-        for lhs_dim, rhs_dim in zip(arrays[0].dims, arrays[-1].dims, strict=True):
-            low.traps.check(low.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
+        low.check_equal_dims(arrays[0].dims, arrays[-1].dims)
         out, part_type = low.new_result(node, arrays[0].dims), _part_kind(arrays[0].dtype).text
 
         def apply(opcode: str, x: str, y: str) -> str:

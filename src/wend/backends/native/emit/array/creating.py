@@ -7,14 +7,9 @@ from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import FAILED
-from wend.backends.native.emit.array.shaping import emit_identity
+from wend.backends.native.emit.array.shaping import emit_identity, new_array
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.target.kinds import (
-    REGISTERS,
-    WORD,
-    Kind,
-    scalar_literal,
-)
+from wend.backends.native.target.kinds import REGISTERS, WORD, Kind, scalar_literal
 from wend.backends.native.target.numpy_capi import aligned_copy
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
@@ -41,14 +36,8 @@ def emit_iota(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         size = low.sizes.max(emit_cast(low.w, length_kind, WORD, operands[0][0]), "0")
     else:
         size = str(max(length, 0))
-    out = low.new_result(node, [size])
     kind = Kind(dtype)
-
-    def each(index: str) -> None:
-        low.arrays.store(out, index, emit_cast(low.w, WORD, kind, index))
-
-    low.w.loop(size, each)
-    return [low.array_result(node, out)]
+    return [low.computed_result(node, [size], lambda k: emit_cast(low.w, WORD, kind, k))]
 
 
 def emit_nonnegative(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -76,10 +65,8 @@ def emit_from_elements(low: Lowering, node: Node, operands: Sequence[Registers])
     shape = node.attrs["shape"]
     if not shape:
         return [operands[0]]
-    out = low.new_result(node, [str(size) for size in shape])
-    for k, (number,) in enumerate(operands):
-        low.arrays.store(out, str(k), number)
-    return [low.array_result(node, out)]
+    numbers = [number for (number,) in operands]
+    return [new_array(low, node, numbers, [str(size) for size in shape])]
 
 
 EMITTERS: Mapping[Op, Emit] = {

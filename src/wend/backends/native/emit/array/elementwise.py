@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.in_place import writable
 from wend.backends.native.emit.scalar.element import Element, kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
@@ -37,15 +36,10 @@ def _emit_loop(
         return _add_product(low, node)
     arrays = [low.array(node, k) for k in range(len(node.operands))]
     for other in arrays[1:]:
-        for lhs_dim, rhs_dim in zip(arrays[0].dims, other.dims, strict=True):
-            low.traps.check(low.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
-    out = low.new_result(node, arrays[0].dims)
-
-    def each(index: str) -> None:
-        low.arrays.store(out, index, compute_element([low.arrays.load(x, index) for x in arrays]))
-
-    low.w.loop(low.arrays.count(out), each)
-    return low.array_result(node, out)
+        low.check_equal_dims(arrays[0].dims, other.dims)
+    return low.computed_result(
+        node, arrays[0].dims, lambda k: compute_element([low.arrays.load(x, k) for x in arrays])
+    )
 
 
 def _add_product(low: Lowering, node: Node) -> Registers:
@@ -53,8 +47,7 @@ def _add_product(low: Lowering, node: Node) -> Registers:
     (k,) = (k for k, value in enumerate(node.operands) if value in low.deferred_products)
     product = low.array(node, k)
     target = writable(low, node, 1 - k)
-    for product_dim, target_dim in zip(product.dims, target.dims, strict=True):
-        low.traps.check(low.sizes.equal(product_dim, target_dim), BAD_SHAPE)
+    low.check_equal_dims(product.dims, target.dims)
     low.deferred_products[node.operands[k]](target)
     return low.array_result(node, target)
 

@@ -45,21 +45,17 @@ def _argextreme(predicate: str) -> Emit:
 
         if is_scalar(node.results[0].type):
             return [(best_position("0"),)]
-        dims = [axis_size for k, axis_size in enumerate(array.dims) if k != axis]
-        shape = list(dims)
+        dims = [size for k, size in enumerate(array.dims) if k != axis]
         if node.attrs["keepdims"]:
-            shape.insert(axis, "1")
-        out = low.new_result(node, shape)
+            dims.insert(axis, "1")
         if axis == len(array.dims) - 1:
-            rows = low.arrays.count(out)
-            low.w.loop(
-                rows,
-                lambda k: low.arrays.store(
-                    out, k, best_position(low.sizes.mul(k, strides[axis - 1]))
-                ),
-            )
-        else:
-            _argextreme_rowwise(low, array, axis, out, update)
+            return [
+                low.computed_result(
+                    node, dims, lambda k: best_position(low.sizes.mul(k, strides[axis - 1]))
+                )
+            ]
+        out = low.new_result(node, dims)
+        _argextreme_rowwise(low, array, axis, out, update)
         return [low.array_result(node, out)]
 
     return emit
@@ -112,10 +108,7 @@ def _argextreme_rowwise(
             row_start = sizes.add(block_start, sizes.mul(k, row))
 
             def column(j: str) -> None:
-                x, target = (
-                    arrays.load(array, sizes.add(row_start, j)),
-                    sizes.add(out_start, j),
-                )
+                x, target = arrays.load(array, sizes.add(row_start, j)), sizes.add(out_start, j)
                 best_so_far = arrays.load(best, j), arrays.load(out, target)
                 best_value, best_position = update(x, k, *best_so_far)
                 arrays.store(best, j, best_value)

@@ -14,14 +14,15 @@ def writable(low: Lowering, node: Node, index: int) -> Array:
     if not low.may_move(value):
         return low.arrays.copy(array)
     low.refcounts.move(value)
-    shared, done, before = w.new_label("shared"), w.new_label("own"), w.block
-    w.branch(low.arrays.is_unique(array.pointer), done, shared)
-    w.start(shared)
-    copy = low.arrays.copy(array)
-    low.arrays.release(array.pointer)
-    copy_block = w.block
-    w.jump(done)
-    w.start(done)
+
+    def copy_shared() -> Array:
+        copy = low.arrays.copy(array)
+        low.arrays.release(array.pointer)
+        return copy
+
+    copy, before, copy_block = w.when(
+        ("shared", "own"), lambda: low.arrays.is_unique(array.pointer), copy_shared, unless=True
+    )
     pointer = w.phi("ptr", (array.pointer, before), (copy.pointer, copy_block))
     return Array(pointer, array.dtype, array.dims)
 
@@ -34,13 +35,12 @@ def overwritable(low: Lowering, node: Node, index: int, array: Array) -> tuple[A
     """
     value, operand, w = node.operands[index], low.array(node, index), low.w
     low.refcounts.move(value)
-    shared, done, before = w.new_label("shared"), w.new_label("own"), w.block
-    w.branch(low.arrays.is_unique(operand.pointer), done, shared)
-    w.start(shared)
-    fresh = low.arrays.new(array.dtype, array.dims)
-    allocation = w.block
-    w.jump(done)
-    w.start(done)
+    fresh, before, allocation = w.when(
+        ("shared", "own"),
+        lambda: low.arrays.is_unique(operand.pointer),
+        lambda: low.arrays.new(array.dtype, array.dims),
+        unless=True,
+    )
     pointer = w.phi("ptr", (operand.pointer, before), (fresh.pointer, allocation))
     deferred_release = w.phi("ptr", ("null", before), (operand.pointer, allocation))
     return Array(pointer, array.dtype, array.dims), deferred_release

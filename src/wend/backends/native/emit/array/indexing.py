@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_INDEX, BAD_SHAPE
+from wend.backends.native.codegen.traps import BAD_INDEX
 from wend.backends.native.emit.array.in_place import add_into, writable
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD, Kind
@@ -35,11 +36,7 @@ def wrapped_position(low: Lowering, position: str, size: str) -> str:
 
 
 def for_each_indexed_row(
-    low: Lowering,
-    node: Node,
-    indices: range,
-    array: Array,
-    body: Callable[[str, str], None],
+    low: Lowering, node: Node, indices: range, array: Array, body: Callable[[str, str], None]
 ) -> None:
     """Emit a body for each element of the index operands.
 
@@ -60,14 +57,12 @@ def for_each_indexed_row(
             offset = low.sizes.add(offset, low.sizes.mul(wrapped, stride))
         return offset
 
-    first = node.operands[indices[0]]
-    if is_scalar(first.type):
+    if is_scalar(node.operands[indices[0]].type):
         body("0", row_start([low.values[node.operands[k]][0] for k in indices]))
         return
     index_arrays = [low.array(node, k) for k in indices]
     for other in index_arrays[1:]:
-        for lhs_dim, rhs_dim in zip(index_arrays[0].dims, other.dims, strict=True):
-            low.traps.check(low.sizes.equal(lhs_dim, rhs_dim), BAD_SHAPE)
+        low.check_equal_dims(index_arrays[0].dims, other.dims)
 
     def each(element: str) -> None:
         body(element, row_start([low.arrays.load(array, element) for array in index_arrays]))
@@ -96,41 +91,23 @@ def emit_gather(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
         return [(elements[0],)]
     out = low.new_result(node, (*_index_dims(low, node, indices), *row_dims))
     row = low.sizes.product(row_dims)
-
-    def copy(number: str, at: str) -> None:
-        out_offset = low.sizes.mul(number, row)
-        if row == "1":
-            low.arrays.copy_element(out, out_offset, array, at)
-        else:
-            size = low.sizes.mul(row, str(array.dtype.itemsize))
-            low.arrays.memcpy(
-                low.arrays.address(out, out_offset), low.arrays.address(array, at), size
-            )
-
-    for_each_indexed_row(low, node, indices, array, copy)
+    for_each_indexed_row(
+        low,
+        node,
+        indices,
+        array,
+        lambda k, at: low.arrays.copy_run(out, low.sizes.mul(k, row), array, at, row),
+    )
     return [low.array_result(node, out)]
 
 
 def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit additions to the indexed elements or rows, in order; in place at the last use."""
-    target_type, x = node.operands[0].tensor, node.operands[1].tensor
+    target_type = node.operands[0].tensor
     if len(operands) == 2 or is_scalar(target_type) or target_type.dtype not in REGISTERS:
         return NotImplemented
-    indices = range(2, len(operands))
-    array = low.array(node, 0)
-    row_dims = array.dims[len(indices) :]
-    expected_dims, row = (*_index_dims(low, node, indices), *row_dims), low.sizes.product(row_dims)
-    if not is_scalar(x):
-        for dim, expected in zip(low.array(node, 1).dims, expected_dims, strict=True):
-            low.traps.check(low.sizes.equal(dim, expected), BAD_SHAPE)
-    target = writable(low, node, 0)
 
-    def add(number: str, at: str) -> None:
-        if is_scalar(x):
-            add_into(low, target, at, operands[1][0])
-            return
-        source, start = low.array(node, 1), low.sizes.mul(number, row)
-
+    def add_row(target: Array, at: str, source: Array, start: str, row: str) -> None:
         def each(k: str) -> None:
             value = low.arrays.load(source, low.sizes.add(start, k))
             add_into(low, target, low.sizes.add(at, k), value)
@@ -140,33 +117,36 @@ def emit_scatter_add(low: Lowering, node: Node, operands: Sequence[Registers]) -
         else:
             low.w.loop(row, each)
 
-    for_each_indexed_row(low, node, indices, target, add)
-    return [low.array_result(node, target)]
+    return _emit_scatter(low, node, operands, partial(add_into, low), add_row)
 
 
 def emit_scatter_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit stores to the indexed elements or rows, in order; in place at the last use."""
+    return _emit_scatter(low, node, operands, low.arrays.store, low.arrays.copy_run)
+
+
+def _emit_scatter(
+    low: Lowering,
+    node: Node,
+    operands: Sequence[Registers],
+    update_number: Callable[[Array, str, str], None],
+    update_row: Callable[[Array, str, Array, str, str], None],
+) -> Any:
+    """Emit an update of each indexed element or row by a number, or by a row of an operand."""
     x, indices, array = node.operands[1].tensor, range(2, len(operands)), low.array(node, 0)
     row_dims = array.dims[len(indices) :]
     expected_dims, row = (*_index_dims(low, node, indices), *row_dims), low.sizes.product(row_dims)
     if not is_scalar(x):
-        for dim, size in zip(low.array(node, 1).dims, expected_dims, strict=True):
-            low.traps.check(low.sizes.equal(dim, size), BAD_SHAPE)
+        low.check_equal_dims(low.array(node, 1).dims, expected_dims)
     target = writable(low, node, 0)
 
-    def put(number: str, at: str) -> None:
+    def update(number: str, at: str) -> None:
         if is_scalar(x):
-            low.arrays.store(target, at, operands[1][0])
-            return
-        source, start = low.array(node, 1), low.sizes.mul(number, row)
-        if row == "1":
-            low.arrays.copy_element(target, at, source, start)
+            update_number(target, at, operands[1][0])
         else:
-            size = low.sizes.mul(row, str(array.dtype.itemsize))
-            addresses = low.arrays.address(target, at), low.arrays.address(source, start)
-            low.arrays.memcpy(*addresses, size)
+            update_row(target, at, low.array(node, 1), low.sizes.mul(number, row), row)
 
-    for_each_indexed_row(low, node, indices, target, put)
+    for_each_indexed_row(low, node, indices, target, update)
     return [low.array_result(node, target)]
 
 

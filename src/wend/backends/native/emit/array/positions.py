@@ -7,7 +7,6 @@ from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.in_place import add_into, writable
 from wend.backends.native.emit.array.indexing import checked_position
 from wend.backends.native.emit.scalar.casting import emit_cast
@@ -27,7 +26,7 @@ def emit_take_along(low: Lowering, node: Node, operands: Sequence[Registers]) ->
     if not _has_matching_dims(node, 1):
         return NotImplemented
     array, positions = low.array(node, 0), low.array(node, 1)
-    _check_other_axes(low, node, array, positions)
+    low.check_equal_dims(array.dims, positions.dims, node.attrs["axis"])
     out = low.new_result(node, positions.dims)
     _for_each_position(
         low, node, array, positions, lambda k, at: low.arrays.copy_element(out, k, array, at)
@@ -58,9 +57,8 @@ def _scatter_along(
     if not _has_matching_dims(node, 2):
         return NotImplemented
     source, positions = low.array(node, 1), low.array(node, 2)
-    _check_other_axes(low, node, low.array(node, 0), positions)
-    for source_dim, position_dim in zip(source.dims, positions.dims, strict=True):
-        low.traps.check(low.sizes.equal(source_dim, position_dim), BAD_SHAPE)
+    low.check_equal_dims(low.array(node, 0).dims, positions.dims, node.attrs["axis"])
+    low.check_equal_dims(source.dims, positions.dims)
     target = writable(low, node, 0)
     _for_each_position(low, node, target, positions, lambda k, at: update(target, at, source, k))
     return [low.array_result(node, target)]
@@ -81,13 +79,6 @@ def _has_matching_dims(node: Node, index: int) -> bool:
     return all(dim == position_dim for dim, position_dim in static_pairs)
 
 
-def _check_other_axes(low: Lowering, node: Node, array: Array, positions: Array) -> None:
-    """Emit a check that the positions have the dims of the array, except along the axis."""
-    for k, (dim, position_dim) in enumerate(zip(array.dims, positions.dims, strict=True)):
-        if k != node.attrs["axis"]:
-            low.traps.check(low.sizes.equal(dim, position_dim), BAD_SHAPE)
-
-
 def _for_each_position(
     low: Lowering, node: Node, array: Array, positions: Array, body: Body
 ) -> None:
@@ -99,8 +90,7 @@ def _for_each_position(
         k = low.arrays.offset(index, position_strides)
         position = emit_cast(low.w, positions.kind, WORD, low.arrays.load(positions, k))
         wrapped = checked_position(low, position, array.dims[axis])
-        at = low.arrays.offset((*index[:axis], wrapped, *index[axis + 1 :]), strides)
-        body(k, at)
+        body(k, low.arrays.offset((*index[:axis], wrapped, *index[axis + 1 :]), strides))
 
     low.arrays.for_each_position(positions.dims, each)
 

@@ -23,11 +23,6 @@ from wend.ops import elementwise, reducing, scanning, shaping
 Combine = Callable[[Lowering, Node, Kind, str, str], str]
 
 
-def _combine_of(op: Op) -> Combine:
-    """Return the function that combines two elements by an operation."""
-    return ELEMENTS[op].emit
-
-
 def _lowest(dtype: np.dtype) -> Any:
     """Return the lowest value of a dtype."""
     return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
@@ -40,13 +35,13 @@ def _highest(dtype: np.dtype) -> Any:
 
 # How a reduction combines two elements, and its identity
 COMBINERS: Mapping[Op, Combine] = {
-    reducing.reduce_sum: _combine_of(elementwise.add),
-    shaping.sum_to: _combine_of(elementwise.add),
-    reducing.reduce_prod: _combine_of(elementwise.mul),
-    reducing.reduce_max: _combine_of(elementwise.maximum),
-    reducing.reduce_min: _combine_of(elementwise.minimum),
-    reducing.reduce_any: _combine_of(elementwise.bit_or),
-    reducing.reduce_all: _combine_of(elementwise.bit_and),
+    reducing.reduce_sum: ELEMENTS[elementwise.add].emit,
+    shaping.sum_to: ELEMENTS[elementwise.add].emit,
+    reducing.reduce_prod: ELEMENTS[elementwise.mul].emit,
+    reducing.reduce_max: ELEMENTS[elementwise.maximum].emit,
+    reducing.reduce_min: ELEMENTS[elementwise.minimum].emit,
+    reducing.reduce_any: ELEMENTS[elementwise.bit_or].emit,
+    reducing.reduce_all: ELEMENTS[elementwise.bit_and].emit,
 }
 _IDENTITIES: Mapping[Op, Callable[[np.dtype], Any]] = {
     reducing.reduce_sum: lambda dtype: 0,
@@ -177,12 +172,10 @@ def reduce_axes(
     out = low.new_result(node, dims if keepdims else tuple(array.dims[k] for k in kept_axes))
     result = low.array_result(node, out)
     if kept_axes == list(range(tail)):
-        outer = low.sizes.product(array.dims[:tail])
-
-        def each(k: str) -> None:
-            low.arrays.store(out, k, reduce_row(low.sizes.mul(k, count)))
-
-        low.w.loop(outer, each)
+        low.w.loop(
+            low.sizes.product(array.dims[:tail]),
+            lambda k: low.arrays.store(out, k, reduce_row(low.sizes.mul(k, count))),
+        )
         return [result]
     low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, identity))
     strides, out_strides = low.sizes.strides(array.dims), low.sizes.strides(dims)
@@ -211,9 +204,7 @@ def emit_sum_to(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     value, result = node.operands[0].tensor, node.results[0].tensor
     if is_scalar(value) and is_scalar(result):
         return [operands[0]]
-    if not (value.is_static and result.is_static) or value.dtype not in REGISTERS:
-        return NotImplemented
-    if is_scalar(value):
+    if not (value.is_static and result.is_static) or value.dtype not in REGISTERS or not value.dims:
         return NotImplemented
     new_axes = len(value.dims) - len(result.dims)
     pairs = enumerate(zip(value.dims[new_axes:], result.dims, strict=True), new_axes)
@@ -243,8 +234,7 @@ def _scan(step: ScanStep, initial: float) -> Emit:
         arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
         source, kind = arrays[0], arrays[0].kind
         for other in arrays:
-            for dim, other_dim in zip(source.dims, other.dims, strict=True):
-                low.traps.check(low.sizes.equal(dim, other_dim), BAD_SHAPE)
+            low.check_equal_dims(source.dims, other.dims)
         size, strides = source.dims[axis], low.sizes.strides(source.dims)
         out = low.new_result(node, source.dims)
         is_reverse = node.attrs.get("reverse", False)
@@ -273,8 +263,7 @@ def _scan(step: ScanStep, initial: float) -> Emit:
 
 def _combine_step(op: Op) -> ScanStep:
     """Return the step that combines an element with the previous result."""
-    combine = _combine_of(op)
-    return lambda low, node, kind, elements, previous, _: combine(
+    return lambda low, node, kind, elements, previous, _: ELEMENTS[op].emit(
         low, node, kind, previous, elements[0]
     )
 
@@ -287,8 +276,8 @@ def _linear_recurrence_step(
     The first element is x alone, even if its factor is infinite.
     """
     factor, x = elements
-    product = _combine_of(elementwise.mul)(low, node, kind, factor, previous)
-    total = _combine_of(elementwise.add)(low, node, kind, x, product)
+    product = ELEMENTS[elementwise.mul].emit(low, node, kind, factor, previous)
+    total = ELEMENTS[elementwise.add].emit(low, node, kind, x, product)
     return low.w.define(f"select i1 {is_first}, {kind.text} {x}, {kind.text} {total}")
 
 

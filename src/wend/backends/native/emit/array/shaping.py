@@ -38,10 +38,24 @@ def emit_keep_shape(low: Lowering, node: Node, operands: Sequence[Registers]) ->
     return emit_identity(low, node, operands)
 
 
-def share_operand(low: Lowering, node: Node, slots: Registers) -> None:
-    """Make the result refer to the memory of the first operand."""
+def share_operand(low: Lowering, node: Node, slots: Registers, index: int = 0) -> None:
+    """Make the result refer to the memory of an operand."""
     for k in references(node.results[0].type):
-        low.refcounts.share(node.results[0], node.operands[0], slots[k])
+        low.refcounts.share(node.results[0], node.operands[index], slots[k])
+
+
+def copied_view(
+    low: Lowering,
+    node: Node,
+    dims: Sequence[str],
+    array: Array,
+    view: StridedView,
+    index: int = 0,
+) -> Registers:
+    """Emit a contiguous copy of a view of an array as a result of a node."""
+    out = low.new_result(node, dims, index)
+    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, view)
+    return low.array_result(node, out, index)
 
 
 def emit_reshape(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -138,11 +152,9 @@ def emit_broadcast_to(low: Lowering, node: Node, operands: Sequence[Registers]) 
     if dims is None or "?" in dims:
         return NotImplemented
     check_nonnegative(low, dims)
-    out = low.new_result(node, dims)
     if is_scalar(value):
-        low.w.loop(low.arrays.count(out), lambda k: low.arrays.store(out, k, operands[0][0]))
-        return [low.array_result(node, out)]
-    array = low.array(node, 0)
+        return [low.computed_result(node, dims, lambda k: operands[0][0])]
+    out, array = low.new_result(node, dims), low.array(node, 0)
     new_axes = len(dims) - len(array.dims)
     operand_strides = low.sizes.strides(array.dims)
     strides = ["0"] * new_axes
@@ -163,10 +175,8 @@ def emit_transpose(low: Lowering, node: Node, operands: Sequence[Registers]) -> 
         return [operands[0]]
     dims = [array.dims[axis] for axis in perm]
     operand_strides = low.sizes.strides(array.dims)
-    out = low.new_result(node, dims)
     source = StridedView("0", tuple(operand_strides[axis] for axis in perm))
-    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, source)
-    return [low.array_result(node, out)]
+    return [copied_view(low, node, dims, array, source)]
 
 
 def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
@@ -177,14 +187,16 @@ def emit_dim_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
 def emit_shape_of(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit the shape as a vector."""
     value = node.operands[0].tensor
-    return [new_shape_vector(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
+    return [new_array(low, node, () if is_scalar(value) else low.array(node, 0).dims)]
 
 
-def new_shape_vector(low: Lowering, node: Node, dims: Sequence[str]) -> Registers:
-    """Emit a vector of sizes as the result of a node."""
-    out = low.new_result(node, [str(len(dims))])
-    for k, size in enumerate(dims):
-        low.arrays.store(out, str(k), size)
+def new_array(
+    low: Lowering, node: Node, numbers: Sequence[str], dims: Sequence[str] | None = None
+) -> Registers:
+    """Emit an array of numbers, by default a vector, as the result of a node."""
+    out = low.new_result(node, [str(len(numbers))] if dims is None else dims)
+    for k, number in enumerate(numbers):
+        low.arrays.store(out, str(k), number)
     return low.array_result(node, out)
 
 
@@ -204,10 +216,7 @@ def emit_broadcast_shapes(low: Lowering, node: Node, operands: Sequence[Register
         fits = low.w.define(f"or i1 {is_one}, {sizes.equal(b, '1')}")
         low.traps.check(low.w.define(f"or i1 {fits}, {sizes.equal(a, b)}"), BAD_SHAPE)
         dims.append(low.w.define(f"select i1 {is_one}, i64 {b}, i64 {a}"))
-    out = low.new_result(node, [str(len(dims))])
-    for k, size in enumerate(dims):
-        low.arrays.store(out, str(k), size)
-    return [low.array_result(node, out)]
+    return [new_array(low, node, dims)]
 
 
 EMITTERS: Mapping[Op, Emit] = {

@@ -9,8 +9,8 @@ import numpy as np
 
 from wend.backends.native.codegen.arrays import Array, StridedView
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.emit.array.in_place import add_into, broadcast_stride, writable
+from wend.backends.native.emit.array.shaping import copied_view
 from wend.backends.native.emit.array.subviews import AxisSlice, axis_slices, resolve_slice
 from wend.backends.native.target.kinds import REGISTERS, scalar_literal
 from wend.backends.native.target.sizes import is_literal
@@ -46,22 +46,14 @@ def _subview(low: Lowering, array: Array, slices: Sequence[AxisSlice]) -> Subvie
     return StridedView(start, tuple(strides)), tuple(dims)
 
 
-def _emit_copy(low: Lowering, node: Node, array: Array, subview: Subview) -> Sequence[Registers]:
-    """Emit a contiguous copy of a subview."""
-    steps, dims = subview
-    out = low.new_result(node, dims)
-    low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, steps)
-    return [low.array_result(node, out)]
-
-
 def emit_load_subview(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     """Emit a copy of a subview."""
     if is_scalar(node.operands[0].type):
         return [operands[0]]
-    array, subview = low.array(node, 0), _subview_operand(low, node, operands[1:])
+    array, (steps, dims) = low.array(node, 0), _subview_operand(low, node, operands[1:])
     if is_scalar(node.results[0].type):
-        return [(low.arrays.load(array, subview[0].start),)]
-    return _emit_copy(low, node, array, subview)
+        return [(low.arrays.load(array, steps.start),)]
+    return [copied_view(low, node, dims, array, steps)]
 
 
 def _emit_update(low: Lowering, node: Node, subview: Subview, *, adds: bool) -> Any:
@@ -107,9 +99,7 @@ def emit_concat(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     arrays, axis = [low.array(node, k) for k in range(len(operands))], node.attrs["axis"]
     dims = list(arrays[0].dims)
     for array in arrays[1:]:
-        for k, size in enumerate(array.dims):
-            if k != axis:
-                low.traps.check(low.sizes.equal(dims[k], size), BAD_SHAPE)
+        low.check_equal_dims(dims, array.dims, axis)
         dims[axis] = low.sizes.add(dims[axis], array.dims[axis])
     out = low.new_result(node, dims)
     strides, start = tuple(low.sizes.strides(dims)), "0"
@@ -129,9 +119,7 @@ def emit_split(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         slices: list[Sequence[int | None]] = [(None, None, None)] * len(array.dims)
         slices[axis] = (start, start + size, None)
         steps, dims = slices_of(low, array, slices)
-        out = low.new_result(node, dims, index)
-        low.arrays.copy_strided(dims, out, low.arrays.full_view(out), array, steps)
-        results.append(low.array_result(node, out, index))
+        results.append(copied_view(low, node, dims, array, steps, index))
         start += size
     return results
 

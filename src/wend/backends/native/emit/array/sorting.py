@@ -128,20 +128,20 @@ def _partition_points(
     """
     if size == "0":
         return [size for _ in predicates]
-    nonempty, done, entry = w.new_label("some"), w.new_label("done"), w.block
-    w.branch(w.define(f"icmp sgt i64 {size}, 0"), nonempty, done)
-    w.start(nonempty)
-    lasts = binary_search.last(w, size, predicates)
-    flags = [
-        w.define(f"zext i1 {flag(last)} to i64")
-        for flag, last in zip(predicates, lasts, strict=True)
-    ]
-    positions = [
-        w.define(f"add i64 {last}, {flag}") for last, flag in zip(lasts, flags, strict=True)
-    ]
-    search_block = w.block
-    w.jump(done)
-    w.start(done)
+
+    def search() -> list[str]:
+        lasts = binary_search.last(w, size, predicates)
+        flags = [
+            w.define(f"zext i1 {flag(last)} to i64")
+            for flag, last in zip(predicates, lasts, strict=True)
+        ]
+        return [
+            w.define(f"add i64 {last}, {flag}") for last, flag in zip(lasts, flags, strict=True)
+        ]
+
+    positions, entry, search_block = w.when(
+        ("some", "done"), lambda: w.define(f"icmp sgt i64 {size}, 0"), search
+    )
     return [w.phi("i64", ("0", entry), (position, search_block)) for position in positions]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_SHAPE
 from wend.backends.native.target.kinds import REGISTERS
 from wend.backends.native.target.value_layout import Registers, is_scalar
 from wend.ir.graph import Node
@@ -24,14 +23,12 @@ def emit_stack(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
         return NotImplemented
     length = list[1]
     if is_scalar(element):
-        out = low.new_result(node, [length])
 
-        def store(k: str) -> None:
+        def number(k: str) -> str:
             record = low.w.define(f"add i64 {list[0]}, {k}")
-            low.arrays.store(out, k, low.arenas.load(list_class, record)[0])
+            return low.arenas.load(list_class, record)[0]
 
-        low.w.loop(length, store)
-        return [low.array_result(node, out)]
+        return [low.computed_result(node, [length], number)]
     dims = _element_dims(low, node, list, element)
     out = low.new_result(node, [length, *dims])
     size = low.sizes.mul(low.sizes.product(dims), str(element.dtype.itemsize))
@@ -39,8 +36,7 @@ def emit_stack(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any:
     def copy(k: str) -> None:
         record = low.w.define(f"add i64 {list[0]}, {k}")
         row = low.arrays.of(element, low.arenas.load(list_class, record))
-        for dim, expected_dim in zip(row.dims, dims, strict=True):
-            low.traps.check(low.sizes.equal(dim, expected_dim), BAD_SHAPE)
+        low.check_equal_dims(row.dims, dims)
         offset = low.w.define(f"mul i64 {k}, {size}")
         target = low.w.define(f"getelementptr i8, ptr {out.pointer}, i64 {offset}")
         low.arrays.memcpy(target, row.pointer, size)
@@ -60,13 +56,11 @@ def _element_dims(
     if len(node.operands) > 1:
         array = low.array(node, 1)
         default_dims = [low.arrays.load(array, str(k)) for k in range(len(element.dims))]
-    nonempty, done, entry = w.new_label("some"), w.new_label("sized"), w.block
-    w.branch(w.define(f"icmp ne i64 {list[1]}, 0"), nonempty, done)
-    w.start(nonempty)
-    first_dims = low.arrays.of(element, low.arenas.load(list_class, list[0])).dims
-    load_block = w.block
-    w.jump(done)
-    w.start(done)
+    first_dims, entry, load_block = w.when(
+        ("some", "sized"),
+        lambda: w.define(f"icmp ne i64 {list[1]}, 0"),
+        lambda: low.arrays.of(element, low.arenas.load(list_class, list[0])).dims,
+    )
     return tuple(
         w.phi("i64", (default_dim, entry), (first_dim, load_block))
         if isinstance(dim, Symbol)

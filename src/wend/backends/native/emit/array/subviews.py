@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.array.indexing import checked_position
+from wend.backends.native.emit.array.indexing import checked_position, wrapped_position
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.fusion.subview_alias import subview_entries, subview_positions
 from wend.backends.native.target.kinds import WORD, Kind
@@ -91,9 +91,7 @@ def _clipped_range(low: Lowering, size: str, positions: Sequence[str]) -> AxisSl
     sizes, bounds = low.sizes, []
     for bound in positions:
         if not is_literal(bound):
-            negative = low.w.define(f"icmp slt i64 {bound}, 0")
-            from_end = low.w.define(f"add i64 {bound}, {size}")
-            bound = low.w.define(f"select i1 {negative}, i64 {from_end}, i64 {bound}")
+            bound = wrapped_position(low, bound, size)
         elif int(bound) < 0:
             bound = sizes.add(size, bound)
         bounds.append(sizes.max(sizes.min(bound, size), "0"))

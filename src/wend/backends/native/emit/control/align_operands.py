@@ -96,14 +96,11 @@ def _align(low: Lowering, value: Value, slots: Registers) -> tuple[Registers, st
     is_size_suitable = w.define(
         f"icmp ule i64 {above_min_bytes}, {_MAX_COPIED_BYTES - _MIN_COPIED_BYTES}"
     )
-    copy_label, done = w.new_label("align"), w.new_label("aligned")
-    outside = w.block
-    w.branch(w.define(f"and i1 {is_misaligned}, {is_size_suitable}"), copy_label, done)
-    w.start(copy_label)
-    copy = arrays.copy(array)
-    inside = w.block
-    w.jump(done)
-    w.start(done)
+    copy, outside, inside = w.when(
+        ("align", "aligned"),
+        lambda: w.define(f"and i1 {is_misaligned}, {is_size_suitable}"),
+        lambda: arrays.copy(array),
+    )
     pointer, copy_or_null = w.merge(
         ["ptr", "ptr"], [((array.pointer, "null"), outside), ((copy.pointer,) * 2, inside)]
     )

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from wend.backends.native.codegen.lowering import Emit, Lowering
 from wend.backends.native.codegen.traps import FAILED, HOST
+from wend.backends.native.emit.array.shaping import share_operand
 from wend.backends.native.emit.control.host import call_host, prepare_host_call
-from wend.backends.native.target.value_layout import Registers, references
+from wend.backends.native.target.value_layout import Registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import effects, state
@@ -27,11 +28,8 @@ def emit_store(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequ
     prepare_host_call(low, node, operands)
     status = call_host(low, with_lists=False)
     low.traps.check(low.w.define(f"icmp eq i32 {status}, 0"), HOST)
-    _, value = node.operands
-    (result,) = node.results
-    slots = low.coerce(node, operands[1], value.type, result.type)
-    for k in references(result.type):
-        low.refcounts.share(result, value, slots[k])
+    slots = low.coerce(node, operands[1], node.operands[1].type, node.results[0].type)
+    share_operand(low, node, slots, index=1)
     return [slots]
 
 

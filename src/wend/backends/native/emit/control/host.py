@@ -6,12 +6,7 @@ from collections.abc import Sequence
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.codegen.traps import HOST
-from wend.backends.native.target.value_layout import (
-    SLOT_BYTES,
-    Registers,
-    refuse,
-    registers,
-)
+from wend.backends.native.target.value_layout import SLOT_BYTES, Registers, refuse, registers
 from wend.ir.graph import Node
 from wend.ir.types import ListType, Type, without_maybe
 
@@ -81,10 +76,7 @@ def store_slots(low: Lowering, block: str, offset: int, type: Type, slots: Regis
     """Store slots in a block of memory; return the offset behind them."""
     for register, slot in zip(registers(type), slots, strict=True):
         address = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
-        memory_type, value = register, slot
-        if register == "i1":
-            memory_type, value = "i8", low.w.define(f"zext i1 {slot} to i8")
-        low.w.do(f"store {memory_type} {value}, ptr {address}, align 8")
+        low.w.store(register, slot, address, ", align 8")
         offset += SLOT_BYTES
     return offset
 
@@ -94,8 +86,6 @@ def load_slots(low: Lowering, block: str, offset: int, type: Type) -> tuple[Regi
     slots = []
     for register in registers(type):
         address = low.w.define(f"getelementptr i8, ptr {block}, i64 {offset}")
-        memory_type = "i8" if register == "i1" else register
-        value = low.w.define(f"load {memory_type}, ptr {address}, align 8")
-        slots.append(low.w.define(f"icmp ne i8 {value}, 0") if register == "i1" else value)
+        slots.append(low.w.load(register, address, ", align 8"))
         offset += SLOT_BYTES
     return tuple(slots), offset

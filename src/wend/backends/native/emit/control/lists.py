@@ -10,15 +10,11 @@ import numpy as np
 from wend.backends.native.analysis.list_classes import ListClass, root
 from wend.backends.native.codegen.arrays import Array
 from wend.backends.native.codegen.lowering import Emit, Lowering
-from wend.backends.native.codegen.traps import BAD_INDEX, BAD_LENGTH, BAD_SHAPE
+from wend.backends.native.codegen.traps import BAD_INDEX, BAD_LENGTH
+from wend.backends.native.emit.array.indexing import wrapped_position
 from wend.backends.native.emit.scalar.casting import emit_cast
 from wend.backends.native.target.kinds import REGISTERS, WORD, Kind
-from wend.backends.native.target.value_layout import (
-    Registers,
-    is_scalar,
-    references,
-    registers,
-)
+from wend.backends.native.target.value_layout import Registers, is_scalar, references, registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import ListType, MaybeType, TensorType, Type
@@ -60,7 +56,7 @@ def emit_pop(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequen
     end = arenas.end(list)
     record = w.define(f"sub i64 {end}, 1")
     last = arenas.load(list_class, record)
-    _retain(low, list_class, last)
+    low.arrays.retain_all(list_class.element, last)
     if node in low.ownership.in_place:
         # If its record is the arena's last, the record is freed and its references released.
         fill = arenas.fill(list_class.arena)
@@ -77,7 +73,7 @@ def emit_get(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequen
     """Emit a read by position."""
     list, list_class = operands[0], low.list_classes.of_use(node, 0)
     element = low.arenas.load(list_class, _record(low, list, _position(low, node, operands)))
-    _retain(low, list_class, element)
+    low.arrays.retain_all(list_class.element, element)
     return [low.coerce(node, element, list_class.element, node.results[0].type)]
 
 
@@ -88,7 +84,7 @@ def emit_set(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequen
     list = _writable(low, node, list_class, operands[0])
     record = _record(low, list, _position(low, node, operands))
     if references(list_class.element):
-        _release(low, list_class, low.arenas.load(list_class, record))
+        low.arrays.release_all(list_class.element, low.arenas.load(list_class, record))
     low.arenas.store(list_class, record, element)
     return [list]
 
@@ -104,7 +100,7 @@ def emit_add_at(low: Lowering, node: Node, operands: Sequence[Registers]) -> Any
     list_classes = (list_class.inner, low.list_classes.of_use_or_none(node, 2), list_class.inner)
     old = low.arenas.load(list_class, record)
     total = add_values(low, list_class.element, old, element, list_classes)
-    _release(low, list_class, old)
+    low.arrays.release_all(list_class.element, old)
     low.arenas.store(list_class, record, total)
     return [list]
 
@@ -139,18 +135,6 @@ def _owned_element(low: Lowering, node: Node, index: int, list_class: ListClass)
     return low.coerce(node, element, node.operands[index].type, list_class.element)
 
 
-def _retain(low: Lowering, list_class: ListClass, element: Registers) -> None:
-    """Retain the arrays that an element refers to."""
-    for k in references(list_class.element):
-        low.arrays.retain(element[k])
-
-
-def _release(low: Lowering, list_class: ListClass, element: Registers) -> None:
-    """Release the arrays that an element refers to."""
-    for k in references(list_class.element):
-        low.arrays.release(element[k])
-
-
 def _position(low: Lowering, node: Node, operands: Sequence[Registers]) -> str:
     """Return the position operand as i64."""
     return emit_cast(low.w, Kind(node.operands[1].tensor.dtype), WORD, operands[1][0])
@@ -163,12 +147,9 @@ def _writable(low: Lowering, node: Node, list_class: ListClass, list: Registers)
 
 def _record(low: Lowering, list: Registers, index: str) -> str:
     """Return the number of the record at a position; a negative one counts from the end."""
-    w = low.w
-    is_negative = w.define(f"icmp slt i64 {index}, 0")
-    from_end = w.define(f"add i64 {index}, {list[1]}")
-    wrapped = w.define(f"select i1 {is_negative}, i64 {from_end}, i64 {index}")
-    low.traps.check(w.define(f"icmp ult i64 {wrapped}, {list[1]}"), BAD_INDEX)
-    return w.define(f"add i64 {list[0]}, {wrapped}")
+    wrapped = wrapped_position(low, index, list[1])
+    low.traps.check(low.w.define(f"icmp ult i64 {wrapped}, {list[1]}"), BAD_INDEX)
+    return low.w.define(f"add i64 {list[0]}, {wrapped}")
 
 
 def zeros(low: Lowering, like: ListClass, list: Registers, result: ListClass) -> Registers:
@@ -201,9 +182,8 @@ def _zero(low: Lowering, like: ListClass, element: Registers, result: ListClass)
     return low.arrays.slots(type, out)
 
 
-ListClassTriple: TypeAlias = tuple[
-    ListClass | None, ListClass | None, ListClass | None
-]  # the list classes of x, y and their sum
+# The list classes of x, y and their sum
+ListClassTriple: TypeAlias = tuple[ListClass | None, ListClass | None, ListClass | None]
 
 
 def add_values(
@@ -247,8 +227,7 @@ def _add_tensors(low: Lowering, type: TensorType, x: Registers, y: Registers) ->
     if is_scalar(type):
         return (add(Kind(type.dtype), x[0], y[0]),)
     x_array, y_array = low.arrays.of(type, x), low.arrays.of(type, y)
-    for x_dim, y_dim in zip(x_array.dims, y_array.dims, strict=True):
-        low.traps.check(low.sizes.equal(x_dim, y_dim), BAD_SHAPE)
+    low.check_equal_dims(x_array.dims, y_array.dims)
     out = low.arrays.new(type.dtype, x_array.dims)
     total, a, b = map(_parts, (out, x_array, y_array))
 
@@ -292,7 +271,7 @@ def _add_maybes(
 ) -> Registers:
     """Emit the sum of two values that may be absent; a branch adds if both are present."""
     w = low.w
-    types, reference_slots = registers(inner), references(inner)
+    types = registers(inner)
     is_present = w.define(f"or i1 {x[0]}, {y[0]}")
     both_present = w.define(f"and i1 {x[0]}, {y[0]}")
     present_value = tuple(
@@ -302,8 +281,7 @@ def _add_maybes(
     adds, alone, done = w.new_label("adds"), w.new_label("alone"), w.new_label("added")
     w.branch(both_present, adds, alone)
     w.start(alone)
-    for k in reference_slots:
-        low.arrays.retain(present_value[k])
+    low.arrays.retain_all(inner, present_value)
     alone_block = w.block
     w.jump(done)
     w.start(adds)

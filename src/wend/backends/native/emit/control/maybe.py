@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wend.backends.native.codegen.lowering import Emit, Lowering, is_maybe
+from wend.backends.native.emit.array.shaping import share_operand
 from wend.backends.native.emit.control.lists import add_values, is_addable
-from wend.backends.native.target.value_layout import (
-    Registers,
-    absent_value,
-    references,
-    registers,
-)
+from wend.backends.native.target.value_layout import Registers, absent_value, registers
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ir.types import MaybeType, without_maybe
@@ -78,16 +74,14 @@ def emit_instantiate(
         low.w.define(f"select i1 {flag}, {register} {a}, {register} {b}")
         for register, a, b in zip(registers(result), value, zeros, strict=True)
     )
-    for k in references(result):
-        low.arrays.retain(selected[k])
+    low.arrays.retain_all(result, selected)
     return [selected]
 
 
 def emit_present(low: Lowering, node: Node, operands: Sequence[Registers]) -> Sequence[Registers]:
     """Return the value of an operand that is known to be present."""
     slots = operands[0][1:]
-    for k in references(node.results[0].type):
-        low.refcounts.share(node.results[0], node.operands[0], slots[k])
+    share_operand(low, node, slots)
     return [slots]
 
 

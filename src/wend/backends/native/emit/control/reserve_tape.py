@@ -21,13 +21,9 @@ _COUNTER_TYPE = TensorType(INT64, ())
 def reserve_tape(
     low: Lowering, parts: WhileParts, arenas: Sequence[Arena], starts: Sequence[Registers]
 ) -> None:
-    """Reserve in arenas a record per trip, and one for the last test.
+    """Reserve a record per trip, and one for the last test, in the arenas of a loop's tapes.
 
-    Args:
-        low: The lowering of the function.
-        parts: The loop.
-        arenas: The arenas of its tapes.
-        starts: The slots of the initial carry.
+    `starts` are the slots of the initial carry.
     """
     counter_and_bound = _find_counter(parts) if arenas else None
     if counter_and_bound is None:
@@ -44,8 +40,7 @@ def reserve_tape(
     )
     records = w.define(f"add i64 {reserved_trips}, 1")
     for arena in arenas:
-        end = w.define(f"add i64 {low.arenas.fill(arena)}, {records}")
-        low.arenas.reserve(arena, end)
+        low.arenas.reserve(arena, w.define(f"add i64 {low.arenas.fill(arena)}, {records}"))
 
 
 def _find_counter(parts: WhileParts) -> tuple[int, Value] | None:

@@ -15,12 +15,7 @@ from wend.backends.native.emit.scalar.element import kind_of
 from wend.backends.native.emit.scalar.elements import ELEMENTS
 from wend.backends.native.fusion.op_classes import is_lookup
 from wend.backends.native.fusion.symbolic_strides import materialize
-from wend.backends.native.target.kinds import (
-    REGISTERS,
-    WORD,
-    Kind,
-    memory_type,
-)
+from wend.backends.native.target.kinds import WORD, Kind
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
 
@@ -79,9 +74,7 @@ class Elements:
         if index_map.array is None:
             return emit_cast(self.low.w, WORD, kind, offset)
         address = self.low.arrays.address(index_map.array, offset)
-        type = memory_type(REGISTERS[kind.dtype])
-        element = self.low.w.define(f"load {type}, ptr {address}{self.low.metadata.access()}")
-        return self.low.w.define(f"icmp ne i8 {element}, 0") if kind.is_bool else element
+        return self.low.w.load(kind.element, address, self.low.metadata.access())
 
     def position(self, gather: Gather, offsets: Offsets, values: Values) -> str:
         """Return a gathered position, counted from the front."""
@@ -113,7 +106,4 @@ class Elements:
         """Emit a store to an element of an index map."""
         assert index_map.array is not None
         address = self.low.arrays.address(index_map.array, offset)
-        if index_map.kind.is_bool:
-            value = self.low.w.define(f"zext i1 {value} to i8")
-        type = memory_type(REGISTERS[index_map.kind.dtype])
-        self.low.w.do(f"store {type} {value}, ptr {address}{self.low.metadata.access()}")
+        self.low.w.store(index_map.kind.element, value, address, self.low.metadata.access())

@@ -10,21 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.codegen.traps import BAD_INDEX, BAD_SHAPE
+from wend.backends.native.codegen.traps import BAD_INDEX
 from wend.backends.native.emit.loops.elements import Elements
-from wend.backends.native.emit.loops.index_maps import (
-    AffineIndex,
-    Gather,
-    IndexMap,
-    IndexMaps,
-)
-from wend.backends.native.emit.loops.loops import (
-    Accumulator,
-    Axis,
-    Offsets,
-    fold,
-    loop_axes,
-)
+from wend.backends.native.emit.loops.index_maps import AffineIndex, Gather, IndexMap, IndexMaps
+from wend.backends.native.emit.loops.loops import Accumulator, Axis, Offsets, fold, loop_axes
 from wend.backends.native.fusion.body import NestBody
 from wend.backends.native.fusion.symbolic_strides import ZERO_EXTENT, Extent, materialize
 from wend.backends.native.target.kinds import Kind
@@ -66,11 +55,7 @@ class Gathers:
             affine_indices = [*gathered, *affine_indices[len(indices[0].tensor.dims) :]]
         else:
             axis = node.attrs["axis"]
-            for k, (dim, position_dim) in enumerate(
-                zip(sizes, self.index_maps.dims[indices[0]], strict=True)
-            ):
-                if k != axis:
-                    self.low.traps.check(self.low.sizes.equal(dim, position_dim), BAD_SHAPE)
+            self.low.check_equal_dims(sizes, self.index_maps.dims[indices[0]], axis)
             affine_indices[axis] = self._gathered_index(node, 1, sizes[axis])
         self.elements.sources[node, 0] = self.index_maps.read_through(x, affine_indices)
 

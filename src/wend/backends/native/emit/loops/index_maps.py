@@ -104,8 +104,7 @@ class IndexMaps:
         for param in body.params:
             if is_scalar(param.type):
                 continue
-            array = self.low.arrays.of(param.tensor, self.low.values[param])
-            self._bind_dims(param, array.dims)
+            self._bind_dims(param, self.low.arrays.of(param.tensor, self.low.values[param]).dims)
         for node in body.nodes:
             (result,) = node.results
             if not is_scalar(result.type):
@@ -120,8 +119,7 @@ class IndexMaps:
         self._subviews[store], counts = axis_slices(
             self.low, store, self.dims[target], position_slots
         )
-        for count, size in zip(counts, self.dims[value], strict=True):
-            self.low.traps.check(self.low.sizes.equal(count, size), BAD_SHAPE)
+        self.low.check_equal_dims(counts, self.dims[value])
 
     def _bind_dims(self, value: Value, dims: Sequence[str]) -> None:
         """Record the dims of a value, with one register per symbol."""
@@ -154,9 +152,7 @@ class IndexMaps:
             case shaping.concat:
                 sizes, axis = [*self.dims[node.operands[0]]], node.attrs["axis"]
                 for other in node.operands[1:]:
-                    for k, size in enumerate(self.dims[other]):
-                        if k != axis:
-                            low.traps.check(low.sizes.equal(sizes[k], size), BAD_SHAPE)
+                    low.check_equal_dims(sizes, self.dims[other], axis)
                     sizes[axis] = low.sizes.add(sizes[axis], self.dims[other][axis])
                 return sizes
             case shaping.pad:
@@ -179,11 +175,12 @@ class IndexMaps:
         """Return the size of a static dim or of a symbol that has one."""
         return self._symbol_sizes[dim] if isinstance(dim, Symbol) else str(dim)
 
-    def identity_indices(self, dims: Sequence[Dim], rank: int) -> AffineIndices:
-        """Return the indices of an array over the first `rank` axes of the iteration space.
+    def identity_indices(self, dims: Sequence[Dim], rank: int | None = None) -> AffineIndices:
+        """Return the indices of an array over the first `rank` axes of the space, or over all.
 
         Its other axes have one element.
         """
+        rank = self.rank if rank is None else rank
         ones = [AffineIndex() for _ in range(len(dims) - rank)]
         return [*(AffineIndex("0", axis, 1) for axis in range(rank)), *ones]
 

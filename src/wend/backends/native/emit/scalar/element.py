@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.target.kinds import REGISTERS, Kind
 from wend.ir.graph import Node
 
@@ -39,3 +40,22 @@ class Element:
 def kind_of(node: Node) -> Kind:
     """Return the kind of a node's operands; for `select`, that of its choices."""
     return Kind(node.operands[-1].tensor.dtype)
+
+
+def instruction(
+    real: str | None = None, integer: str | None = None, flag: str | None = None
+) -> Element:
+    """Return an instruction with the type {t} of suffix {s} and the operands {x} and {y}.
+
+    It may also have the constants {zero} and {one}.
+    """
+    texts = {"f": real, "i": integer, "u": integer, "b": flag}
+
+    def emit(low: Lowering, node: Node, kind: Kind, *operands: str) -> str:
+        text = texts[kind.dtype.kind]
+        assert text is not None
+        x, y = operands[0], operands[-1]
+        zero, one = kind.literal(0), kind.literal(1)
+        return low.w.define(text.format(t=kind.text, s=kind.suffix, x=x, y=y, zero=zero, one=one))
+
+    return Element(emit, "".join(k for k, text in texts.items() if text is not None))

@@ -9,28 +9,13 @@ from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Lowering
 from wend.backends.native.emit.scalar.casting import emit_cast
-from wend.backends.native.emit.scalar.element import Element
+from wend.backends.native.emit.scalar.element import Element, instruction
 from wend.backends.native.emit.scalar.functions import FUNCTIONS
-from wend.backends.native.emit.scalar.numbers import NUMBERS
+from wend.backends.native.emit.scalar.numbers import NUMBERS, magnitude
 from wend.backends.native.target.kinds import Kind
 from wend.ir.graph import Node
 from wend.ir.op import Op
 from wend.ops import elementwise as ops
-
-
-def instruction(
-    real: str | None = None, integer: str | None = None, flag: str | None = None
-) -> Element:
-    """Return an instruction: {t} is its type, {s} the type's suffix, {x} and {y} its operands."""
-    texts = {"f": real, "i": integer, "u": integer, "b": flag}
-
-    def emit(low: Lowering, node: Node, kind: Kind, *operands: str) -> str:
-        text = texts[kind.dtype.kind]
-        assert text is not None
-        x, y = operands[0], operands[-1]
-        return low.w.define(text.format(t=kind.text, s=kind.suffix, x=x, y=y))
-
-    return Element(emit, "".join(k for k, text in texts.items() if text is not None))
 
 
 def compare(real: str, signed: str) -> Element:
@@ -61,9 +46,7 @@ def _absolute(low: Lowering, node: Node, kind: Kind, x: str) -> str:
     """Emit the absolute value."""
     if kind.is_real:
         return low.w.define(f"call {kind.text} @llvm.fabs.{kind.suffix}({kind.text} {x})")
-    if kind.is_unsigned:
-        return x
-    return low.w.define(f"call {kind.text} @llvm.abs.{kind.suffix}({kind.text} {x}, i1 false)")
+    return magnitude(low, kind, x)
 
 
 def _sign(low: Lowering, node: Node, kind: Kind, x: str) -> str:
@@ -146,26 +129,9 @@ def _class_test(mask: int) -> Element:
     return Element(emit, "f")
 
 
-def _negative(low: Lowering, node: Node, kind: Kind, x: str) -> str:
-    """Emit the negation."""
-    if kind.is_real:
-        return low.w.define(f"fneg {kind.text} {x}")
-    return low.w.define(f"sub {kind.text} {kind.literal(0)}, {x}")
-
-
-def _reciprocal(low: Lowering, node: Node, kind: Kind, x: str) -> str:
-    """Emit the reciprocal."""
-    return low.w.define(f"fdiv {kind.text} {kind.literal(1.0)}, {x}")
-
-
 def _not(low: Lowering, node: Node, kind: Kind, x: str) -> str:
     """Emit the complement of all bits."""
     return low.w.define(f"xor {kind.text} {x}, {kind.literal(1 if kind.is_bool else -1)}")
-
-
-def _is_nan(low: Lowering, node: Node, kind: Kind, x: str) -> str:
-    """Emit whether x is NaN."""
-    return low.w.define(f"fcmp uno {kind.text} {x}, {kind.literal(0.0)}")
 
 
 ELEMENTS: Mapping[Op, Element] = {
@@ -173,8 +139,8 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.sub: instruction("fsub {t} {x}, {y}", "sub {t} {x}, {y}"),
     ops.mul: instruction("fmul {t} {x}, {y}", "mul {t} {x}, {y}"),
     ops.div: instruction("fdiv {t} {x}, {y}"),
-    ops.neg: Element(_negative, "fiu"),
-    ops.reciprocal: Element(_reciprocal, "f"),
+    ops.neg: instruction("fneg {t} {x}", "sub {t} {zero}, {x}"),
+    ops.reciprocal: instruction("fdiv {t} {one}, {x}"),
     ops.floor_divide: runtime_helper("floor_divide"),
     ops.remainder: runtime_helper("remainder"),
     ops.abs: Element(_absolute, "fiu"),
@@ -196,7 +162,7 @@ ELEMENTS: Mapping[Op, Element] = {
     ops.le: compare("ole", "sle"),
     ops.gt: compare("ogt", "sgt"),
     ops.ge: compare("oge", "sge"),
-    ops.isnan: Element(_is_nan, "f"),
+    ops.isnan: instruction("fcmp uno {t} {x}, {zero}"),
     ops.isinf: _class_test(516),
     ops.isfinite: _class_test(504),
     ops.select: Element(_select, "fiub"),

@@ -112,8 +112,7 @@ def sincos_pair(low: Lowering, kind: Kind, x: str) -> tuple[str, str]:
 
 def _power(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit x ** y."""
-    is_scalar_math = _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS)
-    if not is_scalar_math:
+    if not _has_at_most(node, MAX_SCALAR_MATH_ELEMENTS):
         power = low.calls.vectorizable("pow", kind, x, y)
     elif kind.dtype == FLOAT64:
         power = low.calls.from_libm("pow", x, y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wend.backends.native.codegen.lowering import Lowering
-from wend.backends.native.emit.scalar.element import Element
+from wend.backends.native.emit.scalar.element import Element, instruction
 from wend.backends.native.target.kinds import Kind
 from wend.ir.graph import Node
 from wend.ir.op import Op
@@ -47,11 +47,6 @@ def _nextafter(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     )
 
 
-def _fmod(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
-    """Emit the remainder of floats with the sign of x."""
-    return low.w.define(f"frem {kind.text} {x}, {y}")
-
-
 def _fmod_int(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit the remainder with the sign of x; for divisors 0 and −1 it is 0.
 
@@ -65,7 +60,7 @@ def _fmod_int(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     return w.define(f"{'urem' if kind.is_unsigned else 'srem'} {type} {x}, {divisor}")
 
 
-def _magnitude(low: Lowering, kind: Kind, x: str) -> str:
+def magnitude(low: Lowering, kind: Kind, x: str) -> str:
     """Emit the absolute value as an unsigned integer."""
     if kind.is_unsigned:
         return x
@@ -74,14 +69,14 @@ def _magnitude(low: Lowering, kind: Kind, x: str) -> str:
 
 def _gcd(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit the greatest common divisor."""
-    x, y = (_magnitude(low, kind, v) for v in (x, y))
+    x, y = (magnitude(low, kind, v) for v in (x, y))
     type = kind.text
     return low.calls.helper(f"gcd.u{kind.suffix}", type, f"{type} {x}, {type} {y}")
 
 
 def _lcm(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
     """Emit the least common multiple."""
-    x, y = (_magnitude(low, kind, v) for v in (x, y))
+    x, y = (magnitude(low, kind, v) for v in (x, y))
     type, w = kind.text, low.w
     gcd = low.calls.helper(f"gcd.u{kind.suffix}", type, f"{type} {x}, {type} {y}")
     is_zero = w.define(f"icmp eq {type} {gcd}, 0")
@@ -92,15 +87,15 @@ def _lcm(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
 def _bit_count(low: Lowering, node: Node, kind: Kind, x: str) -> str:
     """Emit the number of ones in the absolute value."""
     type = kind.text
-    magnitude = _magnitude(low, kind, x)
-    count = low.w.define(f"call {type} @llvm.ctpop.{kind.suffix}({type} {magnitude})")
+    size = magnitude(low, kind, x)
+    count = low.w.define(f"call {type} @llvm.ctpop.{kind.suffix}({type} {size})")
     return count if type == "i8" else low.w.define(f"trunc {type} {count} to i8")
 
 
 NUMBERS: Mapping[Op, Element] = {
     ops.signbit: Element(_signbit, "f"),
     ops.nextafter: Element(_nextafter, "f"),
-    ops.fmod: Element(_fmod, "f"),
+    ops.fmod: instruction("frem {t} {x}, {y}"),
     ops.fmod_int: Element(_fmod_int, "iu"),
     ops.gcd: Element(_gcd, "iu"),
     ops.lcm: Element(_lcm, "iu"),

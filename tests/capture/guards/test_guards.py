@@ -10,7 +10,7 @@ import numpy as np
 
 import wend
 import wend.numpy as wnp
-from wend.capture.guards.reads import guard_function, include_guards, record_guards
+from wend.capture.guards.guards import guard_function, include_guards, record_guards
 
 RATE = 0.5
 OPTIONS = types.SimpleNamespace(rate=2.0, deep=types.SimpleNamespace(k=1.0))

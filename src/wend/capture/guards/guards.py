@@ -12,19 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wend.base.context_values import scoped
-from wend.capture.guards.free_names import (
-    CodeKey,
-    Path,
-    code_key,
-    free_paths,
-    free_paths_excluding,
-)
-from wend.capture.heap.snapshots import (
-    MISSING,
-    Snapshot,
-    short_repr,
-    snapshot,
-)
+from wend.capture.guards.free_names import CodeKey, Path, code_key, free_paths, free_paths_excluding
+from wend.capture.heap.snapshots import MISSING, Snapshot, short_repr, snapshot
 from wend.capture.libraries import is_library
 from wend.capture.stage.uncaptured import is_captured
 

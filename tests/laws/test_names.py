@@ -1,0 +1,57 @@
+"""Names say what a thing is: no vague locals, and one meaning for each class name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wend
+
+SOURCES = Path(wend.__file__).parent
+FILES = sorted(SOURCES.rglob("*.py"))
+
+# They say that something is there, not what: `operands`, `node`, `live_results`, `remaining` do.
+BANNED = frozenset({"found", "given", "made", "wanted", "kept", "mine", "theirs", "there", "rest"})
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The locals, parameters and attributes that code binds, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name.lstrip("_"), node.lineno
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name.lstrip("_"), node.lineno
+
+
+@pytest.mark.parametrize("package", sorted({file.relative_to(SOURCES).parts[0] for file in FILES}))
+def test_no_name_is_vague(package: str) -> None:
+    files = [file for file in FILES if file.relative_to(SOURCES).parts[0] == package]
+    vague = [
+        f"{file.relative_to(SOURCES)}:{line} {name}"
+        for file in files
+        for name, line in bound_names(ast.parse(file.read_text(encoding="utf-8")))
+        if name in BANNED
+    ]
+    assert vague == []
+
+
+def test_the_check_sees_locals_parameters_and_attributes() -> None:
+    text = "def f(given):\n  found: int = 1\n  self._kept = 2\n  for mine in x: pass"
+    names = {name for name, _ in bound_names(ast.parse(text))}
+    assert {"given", "found", "kept", "mine"} <= names
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file in FILES:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(file.relative_to(SOURCES).as_posix())
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
