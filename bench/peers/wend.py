@@ -47,7 +47,7 @@ class Wend(Peer):
             program: Program = fun
             try:
                 # Compiled, not run: the first call is measured.
-                fun.get_concrete_function(*arguments).executable(backend)
+                fun.get_concrete_function(*arguments).compiled.executable(backend)
             except UnsupportedError as error:
                 why = str(error).splitlines()[0]
             else:

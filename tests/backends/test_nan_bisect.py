@@ -68,9 +68,7 @@ def test_trips_of_nested_loops():
                     x = wnp.sqrt(-x)
         return x
 
-    with pytest.raises(
-        NotFiniteError, match=r"from sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "
-    ):
+    with pytest.raises(NotFiniteError, match=r"from sqrt.*\n.*\n  in trip 1 of .*, in trip 2 of "):
         fun(np.ones(3), 3)
 
 

@@ -37,7 +37,9 @@ def test_a_chain_that_is_too_long_says_so(tmp_path: Path, count: int) -> None:
     limit = sys.getrecursionlimit()
     last = chain(tmp_path, count)
     for _ in range(2):
-        with pytest.raises(RecursionError, match="functions call each other, and all are") as e:
+        with pytest.raises(
+            RecursionError, match="functions call each other, and recording all"
+        ) as e:
             last(1.5)
         assert "sys.setrecursionlimit" in str(e.value)
         assert sys.getrecursionlimit() == limit

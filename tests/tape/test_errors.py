@@ -16,7 +16,7 @@ from wend.base.errors import (
     StructureError,
     TypeMismatchError,
 )
-from wend.tape.errors import TapeError
+from wend.base.errors import TapeError
 
 
 def recorded():

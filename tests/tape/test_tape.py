@@ -15,7 +15,7 @@ import wend
 import wend.numpy as wnp
 from wend.base.errors import ConcreteValueError, NotDifferentiableError
 from wend.eager.dispatch import recorder
-from wend.tape.errors import TapeError
+from wend.base.errors import TapeError
 from wend.tape.recorded_array import RecordedArray
 
 

@@ -40,6 +40,10 @@ class VariableError(WendError, ValueError):
     """A variable is created where it cannot be, has no value yet, or no longer exists."""
 
 
+class TapeError(WendError, RuntimeError):
+    """A `GradientTape` is used in an order, or in a recording, that it does not allow."""
+
+
 class LeakedValueError(WendError, TypeError):
     """A traced value was used outside the trace that made it."""
 

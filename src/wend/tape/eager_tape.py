@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import explain
+from wend.base.errors import TapeError, explain
 from wend.eager.dispatch import Staged, recorder
 from wend.eager.promotion import tensor_type
 from wend.ir.graph import Value
@@ -16,7 +16,6 @@ from wend.ops import shaping
 from wend.runtime.array_boundary import HOST
 from wend.tape.backward import backward_slice, pull_back
 from wend.tape.eager_recording import EagerRecording
-from wend.tape.errors import TapeError
 from wend.tape.recorded_array import RecordedArray
 from wend.tape.recorded_value import RecordedValue
 from wend.trace.arrays.tracer import Tracer

@@ -14,6 +14,7 @@ from wend.base.errors import (
     NotDifferentiableError,
     ShapeError,
     StructureError,
+    TapeError,
     TypeMismatchError,
     explain,
 )
@@ -24,7 +25,6 @@ from wend.ir.types import accepts
 from wend.numpy import creating
 from wend.tape.eager_recording import EagerRecording
 from wend.tape.eager_tape import EagerTape
-from wend.tape.errors import TapeError
 from wend.tape.traced_tape import TracedTape
 from wend.trace.recording.arguments import is_array_leaf
 from wend.trace.recording.recording import current

@@ -10,12 +10,11 @@ from wend.autodiff.backward import BackwardBuild
 from wend.autodiff.cotangents import Cotangent, Cotangents
 from wend.autodiff.transpose import BackwardPass
 from wend.autodiff.vjp import _transposer  # with the rules of all operations that hold regions
-from wend.base.errors import explain
+from wend.base.errors import TapeError, explain
 from wend.base.zero import Zero
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
-from wend.tape.errors import TapeError
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.replacements import copy_with_replacements

@@ -109,8 +109,8 @@ class TraceInputs:
             other_key = None if k in traced_now else next(other_keys)
             if key != other_key:
                 expected = "an array" if k in traced else f"{self._leaves[k]!r:.60}"
-                given = f"{arguments.leaves[k]!r:.60}"
-                what = f"{self.name} was traced for {name}: {expected}, given {given}."
+                actual = f"{arguments.leaves[k]!r:.60}"
+                what = f"{self.name} was traced for {name}: {expected}, given {actual}."
                 is_static = k not in traced and k not in traced_now
                 cure = ("leave it out, or " if is_static else "") + _CALL_FUNCTION_INSTEAD
                 raise TypeMismatchError(explain(what, cure=cure))

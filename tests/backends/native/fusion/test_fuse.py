@@ -220,10 +220,7 @@ def test_carries_are_written_in_place(trips: int) -> None:
     executable = run.get_concrete_function(big, 3).compiled.executable("native")
     executable((big, trips))
     # One array, and room for the pool's next.
-    assert (
-        max(len(workspace.pool) for workspace in executable._workspaces.all())
-        < 2 * big.nbytes
-    )
+    assert max(len(workspace.pool) for workspace in executable._workspaces.all()) < 2 * big.nbytes
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
