@@ -14,9 +14,9 @@ from wend.base.errors import (
     NotDifferentiableError,
     ShapeError,
     StructureError,
+    TapeError,
     TypeMismatchError,
 )
-from wend.base.errors import TapeError
 
 
 def recorded():

@@ -13,9 +13,8 @@ from tests.helpers.threads import in_threads
 
 import wend
 import wend.numpy as wnp
-from wend.base.errors import ConcreteValueError, NotDifferentiableError
+from wend.base.errors import ConcreteValueError, NotDifferentiableError, TapeError
 from wend.eager.dispatch import recorder
-from wend.base.errors import TapeError
 from wend.tape.recorded_array import RecordedArray
 
 
