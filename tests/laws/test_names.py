@@ -48,6 +48,18 @@ def test_the_check_sees_locals_parameters_and_attributes() -> None:
     assert {"given", "found", "kept", "mine"} <= names
 
 
+def test_docstrings_open_with_a_promise() -> None:
+    """Not "What a node gives" or "Let a loop carry": "Return …", "Emit …", or a noun phrase."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    openings = [
+        (file.name, (ast.get_docstring(node) or "").partition(" ")[0])
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, documented)
+    ]
+    assert [opening for opening in openings if opening[1] in ("What", "Let", "Lets")] == []
+
+
 def test_a_class_name_has_one_meaning() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for file in FILES:

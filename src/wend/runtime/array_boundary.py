@@ -115,7 +115,7 @@ _foreign: dict[type, ArrayBoundary] = {}
 
 
 def register_boundary(boundary: ArrayBoundary) -> None:
-    """Let arrays of a boundary be arguments of traced functions."""
+    """Accept the arrays of a boundary as arguments of traced functions."""
     _foreign.update(dict.fromkeys(boundary.array_types, boundary))
 
 
