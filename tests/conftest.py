@@ -1,5 +1,6 @@
 """Settings of the whole suite: how long Hypothesis searches, and what holds for every graph."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from hypothesis import settings
 
 import wend
 from tests.helpers.golden import Golden
-from tests.helpers.graphs import check_graph
+from tests.helpers.graphs import check_compiled
 from wend.backends.native.backend import NativeBackend
 from wend.backends.numpy.backend import NumpyBackend
 from wend.ir.graph import Graph
@@ -54,7 +55,7 @@ def _check_what_it_compiles(backend: Any) -> None:
     compile = backend.compile
 
     def checked_compile(self: Any, graph: Graph) -> Any:
-        check_graph(graph)
+        check_compiled(graph)
         return compile(self, graph)
 
     backend.compile = checked_compile
@@ -62,6 +63,12 @@ def _check_what_it_compiles(backend: Any) -> None:
 
 _check_what_it_compiles(NumpyBackend)
 _check_what_it_compiles(NativeBackend)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was imported and collected, which stays, out of garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,15 +12,16 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import functions  # noqa: E402
-from generated_page import write_or_check  # noqa: E402
 from tests.helpers import arrays  # noqa: E402
 from tests.helpers.array_cases import SAMPLES  # noqa: E402
 from tests.helpers.arrays import Sample  # noqa: E402
+from tools.generated_page import write_or_check  # noqa: E402
 
 import wend  # noqa: E402
 
@@ -61,7 +62,10 @@ def passes(check: Callable[[Sample], None], samples: list[Sample]) -> bool:
     return True
 
 
-def gradient_of(samples: list[Sample]) -> str:
+Passes: TypeAlias = Callable[[Callable[[Sample], None], list[Sample]], bool]
+
+
+def gradient_of(samples: list[Sample], passes: Passes) -> str:
     """The entry of the last column."""
     differentiable = [sample for sample in samples if arrays.is_differentiable(sample)]
     if not differentiable:
@@ -104,7 +108,7 @@ def measured() -> dict[str, str]:
     return found
 
 
-def row(name: str, samples: list[Sample], times: Mapping[str, str]) -> str:
+def row(name: str, samples: list[Sample], times: Mapping[str, str], passes: Passes) -> str:
     """One line of the table."""
     traced = [sample for sample in samples if sample.traced]
     through = [sample for sample in traced if sample.through]
@@ -112,15 +116,15 @@ def row(name: str, samples: list[Sample], times: Mapping[str, str]) -> str:
         "yes" if passes(arrays.check_eager, samples) else "no",
         ("yes" if passes(arrays.check_traced, traced) else "no") if traced else "–",
         ("yes" if passes(arrays.check_through, through) else "no") if through else "–",
-        gradient_of(traced),
+        gradient_of(traced, passes),
         native_of(traced) if traced else "–",
         times.get(name.removeprefix("special."), "–"),
     ]
     return f"| `{name.rpartition('.')[2]}` | {' | '.join(cells)} |"
 
 
-def page() -> str:
-    """The text of the page."""
+def page(passes: Passes = passes) -> str:
+    """The text of the page; `passes` tells whether a check holds for all samples of a function."""
     written = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     times = measured() if "--times" in sys.argv[1:] else times_of(written)
     by_name: dict[str, list[Sample]] = {}
@@ -131,7 +135,7 @@ def page() -> str:
         names = sorted(name for name in by_name if name.rpartition(".")[0] == prefix)
         parts.append(f"\n## {SECTIONS[prefix]}: {len(names)} functions\n")
         parts.append(_TITLES)
-        parts += [row(name, by_name[name], times) for name in names]
+        parts += [row(name, by_name[name], times, passes) for name in names]
     return "\n".join(parts) + "\n"
 
 

@@ -15,7 +15,6 @@ with _gc_paused():
     from wend.backends import native as _native  # noqa: F401 - loads LLVM
     from wend.base.config import config as config
     from wend.base.errors import RetraceWarning as RetraceWarning
-    from wend.base.errors import StaleTraceWarning as StaleTraceWarning
     from wend.base.errors import WendError as WendError
     from wend.capture.convert import do_not_capture as do_not_capture
     from wend.capture.convert import source as source
@@ -49,6 +48,7 @@ with _gc_paused():
     from wend.trace.recording.naming import name as name
     from wend.trace.state.effects import assert_ as assert_
     from wend.trace.state.effects import print as print
+    from wend.trace.state.effects import raise_if as raise_if
     from wend.trace.state.variable import Variable as Variable
 
 __version__ = "0.1.0"

@@ -121,6 +121,25 @@ def test_policies_give_the_same_derivatives(program: Any, x: float, backend: str
         assert forward[1] == forward[0]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_trips_that_run_again_make_no_checks(backend: str) -> None:
+    def fun(x: Any) -> Any:
+        def body(c: Any) -> Any:
+            wend.raise_if(c > 50.0, ValueError, "{:.1f} is large", c)
+            return c + wnp.exp(wnp.sin(c * x))
+
+        return wend.while_loop(lambda c: c < 20.0 * x, body, x, memory="strip-mining")
+
+    for transform in (wend.grad, lambda fun: wend.grad(wend.grad(fun))):
+        derivative = wend.function(transform(fun), backend=backend)
+        assert np.isfinite(derivative(0.5))
+        with pytest.raises(ValueError, match="is large"):
+            derivative(4.0)
+        assert (
+            derivative.get_concrete_function(0.5).graph.count("raise_if") == 2
+        )  # of the two loops of the forward pass
+
+
 def loops(graph: Graph) -> list[Node]:
     """The loops that are not run again, wherever they stand."""
     nodes = [node for node in graph.nodes if not node.attrs.get("recompute")]

@@ -10,6 +10,7 @@ import wend
 from wend.backends import protocol
 from wend.backends.protocol import (
     BACKENDS,
+    ChecksGuards,
     Explains,
     FastCallable,
     HoldsMemory,
@@ -73,6 +74,7 @@ def test_capabilities_are_found_by_type() -> None:
     native, boxed = (concrete.compiled.executable(name) for name in ("native", "boxed"))
     assert all(isinstance(native, kind) for kind in (FastCallable, Explains, HoldsMemory))
     assert not any(isinstance(boxed, kind) for kind in (FastCallable, Explains, HoldsMemory))
-    assert isinstance(choose("native"), LazyCompiler)
-    assert not isinstance(choose("boxed"), LazyCompiler)
+    for kind in (LazyCompiler, ChecksGuards):
+        assert isinstance(choose("native"), kind)
+        assert not isinstance(choose("boxed"), kind)
     assert "in Python" not in concrete.explain()

@@ -6,6 +6,7 @@ import pytest
 
 import wend
 from tests.helpers.threads import in_threads
+from tests.helpers.traces import at_trace
 from wend.base.gc_pause import gc_paused
 
 
@@ -49,9 +50,11 @@ def test_it_is_off_in_a_trace_and_on_in_a_call():
         seen.append(gc.isenabled())
         return x
 
+    note = at_trace(seen)
+
     @wend.function
     def fun(x):
-        seen.append(gc.isenabled())
+        note(gc.isenabled())
         return wend.py_function(look, wend.TensorSpec([], float), x)
 
     assert fun(1.0) == 1.0

@@ -44,7 +44,7 @@ def test_another_structure_is_none_or_has_containers_for_leaves(tree: Any, other
     take = compile_flatten(numbered(tree))
     assert take is not None
     found = take(other)
-    same = trees.flatten(tree)[1] == trees.flatten(other)[1]
+    same = trees.is_same_structure(trees.flatten(tree)[1], trees.flatten(other)[1])
     if same:
         assert found is not None
     elif found is not None:
@@ -58,6 +58,25 @@ Pair = namedtuple("Pair", "a b")
 def test_other_containers_are_left_to_others(tree: Any) -> None:
     assert compile_flatten(tree) is None
     assert compile_unflatten(tree) is None
+
+
+def test_keys_are_told_by_order_and_class() -> None:
+    class Text(str):
+        pass
+
+    take = compile_flatten({"a": 0, 1: 1, "b": 2})
+    assert take is not None
+    assert take({"a": 5, 1: 6, "b": 7}) == (5, 6, 7)
+    assert take({str(b"a", "ascii"): 5, 1: 6, "b": 7}) == (5, 6, 7)
+    for other in (
+        {1: 6, "a": 5, "b": 7},
+        {"a": 5, 1.0: 6, "b": 7},
+        {"a": 5, True: 6, "b": 7},
+        {Text("a"): 5, 1: 6, "b": 7},
+        {"a": 5, 1: 6, "c": 7},
+        {"a": 5, 1: 6},
+    ):
+        assert take(other) is None
 
 
 def test_subclasses_are_other_structures() -> None:

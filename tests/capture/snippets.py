@@ -1954,6 +1954,19 @@ def try_except_else(n):
 def try_star(n):
     for k in ["1", "x", "3"]:
         try:
+            n = n + int(k)
+        except* ValueError:
+            if n > 1:
+                n = n * 2
+        finally:
+            n = n - 1
+    return n
+
+
+@on(*INTS, refused="catches ValueError from the if")
+def try_star_around_a_branch(n):
+    for k in ["1", "x", "3"]:
+        try:
             if n > 3:
                 break
             n = n + int(k)
@@ -2664,19 +2677,6 @@ def nonlocal_in_if(n):
 
 
 _total = 0
-
-
-@on(*INTS)
-def global_name(n):
-    global _total
-    _total = 0
-    for i in range(4):
-        _total = _total + n
-    if n > 1:
-        _total = _total * 2
-    found = _total
-    _total = 0
-    return found
 
 
 @on(*INTS)

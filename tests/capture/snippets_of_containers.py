@@ -160,16 +160,6 @@ def chosen_by_a_helper(x):
     return a, b
 
 
-@on(*FLOATS, refused=OTHER)
-def one_of_a_module(x):
-    _TABLE[:] = [1.0, 2.0]
-    a = _TABLE
-    if x > 1:
-        a = [3.0, 4.0]
-    a[0] = 9.0
-    return a, _TABLE[0]
-
-
 # ---------------------------------------------------------------- lists in lists and dicts
 PART = "is known only at run time: changes to one would show in the other"
 

@@ -646,18 +646,9 @@ def _noted(log):
         yield i
 
 
-_LOG = [0]
-
-
-def _noted_in_a_global():
-    for i in range(3):
-        _LOG[0] += i
-        yield i
-
-
 @on(*INTS)
 def what_a_generator_changes(n):
-    log, given, count, _LOG[0] = [0], [0], 0, 0
+    log, given, count = [0], [0], 0
 
     def numbers():
         nonlocal count
@@ -668,5 +659,5 @@ def what_a_generator_changes(n):
 
     s = sum(numbers()) if n > 1 else 0
     for _ in range(n):
-        s = s + sum(numbers()) + sum(_noted(given)) + sum(_noted_in_a_global())
-    return s, log, count, given, list(_LOG)
+        s = s + sum(numbers()) + sum(_noted(given))
+    return s, log, count, given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import code
 import doctest
+import functools
 import linecache
 import subprocess
 import sys
@@ -250,6 +251,31 @@ def test_functional_forms_need_no_text():
     scope: dict[str, object] = {"wend": wend}
     exec("def f(x): return wend.while_loop(lambda v: v < 8.0, lambda v: v * v, x)", scope)
     assert wend.grad(scope["f"])(2.0) == 32.0
+
+
+# Keywords that wrappers of captured calls have as names of their own
+def named(x, *, fun=1.0, callee=1.0, method=1.0, xs=1.0, owner=1.0):
+    return x * fun + callee - method / xs + owner
+
+
+class Scaled:
+    def __call__(self, x, fun=1.0, owners=1.0):
+        return x * fun + owners
+
+
+def with_keywords(x):
+    y = x
+    while y < 9.0:
+        y = y + named(y, fun=2.0, callee=y, method=1.0, xs=2.0, owner=3.0)
+        y = y + functools.partial(named, fun=0.5)(y, callee=1.0)
+        y = y + Scaled()(y, fun=1.0, owners=2.0)
+        y = y + dict(fun=y, callee=2.0, self=3.0)["callee"]  # noqa: C408
+    return y
+
+
+def test_keywords_of_a_call_may_have_any_name():
+    for x in (0.5, 2.0, 20.0):
+        assert wend.function(with_keywords)(x) == with_keywords(x)
 
 
 # Doctests

@@ -8,6 +8,7 @@ import numpy as np
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.traces import at_trace
 
 
 def reasons(fun, *calls):
@@ -102,12 +103,13 @@ def test_unknown_sizes_are_no_difference():
 
 
 def test_what_outer_traces_gave_is_gone():
-    holder, made = [None], []
+    holder, made = [], []
+    hold = at_trace(holder)
 
     def outer(x):
         if not made:
-            made.append(wend.function(lambda z: z * holder[0]))
-        holder[0] = x
+            made.append(wend.function(lambda z: z * holder[-1]))
+        hold(x)
         return made[0](2.0)
 
     wend.function(outer)(3.0)

@@ -20,7 +20,7 @@ def times(number: int) -> settings:
     )
 
 
-@times(120)
+@times(60)
 @given(examples())
 def test_as_written(example: Example) -> None:
     with quickly(), wend.config(verify=False):

@@ -74,8 +74,8 @@ class BoxedArrays(ArrayBoundary):
     def to_host(self, array: Boxed) -> Any:
         return array._array
 
-    def own(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-        return [_boxed(x) for x in HOST.own([*map(to_host, results)], [*map(to_host, others)])]
+    def unshare(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        return [_boxed(x) for x in HOST.unshare([*map(to_host, results)], [*map(to_host, others)])]
 
     def copy(self, values: Sequence[Any]) -> list[Any]:
         return [Boxed(v._array.copy()) if isinstance(v, Boxed) else v for v in values]

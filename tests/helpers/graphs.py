@@ -34,6 +34,18 @@ def check_graph(graph: Graph) -> Graph:
     return again
 
 
+_checked: set[int] = set()
+
+
+def check_compiled(graph: Graph) -> None:
+    """Check a graph that is compiled; of those with one text, lines included, only the first."""
+    verify(graph)
+    text = hash(to_text(graph, sources=True))
+    if text not in _checked:
+        check_graph(graph)
+        _checked.add(text)
+
+
 def traced(fun: Any, *args: Any, optimize: bool = False) -> Graph:
     """The graph of a function for these arguments."""
     fun = fun if isinstance(fun, wend.Function) else wend.function(fun)

@@ -143,6 +143,7 @@ def graphs(draw: Any) -> Graph:
     maker = _Maker(draw, b, scalars)
     maker.fill(2, 5)
     token = b.print(token, maker.scalar(), format=draw(_NAMES) + " {}\n%1 @0 ; <tab>\t")
-    token = b.assert_(token, b.lt(scalars[0], scalars[1]), message=draw(st.text(max_size=8)))
+    holds = b.lt(scalars[0], scalars[1])
+    token = b.raise_if(token, holds, error="ValueError", text=draw(st.text(max_size=8)))
     rows = b.sin(matrix)
     return verify(b.finish([maker.scalar(), rows, token], captures=draw(st.integers(0, 2))))

@@ -182,7 +182,7 @@ def _mid_loop(s: Mid, run: Callable[..., list[Any]], init: list[Any]) -> list[An
     with before.active():
         watched, *forwarded = run(s.first, *carry)
         test = before.lift((carry[0] < s.limit) & (watched < 1.0))
-        handed = [carry[0].value, *map(before.lift, forwarded)]
+        handed = [before.lift(carry[0]), *map(before.lift, forwarded)]
     after = Recording("after", outer, is_region=True)
     given = [after.param(value.type) for value in handed]
     with after.active():

@@ -45,6 +45,7 @@ SUBJECTS = {
     "test_programs.py": "random programs",
     "autodiff/test_linear_blocks.py": "backward graphs before, between and after the passes",
     "backends/native/test_unknown_sizes.py": "one compilation serves every size",
+    "capture/heap/test_orders.py": "the order of dict keys and attributes, through every package",
     "capture/test_alias_programs.py": "random programs with aliases",
     "capture/test_conformance.py": "captured functions against plain Python",
     "capture/test_tools.py": "debuggers and coverage see the user's lines",

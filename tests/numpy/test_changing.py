@@ -145,6 +145,6 @@ def test_an_array_of_outside_is_refused(name: str) -> None:
         getattr(np, name)(table, *rest.get(name, lambda x: (x,))(x))
         return x
 
-    with pytest.raises(TypeError, match=f"np.{name} changes a concrete array"):
+    with pytest.raises(TypeError, match="was made outside the function"):
         f(np.float64(2.0))
     np.testing.assert_array_equal(table, np.ones((2, 2)))

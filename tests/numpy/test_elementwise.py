@@ -121,9 +121,23 @@ def test_operators_with_a_plain_array(function: Any, xs: Any, swap: bool) -> Non
 def test_operators_of_two_python_scalars(function: Any, x: Any, y: Any) -> None:
     """As NumPy's default dtypes, not Python's numbers: ints wrap, 1 / 0 is inf (D4).
 
-    Python counts with its bools as integers: True + True is 2.
+    Python counts with its bools as integers: True + True is 2. Complex numbers have
+    no order, and no shift a negative count.
     """
     given = x, y
+    orders = operator.lt, operator.le, operator.gt, operator.ge
+    if complex in map(type, given) and function in orders:
+        with pytest.raises(TypeError, match="not supported between instances of 'complex'"):
+            wend.function(function)(*given)
+        return
+    if (
+        function in (operator.lshift, operator.rshift)
+        and {*map(type, given)} <= {bool, int}
+        and y < 0
+    ):
+        with pytest.raises(ValueError, match="negative shift count"):
+            wend.function(function)(*given)
+        return
     if function not in (operator.and_, operator.or_, operator.xor):
         x, y = (int(n) if type(n) is bool else n for n in (x, y))
     expected = outcome(lambda: function(np.asarray(x), np.asarray(y)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ import pytest
 import wend.numpy as wnp
 from tests.helpers import arrays
 from tests.helpers.array_cases import SAMPLES
-from tests.helpers.arrays import LATER, OWN, Sample, reach
+from tests.helpers.arrays import Sample, reach
 from wend.numpy.public import STAGED
 
-ROOT = Path(__file__).resolve().parents[2]
 TRACED = [sample for sample in SAMPLES if sample.traced]
 NAMED = {"argnames": "sample", "ids": str}
 
@@ -124,12 +122,3 @@ def test_numpy_itself_knows_what_is_public() -> None:
 def test_scipy_is_not_imported_with_wend() -> None:
     code = "import sys, wend; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.skipif(bool(OWN.keys() & LATER.keys()), reason="of a NumPy that has all of it")
-def test_the_table_is_up_to_date() -> None:
-    tool = ROOT / "tools" / "coverage_table.py"
-    done = subprocess.run(
-        [sys.executable, str(tool), "--check"], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -19,8 +19,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(autouse=True)
-def arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def arrays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The kind of arrays that the test runs on."""
     monkeypatch.setitem(BACKENDS, BOXED.name, BOXED)
     register_boundary(BOXED.boundary)
     with wend.config(**({} if request.param == "host" else {"backend": request.param})):
-        yield
+        yield request.param

@@ -10,6 +10,7 @@ import pytest
 
 import wend
 import wend.numpy as wnp
+from tests.helpers.traces import at_trace
 from wend.base.errors import (
     CarryError,
     ConcreteValueError,
@@ -282,13 +283,15 @@ def invariants_structure():
 
 def leaked_from_function():
     kept = []
-    wend.function(lambda x: (kept.append(x * 2), x)[1])(1.0)
+    keep = at_trace(kept)
+    wend.function(lambda x: (keep(x * 2), x)[1])(1.0)
     kept[0] + 1
 
 
 def leaked_argument():
     kept = []
-    wend.function(lambda x: (kept.append(x), x)[1])(1.0)
+    keep = at_trace(kept)
+    wend.function(lambda x: (keep(x), x)[1])(1.0)
     wend.function(lambda y: y + kept[0])(1.0)
 
 
@@ -344,7 +347,7 @@ def as_array():
 
 
 def item():
-    wend.function(lambda x: x.item())(1.0)
+    wend.function(lambda x: x.item())(np.float64(1.0))
 
 
 def returns_object():

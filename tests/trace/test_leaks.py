@@ -15,9 +15,14 @@ from wend.base.errors import LeakedValueError
 ref = SimpleNamespace()
 
 
+@wend.do_not_capture
+def keep(value):
+    ref.value = value
+
+
 @wend.function
 def leaking(x):
-    ref.value = x * 2.0
+    keep(x * 2.0)
     return x
 
 
@@ -184,7 +189,7 @@ def from_one_iteration_into_another_loop():
 
 def from_a_gradient():
     def square(x):
-        ref.value = x * x
+        keep(x * x)
         return ref.value
 
     wend.grad(square)(1.0)
@@ -192,17 +197,17 @@ def from_a_gradient():
 
 
 def of_a_list_that_grew():
-    kept = []
-
     @wend.function
     def growing(x):
+        items = []
         while x < 10:
-            kept.append(x)
+            items.append(x)
             x = x + 1
+        keep(items)
         return x
 
     growing(1.0)
-    wnp.stack(kept)
+    wnp.stack(ref.value)
 
 
 ROADS = [

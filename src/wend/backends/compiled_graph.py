@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from wend.autodiff.forward_backward import ForwardBackward
@@ -19,10 +19,24 @@ from wend.ir.graph import Graph
 from wend.ir.types import is_differentiable
 from wend.passes.pipeline import CANONICALIZE, LazyOptimized, run_passes
 from wend.passes.strip_stores import strip_stores
-from wend.runtime.array_boundary import HOST, is_array, to_host
+from wend.runtime.array_boundary import HOST, ArrayBoundary, is_array, to_host
 from wend.runtime.graph_cache import TransformResult, cached_transform
 
 T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """An executable, with the arrays that it takes.
+
+    Attributes:
+        execute: the executable.
+        boundary: how arrays cross to its backend.
+        lazy: the graph that it runs.
+    """
+
+    execute: Executable
+    boundary: ArrayBoundary
+    lazy: LazyOptimized
 
 
 class CompiledGraph:
@@ -34,7 +48,7 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._executables: dict[tuple[Hashable, Graph], tuple[LazyOptimized, Executable]] = {}
+        self._entries: dict[tuple[Hashable, Graph], Entry] = {}
         self._derivatives: dict[Any, Any] = {}
         self._forms: dict[tuple[tuple[int, ...], tuple[int, ...]], ForwardBackward] = {}
 
@@ -47,15 +61,19 @@ class CompiledGraph:
         return _compiled[graph]
 
     # Executables
-    def executable(
+    def executable(self, backend: str, graph: Graph | None = None) -> Executable:
+        """Return the executable of the graph, or of a graph derived from it."""
+        return self.entry(backend, graph).execute
+
+    def entry(
         self,
         backend: str,
         graph: Graph | None = None,
         *,
         shown: int | None = None,
         forwards_inputs: bool | None = None,
-    ) -> Executable:
-        """Return the executable of the graph, or of a graph derived from it.
+    ) -> Entry:
+        """Return the executable of the graph, or of a graph derived from it, with its boundary.
 
         Args:
             backend: the backend's name.
@@ -67,19 +85,18 @@ class CompiledGraph:
         if forwards_inputs is None:
             forwards_inputs = graph is not None
         key = kind(backend), graph or self.graph
-        if key not in self._executables:
+        if key not in self._entries:
             with gc_paused():
                 lazy = LazyOptimized(key[1])
                 run = executable(backend, lazy, forwards_inputs=forwards_inputs, shown=shown)
-            self._executables[key] = lazy, run
-        return self._executables[key][1]
+            self._entries[key] = Entry(run, choose(backend).boundary, lazy)
+        return self._entries[key]
 
     def run(
         self, backend: str, arguments: Sequence[Any], shown: int | None = None
     ) -> Sequence[Any]:
         """Run the graph on NumPy arrays; results that are arguments are passed through."""
-        boundary = choose(backend).boundary
-        execute = self.executable(backend, shown=shown, forwards_inputs=True)
+        execute, boundary, _ = self.entry(backend, shown=shown, forwards_inputs=True)
         if boundary is HOST:
             return execute(arguments)
         received = [boundary.receive(x) if is_array(x) else x for x in arguments]
@@ -87,11 +104,11 @@ class CompiledGraph:
 
     def executables(self) -> list[Executable]:
         """Return the executables built so far."""
-        return [run for _, run in self._executables.values()]
+        return [entry.execute for entry in self._entries.values()]
 
     def optimized_graphs(self) -> list[Graph]:
         """Return the optimised form of each graph that has an executable."""
-        graphs = {graph: lazy for (_, graph), (lazy, _) in [*self._executables.items()]}
+        graphs = {graph: entry.lazy for (_, graph), entry in [*self._entries.items()]}
         return [lazy.optimized for lazy in graphs.values()]
 
     # Derivatives

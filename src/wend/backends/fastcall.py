@@ -6,12 +6,28 @@ where they do not match the signature it returns `FALLBACK` and has no effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 FALLBACK: Final = object()
+MISSING: Final = object()  # in place of a value that is not there
+
+CheckKind: TypeAlias = Literal[
+    "dict",
+    "attribute",
+    "cell",
+    "type",
+    "item",
+    "length",
+    "items",
+    "entries",
+    "bytes",
+    "layout",
+    "call",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +38,13 @@ class CallArgument:
         index: the position of the argument.
         is_weak: whether it is a Python number; otherwise it is an array or a NumPy scalar.
         accepts_zero_one: whether a symbolic size may also be 0 or 1.
+        is_zero_dim: whether a scalar of the graph is a 0-d array, which NumPy's scalars are not.
     """
 
     index: int
     is_weak: bool = False
     accepts_zero_one: bool = True
+    is_zero_dim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +72,33 @@ class Guard:
     expected: Any
 
 
+class GuardCheck(NamedTuple):
+    """A condition on a Python object; objects are compared by identity.
+
+    | kind | holds if |
+    |---|---|
+    | `"dict"` | the item `key` of a dict is `expected`; `MISSING`: there is none |
+    | `"attribute"` | the attribute `key` is `expected`; only where no user code finds it |
+    | `"cell"` | a cell holds `expected`; `MISSING`: it is empty |
+    | `"type"` | the class of the owner is `expected` |
+    | `"item"` | a list or tuple has the item `expected` at the index `key` |
+    | `"length"` | a list, tuple, dict or set has `expected` items |
+    | `"items"` | the items of a list are those of the tuple `expected` |
+    | `"entries"` | the keys and values of a dict, in order and in turn, are those of `expected` |
+    | `"bytes"` | a contiguous array has the bytes `expected`, or this checksum, or those it has \
+                  when the check is set, if None |
+    | `"layout"` | an array has the dtype, shape and strides of `expected` |
+    | `"call"` | a callable without parameters returns `expected` |
+
+    Checks run in order, so each owner may be what an earlier check has established.
+    """
+
+    kind: CheckKind
+    owner: Any
+    key: Any
+    expected: Any
+
+
 @dataclass(frozen=True, slots=True)
 class CallSignature:
     """How a graph is called.
@@ -64,6 +109,7 @@ class CallSignature:
         result_count: the number of results to return, the first ones of the graph.
         is_single: whether a single result is returned bare, not in a tuple.
         guards: the conditions under which the call may run.
+        counter: counts the calls that compiled code serves.
     """
 
     operands: tuple[CallOperand, ...]
@@ -71,10 +117,11 @@ class CallSignature:
     result_count: int
     is_single: bool = False
     guards: tuple[Guard, ...] = ()
+    counter: ctypes.c_int64 | None = None
 
 
 class FastCall(Protocol):
-    """A callable into compiled code; unlimited until `allow_calls` sets a limit.
+    """A callable into compiled code.
 
     Attributes:
         call: takes the arguments; returns the results or `FALLBACK`.
@@ -84,8 +131,8 @@ class FastCall(Protocol):
     def call(self) -> Callable[..., Any]: ...
 
     @property
-    def remaining_calls(self) -> int:
-        """Return how many calls it may still serve."""
+    def has_stale_checks(self) -> bool:
+        """Return whether a check has failed since they were set."""
         ...
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,10 +142,14 @@ class FastCall(Protocol):
         """
         ...
 
-    def allow_calls(self, count: int) -> int:
-        """Limit it to `count` further calls; return how many remained before."""
+    def stop(self) -> None:
+        """Fall back at every call from now on."""
         ...
 
     def set_guard(self, number: int, value: Any) -> None:
         """Set the object that a guard expects."""
+        ...
+
+    def set_checks(self, checks: Sequence[GuardCheck]) -> None:
+        """Set the checks on Python objects, which hold now; where one fails, calls fall back."""
         ...

@@ -1,18 +1,19 @@
 """The backend interface: a compiler of graphs, with optional capabilities found by `isinstance`.
 
 A backend has a name, an array boundary and `compile`. Its executables may also be
-`FastCallable`, `Explains` or `HoldsMemory`, and the backend itself a `LazyCompiler`.
+`FastCallable`, `Explains` or `HoldsMemory`, and the backend itself a `LazyCompiler` or one that
+`ChecksGuards`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from wend.backends.fastcall import CallSignature, FastCall
+from wend.backends.fastcall import CallSignature, FastCall, GuardCheck
 from wend.base.errors import listed
 from wend.base.source import Source
 from wend.ir.graph import Graph, Node
@@ -67,6 +68,14 @@ class FastCallable(ABC):
     @abstractmethod
     def fast_call(self, signature: CallSignature) -> FastCall | None:
         """Return the fast call for a signature, or None if there is none."""
+
+
+class ChecksGuards(ABC):
+    """A backend that checks guards in compiled code."""
+
+    @abstractmethod
+    def guard_checker(self, checks: Sequence[GuardCheck]) -> Callable[[], bool]:
+        """Return a callable that tells whether checks, which hold now, still hold."""
 
 
 @dataclass(frozen=True, slots=True)

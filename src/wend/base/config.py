@@ -17,7 +17,7 @@ class Settings:
     backend: str = "native"  # which backend runs compiled functions: numpy or native
     verify: bool = False  # verify every graph after each pass
     verify_memory: bool = False  # check after each native call for writes past its arrays
-    watch_globals: bool = False  # retrace when a value that a trace read has changed
+    guards: bool = True  # check at each call what a trace has read; else its values are frozen
     tape_keep: int = 1 << 27  # bytes of tape memory that a compiled function keeps between runs
     threads: int = 0  # threads for one large array loop; 0: the number of processors
     cache_dir: str = "auto"  # folder of the persistent cache of code and derivatives; empty: none

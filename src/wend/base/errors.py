@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from types import CodeType
+from typing import Any, ClassVar
+
+from wend.base import refusals
+from wend.base.marked_text import without_marks
 
 
 class WendError(Exception):
     """Base of every error that wend itself raises.
+
+    While a function is traced most are refusals: no handler in it can catch them (D45).
+
+    Attributes:
+        is_refusal: whether neither Python nor NumPy would raise it there.
 
     Example:
         >>> import wend
@@ -19,13 +28,22 @@ class WendError(Exception):
         NotDifferentiableError True
     """
 
+    is_refusal: ClassVar[bool] = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_refusal:
+            refusals.note(self)
+
 
 class TypeMismatchError(WendError, TypeError):
     """A dtype, a kind of value or a predicate is not accepted by the operation."""
 
 
 class ShapeError(WendError, ValueError):
-    """Shapes do not fit together."""
+    """Shapes do not fit together, as in NumPy."""
+
+    is_refusal = False
 
 
 class StructureError(WendError, ValueError):
@@ -52,6 +70,10 @@ class AliasError(WendError, TypeError):
     """An array changes that may or may not share memory with another: only the run can tell."""
 
 
+class SideEffectError(WendError, TypeError):
+    """A traced function changes what outlives the call, which a graph cannot repeat."""
+
+
 class ConcreteValueError(WendError, TypeError):
     """Python needed the number behind a traced value (`if x:`, `float(x)`, `np.asarray(x)`).
 
@@ -70,6 +92,10 @@ class MissingRuleError(WendError, NotImplementedError):
 
 class NotDifferentiableError(WendError, TypeError):
     """A gradient was asked for where none exists (an integer argument, a vector result)."""
+
+
+class StagedRaiseError(WendError):
+    """An exception is raised, or caught, depending on traced values."""
 
 
 class NestingError(WendError, RecursionError):
@@ -96,15 +122,13 @@ class ParseError(WendError, ValueError):
 
 
 class UnsupportedError(WendError, NotImplementedError):
-    """A backend does not support something that the graph needs."""
-
-
-class AssertionFailed(WendError, AssertionError):
-    """A `wend.assert_` was false at run time."""
+    """A backend does not support something that the graph needs, or a graph what Python does."""
 
 
 class NotFiniteError(WendError, FloatingPointError):
     """A result has a NaN or an inf, and `config(nans=True)` says where it came from."""
+
+    is_refusal = False
 
 
 class MismatchError(WendError, AssertionError):
@@ -126,25 +150,6 @@ class RetraceWarning(UserWarning):
     """
 
 
-class StaleTraceWarning(UserWarning):
-    r"""A trace goes on with a Python value that has changed since; says which.
-
-    Example:
-        >>> import types, warnings, wend
-        >>> options = types.SimpleNamespace(rate=0.5)
-        >>> decayed = wend.function(lambda x: x * options.rate)
-        >>> decayed(2.0)
-        np.float64(1.0)
-        >>> options.rate = 0.25
-        >>> with warnings.catch_warnings(record=True) as found:
-        ...     warnings.simplefilter("always")
-        ...     decayed(2.0)
-        np.float64(1.0)
-        >>> print(str(found[0].message).split("\n")[0])
-        <lambda> still uses the values of its trace: options.rate is 0.25, not 0.5.
-    """
-
-
 _PLACE = re.compile(r"\bat \S+:\d+")
 
 
@@ -161,7 +166,7 @@ def explain(what: str, *details: str | None, cure: str | None = None) -> str:
     lines = [what, *(f"  {detail}" for detail in details if detail)]
     if cure:
         lines.append(f"  To fix it: {cure}")
-    return "\n".join(lines)
+    return without_marks("\n".join(lines))
 
 
 def listed(items: Iterable[object]) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FrameType
+from types import CodeType, FrameType
 
 import numpy as np
 
@@ -46,7 +46,8 @@ def is_wend_file(file: str) -> bool:
 
 
 @lru_cache(4096)
-def _is_users(file: str) -> bool:
+def is_users_file(file: str) -> bool:
+    """Return whether code in this file is a user's: not wend's, NumPy's or SciPy's."""
     return not is_wend_file(file) and not file.startswith(LIBRARIES)
 
 
@@ -58,12 +59,24 @@ def user_source() -> Source | None:
     return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
-def user_frame() -> FrameType | None:
-    """Return the innermost frame on the stack that is the user's, or None."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame.f_code.co_filename):
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """Return the innermost frame that is the user's, from a frame on or of the stack, or None."""
+    frame = frame or sys._getframe(1)
+    while frame is not None and not is_users_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+# The code that calls the traced function; frames outside it are not searched.
+OUTERMOST: set[CodeType] = set()
+
+
+def frames() -> Iterator[FrameType]:
+    """Yield the frames of all code that the current trace has called."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code not in OUTERMOST:
+        yield frame
+        frame = frame.f_back
 
 
 def raised_at(error: BaseException) -> Source | None:
@@ -71,7 +84,7 @@ def raised_at(error: BaseException) -> Source | None:
     entry, innermost = error.__traceback__, None
     while entry is not None:
         code = entry.tb_frame.f_code
-        if _is_users(code.co_filename):
+        if is_users_file(code.co_filename):
             innermost = Source(code.co_filename, entry.tb_lineno, code.co_name)
         entry = entry.tb_next
     return innermost

@@ -1,19 +1,27 @@
-"""Pytrees: optree with None as an empty node and sorted dict keys (D18), and paths for messages."""
+"""Pytrees: optree with None as an empty node and dict keys in Python's order (D18, D46)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import optree
 
+from wend.base.keys import snapshot_of
+
 Tree = Any
 TreeDef = optree.PyTreeSpec
+
+# A namespace of its own, in which dicts keep the order of their keys. What is registered globally
+# is known in it. The manager is kept: closing it would sort the keys again.
+_NAMESPACE = "wend"
+_keeps_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
+_keeps_order.__enter__()
 
 
 def flatten(tree: Tree) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a pytree from left to right, and its structure."""
-    leaves, treedef = optree.tree_flatten(tree)
+    leaves, treedef = optree.tree_flatten(tree, namespace=_NAMESPACE)
     return leaves, treedef
 
 
@@ -31,6 +39,30 @@ def flatten_up_to(treedef: TreeDef, tree: Tree) -> list[Any]:
     return treedef.flatten_up_to(tree)
 
 
+def is_same_structure(treedef: TreeDef, other: TreeDef) -> bool:
+    """Return whether two structures are the same; dict keys 1 and 1.0 differ."""
+    return treedef == other and metadata_key(treedef) == metadata_key(other)
+
+
+def metadata_key(treedef: TreeDef) -> Hashable:
+    """Return a key of what `==` of structures compares too coarsely: dict keys and metadata."""
+    nodes: Sequence[Any] = treedef.__getstate__()[0]  # type: ignore[index]  # as it is pickled
+    return tuple(
+        [
+            snapshot_of(part)
+            for _, _, part, *_ in nodes
+            if part is not None and not _is_compared_well(part)
+        ]
+    )
+
+
+def _is_compared_well(part: Any) -> bool:
+    """Return whether a part of a structure is a class, or dict keys that are all texts."""
+    if type(part) is list:
+        return all(type(key) is str for key in part)
+    return isinstance(part, type)
+
+
 def numbered(treedef: TreeDef) -> Tree:
     """Return the structure with its leaves numbered from 0, for `pytree_codegen`."""
     return unflatten(treedef, range(treedef.num_leaves))
@@ -38,7 +70,7 @@ def numbered(treedef: TreeDef) -> Tree:
 
 def tree_map(fun: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     """Apply `fun` to each leaf of `tree`, and the matching leaves of `others`."""
-    return optree.tree_map(fun, tree, *others)
+    return optree.tree_map(fun, tree, *others, namespace=_NAMESPACE)
 
 
 def paths(treedef: TreeDef, root: str = "") -> list[str]:
@@ -48,11 +80,20 @@ def paths(treedef: TreeDef, root: str = "") -> list[str]:
 
 def described(tree: Tree) -> str:
     """Return the structure of a pytree for messages: `{'h': *, 'n': (*, *)}`."""
-    return str(flatten(tree)[1]).removeprefix("PyTreeSpec(").removesuffix(")")
+    return structure_text(flatten(tree)[1])
+
+
+def structure_text(treedef: TreeDef) -> str:
+    """Return a structure for messages: `{'h': *, 'n': (*, *)}`."""
+    text = str(treedef).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.removesuffix(f", namespace={_NAMESPACE!r}")
 
 
 def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None:
-    """Return where two pytrees first differ in structure, by path; None if they do not."""
+    """Return where two pytrees first differ in structure, by path; None if they do not.
+
+    The order of dict keys is part of the structure.
+    """
     expected_node, actual_node = _one_level(expected), _one_level(actual)
     if expected_node is None and actual_node is None:
         return None
@@ -68,12 +109,37 @@ def first_difference(expected: Tree, actual: Tree, root: str = "") -> str | None
     for entry in actual_children:
         if entry not in expected_children:
             return f"{root}{entry} is not expected"
+    if [*expected_children] != [*actual_children]:
+        return f"{root or 'the value'}: {_order(expected)} against {_order(actual)}"
     return None
+
+
+def first_reordered(expected: Tree, actual: Tree, root: str = "") -> str | None:
+    """Return where the same dict keys are first in another order, by path; None if nowhere."""
+    expected_node, actual_node = _one_level(expected), _one_level(actual)
+    if not expected_node or not actual_node:
+        return None
+    expected_children, actual_children = dict(expected_node), dict(actual_node)
+    if expected_children.keys() != actual_children.keys():
+        return None
+    if [*expected_children] != [*actual_children]:
+        return f"{root} is {_order(actual)}, not {_order(expected)}"
+    for entry, child in expected_children.items():
+        inner = first_reordered(child, actual_children[entry], root + entry)
+        if inner:
+            return inner
+    return None
+
+
+def _order(tree: Tree) -> str:
+    return f"a {type(tree).__name__} in the order {', '.join(map(repr, tree)):.60}"
 
 
 def _one_level(tree: Tree) -> list[tuple[str, Tree]] | None:
     """Return the children of a node with their path entries, or None for a leaf."""
-    children, treedef = optree.tree_flatten(tree, is_leaf=lambda node: node is not tree)
+    children, treedef = optree.tree_flatten(
+        tree, is_leaf=lambda node: node is not tree, namespace=_NAMESPACE
+    )
     if treedef.is_leaf():
         return None
     return list(zip(paths(treedef), children, strict=True))

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from wend.base import refusals
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import math_module, strings
+from wend.capture.builtins.conversions import as_weak
+from wend.capture.builtins.streams import print_in_run
+from wend.capture.builtins.world import replacement_of_call
 from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
-from wend.capture.stage.operators import check_filter
+from wend.capture.stage.operators import check_filter, is_, is_not
 from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import creating, indexing, ranges, rearranging, shaping
 from wend.trace.arrays.concrete_array import adopt_result
+from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import TensorList
-from wend.trace.state import effects
-from wend.trace.state.templates import Text, holds_traced
 
 
 def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of a sequence of arrays so that it takes a traced list."""
 
-    def run(xs: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(xs: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(xs, TensorList):
             return function(xs, *args, **kwargs)
         if function is shaping.stack:
@@ -69,21 +73,6 @@ def _dispatch_on_any(
     def run(*args: Any, **kwargs: Any) -> Any:
         is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
         return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
-
-    return run
-
-
-def _print(*values: Any, **options: Any) -> None:
-    is_staged = any(map(holds_traced, values)) or any_staged(values)
-    (effects.print if is_staged else builtins.print)(*values, **options)
-
-
-def _text_builtin(original: Callable[..., Any], conversion: str) -> Callable[..., Any]:
-    """Wrap a builtin that formats one value, as an f-string would."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        is_traced = len(args) == 1 and not kwargs and holds_traced(args[0])
-        return Text.of([(args[0], conversion, "")]) if is_traced else original(*args, **kwargs)
 
     return run
 
@@ -143,6 +132,8 @@ def _dispatch_on_first(
     original: Callable[..., Any], staged: Callable[..., Any]
 ) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], ShownText) and original is not builtins.bool:
+            raise args[0].looked_at()
         is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
         return (staged if is_staged else original)(*args, **kwargs)
 
@@ -153,7 +144,7 @@ def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that it returns a Python number."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        return standard.as_weak(function(*args, **kwargs))
+        return as_weak(function(*args, **kwargs))
 
     return run
 
@@ -173,13 +164,14 @@ _REPLACEMENTS |= strings.REPLACED | {
     builtins.map: _map,
     builtins.max: standard.STAGED[builtins.max],
     builtins.min: standard.STAGED[builtins.min],
-    builtins.print: _print,
-    builtins.repr: _text_builtin(builtins.repr, "r"),
+    builtins.print: print_in_run,
     builtins.reversed: _reversed,
     builtins.sorted: standard.sorted_of,
-    builtins.str: _text_builtin(builtins.str, "s"),
     builtins.type: _type,
     builtins.zip: _zip,
+    np.isscalar: standard.is_scalar,
+    operator.is_: is_,
+    operator.is_not: is_not,
 }
 
 
@@ -203,9 +195,10 @@ def replacement_of(fun: Any) -> Any:
     """Return the replacement of a builtin or array function, or the function itself."""
     try:
         replacement = _REPLACEMENTS.get(fun)
-    except TypeError:  # not hashable
+    except TypeError as error:  # not hashable
+        refusals.forget(error)
         return fun
-    replacement = replacement or strings.text_method(fun)
+    replacement = replacement or strings.text_method(fun) or replacement_of_call(fun)
     if replacement is not None:
         return replacement
     return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
@@ -221,7 +214,7 @@ def _is_array_function(fun: Any) -> bool:
     )
 
 
-def _call_with_stacked_lists(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call an array function with traced lists stacked to arrays."""
     args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
     return adopt_result(fun(*args, **kwargs))

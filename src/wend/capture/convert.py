@@ -7,16 +7,32 @@ import contextlib
 import functools
 import gc
 import inspect
+import operator
 import os
 import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wend.base.errors import WendError, explain
 from wend.capture.builtins import patterns, strings
+from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
+from wend.capture.builtins.streams import entered, is_left_before_run
+from wend.capture.builtins.world import check_arguments, check_uncaptured
 from wend.capture.calls import is_higher_order, is_plain_function, replacement_of
-from wend.capture.guards.guards import guard_function, guard_method
+from wend.capture.guards.guards import guard_captured, guard_partial, guard_uncaptured
+from wend.capture.guards.outside import (
+    entered_items,
+    load_closure,
+    load_global,
+    loaded_attribute,
+    read_absence,
+    read_arguments,
+    read_call,
+    reads_arguments,
+)
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import is_container, mutated_by
 from wend.capture.heap.locations import (
@@ -28,15 +44,26 @@ from wend.capture.heap.locations import (
     log_write_mutated_by,
     log_write_reachable,
     log_write_variable,
+    note_argument,
 )
+from wend.capture.heap.places import named
+from wend.capture.heap.trace_log import is_trace_logged
+from wend.capture.heap.unseen_code import note_construction, note_object
+from wend.capture.heap.user_operators import note_operands
 from wend.capture.libraries import include_package, is_library
 from wend.capture.rewrite.jumps import exit_of_finally
 from wend.capture.rewrite.scope import mangled
 from wend.capture.rewrite.statements import rewrite_function
 from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, fill_positions
 from wend.capture.source import FunctionNode, function_node
+from wend.capture.stage import guard
 from wend.capture.stage.branches import if_, if_return
-from wend.capture.stage.guard import check_caught, check_raise, translate_errors
+from wend.capture.stage.float_errors import check_seterr, error_state, refuse_float_operations
+from wend.capture.stage.guard import (
+    check_caught,
+    check_raise,
+    translate_errors,
+)
 from wend.capture.stage.loops import for_, while_
 from wend.capture.stage.operators import (
     and_,
@@ -49,14 +76,6 @@ from wend.capture.stage.operators import (
     require_concrete,
     text,
 )
-from wend.capture.stage.uncaptured import (
-    MARKED,
-    NOT_CAPTURED,
-    OUTLINED_PART,
-    WHOLE_FUNCTION,
-    WITHOUT_SOURCE,
-    is_captured,
-)
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.assignments import (
     change_attribute,
@@ -68,10 +87,31 @@ from wend.capture.state.assignments import (
     set_item_in_place,
     set_item_of,
 )
+from wend.capture.state.memos import call_memo, is_memo
 from wend.capture.state.state import State, is_unbound
 from wend.capture.state.unbound import is_maybe_bound, require_bound, unwrap
+from wend.capture.state.unbound_attributes import (
+    note_first_read,
+    note_missing,
+    read_attribute,
+    variables_of,
+)
 from wend.capture.syntax.names import PREFIX
+from wend.capture.uncaptured import (
+    MARKED,
+    NOT_CAPTURED,
+    OUTLINED_PART,
+    WHOLE_FUNCTION,
+    WITHOUT_SOURCE,
+    is_captured,
+)
+from wend.eager.dispatch import any_staged
 from wend.trace.arrays.concrete_array import adopt_result
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.recording import is_traced_now
+from wend.trace.state import templates
+from wend.trace.state.templates import Text
 
 _FACTORY = f"{PREFIX}factory"
 _FUNCTION = f"{PREFIX}function"  # cannot clash with a user's name: the function may call itself
@@ -148,22 +188,27 @@ def _check_kind(fun: Any) -> None:
 def captured(fun: Any) -> Any:
     """Return the captured form of a function; other objects are returned unchanged."""
     if isinstance(fun, types.MethodType):
-        guard_method(fun.__func__, fun.__self__)
         return types.MethodType(captured(fun.__func__), fun.__self__)
     if isinstance(fun, functools.partial):
+        guard_partial(fun)
         return functools.partial(captured(fun.func), *fun.args, **fun.keywords)
     if not is_plain_function(fun):
         return _capture_object(fun)
-    guard_function(fun)
     if is_captured(fun.__code__):
         return fun
-    if getattr(fun, "__wend_do_not_capture__", False):
+    if is_trace_logged():
+        note_operands(fun)
+    is_marked = getattr(fun, "__wend_do_not_capture__", False)
+    if is_marked:
         NOT_CAPTURED[fun.__code__] = MARKED
+    elif is_library(fun.__code__.co_filename):
         return fun
-    if is_library(fun.__code__.co_filename):
+    conversion = None if is_marked else _captured_code_of(fun)
+    if conversion is None:
+        guard_uncaptured(fun)
         return fun
-    conversion = _captured_code_of(fun)
-    return fun if conversion is None else _rebind(fun, conversion.code)
+    guard_captured(fun)
+    return _rebind(fun, conversion.code)
 
 
 def _capture_object(fun: Any) -> Any:
@@ -173,21 +218,77 @@ def _capture_object(fun: Any) -> Any:
         return fun
     if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
         return fun
-    guard_method(method, fun)
     return types.MethodType(captured(method), fun)
 
 
-def attribute(owner: Any, name: str) -> Any:
-    """Return `owner.name`, through a captured getter if it is a property of a user's class."""
-    descriptor = inspect.getattr_static(type(owner), name, None)
+def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
+    """Return `owner.name`; getters of the user's classes run in captured form."""
+    if isinstance(owner, Tracer):
+        return staged_attribute(owner, name)
+    kind = type(owner)
+    descriptor = inspect.getattr_static(kind, name, None)
     if isinstance(descriptor, property) and is_plain_function(descriptor.fget):
-        guard_method(descriptor.fget, owner)
         return captured(descriptor.fget)(owner)
-    return getattr(owner, name)
+    if isinstance(descriptor, functools.cached_property):
+        value = _cached_property(owner, descriptor)
+    else:
+        try:
+            value = _plain_attribute(owner, name)
+        except AttributeError:
+            hook = getattr(kind, "__getattr__", None)
+            if is_plain_function(hook):
+                return captured(hook)(owner, name)
+            note_missing(owner, name)
+            raise
+    return loaded_attribute(owner, name, value, is_base=is_base)
+
+
+def _plain_attribute(owner: Any, name: str) -> Any:
+    """Return an attribute without a call of `__getattr__`."""
+    if name == "__dict__":
+        read_arguments(owner)
+        return read_attribute(owner, name)
+    is_hooked = is_plain_function(getattr(type(owner), "__getattr__", None))
+    return object.__getattribute__(owner, name) if is_hooked else getattr(owner, name)
+
+
+def _cached_property(owner: Any, descriptor: functools.cached_property[Any]) -> Any:
+    """Return the value of a cached property, computed by its captured function."""
+    name = descriptor.attrname
+    if name is None or not hasattr(owner, "__dict__"):
+        return descriptor.__get__(owner)
+    variables = vars(owner)
+    if name not in variables:
+        note_first_read(owner, name)
+        variables[name] = captured(descriptor.func)(owner)
+    return variables[name]
+
+
+def get_attribute(owner: Any, name: str, /, *default: Any) -> Any:
+    """Return `getattr(owner, name, *default)`."""
+    if not default:
+        return attribute(owner, name)
+    try:
+        return attribute(owner, name)
+    except AttributeError:
+        read_absence(owner, name)
+        return default[0]
+
+
+def has_attribute(owner: Any, name: str, /) -> bool:
+    """Return `hasattr(owner, name)`."""
+    if isinstance(owner, (Tracer, TensorList)):
+        return has_staged_attribute(owner, name)
+    absent = object()
+    return get_attribute(owner, name, absent) is not absent
 
 
 def context(manager: Any) -> Any:
     """Return a context manager with captured methods, if they are a user's."""
+    if isinstance(manager, np.errstate):
+        return error_state(manager)
+    if is_left_before_run(manager):
+        return entered(manager)
     enter, leave = (getattr(type(manager), n, None) for n in ("__enter__", "__exit__"))
     if not is_plain_function(enter) or not is_plain_function(leave):
         return manager
@@ -211,18 +312,84 @@ class _Context:
 
 def call(fun: Any) -> Any:
     """Return what a call in captured code calls instead of `fun`."""
-    callee = _resolve_callee(fun)
-    may_create_arrays = callee is fun and isinstance(fun, types.BuiltinFunctionType)
+    callee = resolved = _resolve_callee(fun)
+    may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
     if (
         is_write_logged() or one_shot_iterators.current_region() is not None
-    ) and not _is_captured_function(callee):
+    ) and not _is_captured_function(resolved):
         callee = functools.partial(_call_uncaptured, callee, fun)
-    return functools.partial(_adopt_result, callee) if may_create_arrays else callee
+    enter_result = read_call(fun)
+    if enter_result is not None:
+        callee = functools.partial(_call_and_enter, callee, enter_result)
+    elif reads_arguments(resolved):
+        callee = functools.partial(_call_reading_arguments, callee)
+    if may_create_arrays:
+        callee = functools.partial(_adopt_result, callee)
+    is_foreign = may_create_arrays or _is_foreign(resolved)
+    return functools.partial(_call_foreign, fun, callee) if is_foreign else callee
+
+
+def _call_and_enter(fun: Any, enter: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return enter(fun(*args, **kwargs))
+
+
+def _call_reading_arguments(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    read_arguments(*args, *kwargs.values())
+    return fun(*args, **kwargs)
+
+
+def _adopt_result(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return adopt_result(fun(*args, **kwargs))
+
+
+def _is_foreign(callee: Any) -> bool:
+    """Return whether code is neither captured nor wend's."""
+    if isinstance(callee, type):
+        return True
+    if not isinstance(callee, _FOREIGN_TYPES) or _is_captured_function(callee):
+        return False
+    module = getattr(callee, "__module__", None)
+    return not isinstance(module, str) or not module.startswith("wend.")
+
+
+# Modules whose classes look at the texts that they get
+_FOREIGN_CLASSES = frozenset(
+    {"builtins", "datetime", "decimal", "fractions", "pathlib", "re", "uuid", "collections"}
+)
+_FOREIGN_TYPES = (
+    types.FunctionType,
+    types.MethodType,
+    types.MethodWrapperType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
+def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call code that is not captured: it may make texts, and must not look at traced ones.
+
+    An error that it raises for a traced value is a refusal.
+    """
+    if not is_traced_now():
+        return callee(*args, **kwargs)
+    if not isinstance(fun, type) or fun.__module__ in _FOREIGN_CLASSES:
+        check_arguments(fun, (*args, *kwargs.values()))
+    if isinstance(fun, (types.FunctionType, type)):
+        check_uncaptured(fun)
+    try:
+        result = callee(*args, **kwargs)
+    except Exception as error:
+        if fun is not getattr and any_staged((*args, *kwargs.values())):
+            guard.refuse_foreign_error(error, _CALLERS)
+        raise
+    return Text.adopted(result) if isinstance(result, str) else result
 
 
 def _resolve_callee(fun: Any) -> Any:
     if container_phis.any_phis() and (owner := mutated_by(fun)) is not None:
         container_phis.check_mutation(owner)
+    if fun is np.seterr:
+        return check_seterr
     replacement = replacement_of(fun)
     if is_higher_order(fun):
         return functools.partial(_call_higher_order, replacement)
@@ -230,17 +397,24 @@ def _resolve_callee(fun: Any) -> Any:
         return replacement
     if fun is setattr:
         return _setattr
+    if fun is getattr:
+        return get_attribute
+    if fun is hasattr:
+        return has_attribute
+    if fun is vars:
+        return _vars
+    if isinstance(fun, operator.attrgetter):
+        return functools.partial(_get_attributes, fun)
     if fun is next:
         return _next
+    if is_memo(fun):
+        return functools.partial(call_memo, fun)
     if isinstance(fun, functools.partial):
+        guard_partial(fun)
         return functools.partial(call(fun.func), *fun.args, **fun.keywords)
     if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
         return functools.partial(_sort, fun)
     return captured(fun)
-
-
-def _adopt_result(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    return adopt_result(fun(*args, **kwargs))
 
 
 _CALLABLE_TYPES = (
@@ -253,7 +427,7 @@ _CALLABLE_TYPES = (
 )
 
 
-def _call_higher_order(fun: Any, *args: Any, **kwargs: Any) -> Any:
+def _call_higher_order(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function that calls its arguments, with these captured."""
 
     def capture_callable(argument: Any) -> Any:
@@ -265,7 +439,7 @@ def _call_higher_order(fun: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-def _sort(method: Any, **options: Any) -> None:
+def _sort(method: Any, /, **options: Any) -> None:
     method.__self__[:] = call(sorted)(method.__self__, **options)
 
 
@@ -275,20 +449,28 @@ def _is_captured_function(fun: Any) -> bool:
     return isinstance(code, types.CodeType) and is_captured(code)
 
 
-def _call_uncaptured(fun: Any, callee: Any, *args: Any, **kwargs: Any) -> Any:
+def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call uncaptured code inside a loop or branch that is, or may come to be, recorded.
 
     What it changes is logged as far as that can be determined.
     """
+    if type(callee) is np.ufunc and not kwargs and len(args) <= callee.nin:
+        return fun(*args)
     one_shot_iterators.check_method_call(callee)
     arguments = (*args, *kwargs.values())
     log_write_mutated_by(callee, args)
     log_write_arrays_mutated_by(callee, args, kwargs)
     if callee is next:
         return fun(*args)
-    is_pure = fun is not callee or isinstance(callee, type)
+    is_method = isinstance(callee, types.MethodType)
+    is_same = fun is callee or (is_method and fun == callee)
+    is_pure = not is_same or isinstance(callee, type)
     if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
         log_write_reachable(fun)
+    elif isinstance(callee, type):
+        note_construction(callee)
+    elif is_method and is_trace_logged():
+        note_object(named(type(callee.__self__)), callee.__self__, is_here=True)
     for argument in arguments:
         one_shot_iterators.consume(argument)
         log_write_mutated_by(argument)
@@ -304,16 +486,32 @@ def _log_write_operands(fun: Any, argument: Any) -> None:
     """Log that a function may change a container or array that it gets."""
     if type(fun).__module__.startswith("wend."):
         return  # traced functions and gradients refuse to mutate
-    if is_container(argument) and getattr(fun, "__module__", None) != "builtins":
-        log_write_contents(lambda: argument, f"a {type(argument).__name__}.")
+    module = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+    if module.startswith("wend."):
+        return
+    if is_container(argument) and module != "builtins":
+        log_write_contents(lambda: argument, f"{named(type(argument))}.")
+    note_argument(argument, module)
 
 
-def _setattr(owner: Any, name: str, value: Any) -> None:
+def _setattr(owner: Any, name: str, value: Any, /) -> None:
     log_write_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
 
 
-def _next(iterator: Any, *default: Any) -> Any:
+def _vars(*owner: Any) -> Any:
+    read_arguments(*owner)
+    return variables_of(*owner)
+
+
+def _get_attributes(getter: Any, owner: Any, /) -> Any:
+    """Return what `operator.attrgetter(...)` gets."""
+    _, paths = getter.__reduce__()
+    values = tuple(functools.reduce(attribute, path.split("."), owner) for path in paths)
+    return values[0] if len(values) == 1 else values
+
+
+def _next(iterator: Any, /, *default: Any) -> Any:
     """Return `next(iterator)`; the `__next__` of a user's iterator is captured."""
     method = getattr(type(iterator), "__next__", None)
     if not is_plain_function(method) or default:
@@ -324,6 +522,18 @@ def _next(iterator: Any, *default: Any) -> Any:
         if _is_captured_function(advance)
         else next(one_shot_iterators.consume(iterator))
     )
+
+
+templates.capture_method = captured
+
+# The code that calls what is not captured
+_CALLERS = frozenset(
+    caller.__code__
+    for caller in (
+        *(_adopt_result, _call_and_enter, _call_foreign, _call_reading_arguments),
+        _call_uncaptured,
+    )
+)
 
 
 # The functions that rewritten code calls.
@@ -344,7 +554,9 @@ _RUNTIME = types.SimpleNamespace(
     filtered=check_filter,
     for_=for_,
     get_item=get_item,
-    gone_through=one_shot_iterators.consume,
+    gone_through=lambda value: entered_items(one_shot_iterators.consume(value)),
+    load_closure=load_closure,
+    load_global=load_global,
     if_=if_,
     if_expression=if_expression,
     if_return=if_return,
@@ -358,6 +570,7 @@ _RUNTIME = types.SimpleNamespace(
     matched_part=patterns.matched_part,
     not_=not_,
     or_=or_,
+    refuse_float_operations=refuse_float_operations,
     remainder=strings.remainder,
     returned=evaluate,
     set_attribute=set_attribute,
@@ -403,7 +616,7 @@ def _compile(fun: types.FunctionType) -> _CapturedCode | None:
         NOT_CAPTURED[fun.__code__] = WITHOUT_SOURCE
         return None
     _check_finally(node, fun)
-    rewritten = rewrite_function(_as_definition(node, fun))
+    rewritten = rewrite_function(_as_definition(node, fun), fun.__code__.co_freevars)
     user_name, rewritten.name = rewritten.name, _FUNCTION
     factory_parameters = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
     body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]

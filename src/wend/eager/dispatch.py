@@ -29,6 +29,8 @@ class Staged:
 
     type: TensorType
     weak: bool  # a Python scalar: it adapts to the dtype of the other operand (D4)
+    # Whether it is a 0-d array, which NumPy's scalars are not; None: in some runs only (D47)
+    zero_dim: bool | None = False
 
     def leaked(self) -> Exception:
         """Return the error for a use outside the trace that made this."""
@@ -42,18 +44,32 @@ class Staged:
 class Recorder(ABC):
     """Adds operations to the graph that is being recorded.
 
-    `role` describes the recording for messages: "the body of while_loop at f.py:3".
+    Attributes:
+        role: the recording in messages: "the body of while_loop at f.py:3".
+        refusals: what has been refused in the trace that it is part of; None outside of traces.
     """
 
     role: str
+    refusals: list[BaseException] | None
 
     @abstractmethod
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         """Record an operation on staged or plain arrays; return its results."""
 
     @abstractmethod
+    def may_raise(self, what: str, errors: Iterable[type[BaseException]]) -> None:
+        """Note that an operation may raise these in the run; refuse where a handler is active."""
+
+    @abstractmethod
     def capture(self, array: Any) -> Any:
         """Return an array that is not NumPy's (D33) as an operand of what is recorded."""
+
+    def known_elements(self, staged: Any, *, of_outside: bool = False) -> np.ndarray | None:
+        """Return the elements of a staged array if no argument decides them, else None.
+
+        `of_outside`: only if they are computed from an array of outside.
+        """
+        return None
 
     @abstractmethod
     def size_of(self, number: Any) -> Dim:

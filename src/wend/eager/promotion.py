@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, TypeMismatchError
+from wend.base.errors import ShapeError, TypeMismatchError, explain
 from wend.eager.dispatch import Staged, apply, recorder, type_of
 from wend.ir.builder import new_symbol
-from wend.ir.dtypes import BOOL, is_supported
+from wend.ir.dtypes import BOOL, INT64, is_supported
 from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, Symbol, TensorType
 from wend.ops import elementwise, shaping
@@ -74,6 +74,9 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     """Return the operand with this dtype; a Python scalar out of range is NumPy's OverflowError."""
     dtype = np.dtype(dtype)
     if not isinstance(x, (Staged, np.ndarray)):
+        if type(x) is int and dtype == INT64 and not -(2**63) <= x < 2**63:
+            cure = "compute with floats: write it as 1e19, not 10**19; or compute it outside."
+            raise OverflowError(explain(f"the Python integer {x} does not fit int64.", cure=cure))
         return np.asarray(x, None if dtype == BOOL else dtype).astype(dtype)[()]
     return (
         x if tensor_type(x).dtype == dtype else _convert_operand(elementwise.cast, x, dtype=dtype)

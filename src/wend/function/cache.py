@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wend.backends.protocol import ChecksGuards, choose
+from wend.base import refusals
 from wend.base.config import settings
+from wend.base.keys import shape_key, weak_parts
 from wend.base.source import Source, user_source
-from wend.capture.guards.guards import Change, GuardSet, record_guards
+from wend.capture.guards.guards import record_guards
+from wend.capture.guards.reads import Change, GuardSet
 from wend.function.concrete import ConcreteFunction
 from wend.function.fast_path import FastPaths, LeafPlan
-from wend.function.guard_checks import GuardSchedule, StaleTraceWarnings
 from wend.function.report import ArgumentSummary, nearest, summarize
 from wend.function.retraces import Retraces
-from wend.function.signature.keys import shape_key, weak_parts
 from wend.function.signature.shape_relaxation import (
     Axis,
     fully_symbolic,
@@ -35,9 +38,13 @@ from wend.trace.recording.recording import Recording, current
 TRACING = threading.RLock()
 
 _MAX_LOOKUP_ENTRIES = 1024  # bounds the tables from signatures to traces
+# For each key, traces whose guards fail are kept in case that what they read returns.
+_MAX_STALE_TRACES = 8
+# Most traces get a fast path after two calls; for others it pays to check in compiled code.
+_MIN_PYTHON_CHECKS = 4
 
 
-@dataclass
+@dataclass(eq=False)
 class Trace:
     """One trace.
 
@@ -52,7 +59,10 @@ class Trace:
         is_used: whether it has served a call.
         slow_backends: the backends for which no fast path can be built.
         weak_references: references to the objects that its key holds weakly.
-        guard_schedule: when to check the Python values that it read.
+        guards: the Python values that it read.
+        key: the key that it was made for.
+        checker: tells whether its guards hold, in compiled code.
+        python_check_count: how often Python has checked the guards since that was made.
     """
 
     concrete: ConcreteFunction
@@ -65,17 +75,32 @@ class Trace:
     is_used: bool = False
     slow_backends: set[str] = field(default_factory=set)
     weak_references: list[Any] = field(default_factory=list)
-    guard_schedule: GuardSchedule = field(default_factory=lambda: GuardSchedule(GuardSet()))
+    guards: GuardSet = field(default_factory=GuardSet)
+    key: Hashable = None
+    checker: Callable[[], bool] | None = None
+    python_check_count: int = 0
+
+    def holds(self) -> bool:
+        """Return whether its guards hold."""
+        if self.checker is not None and self.checker():
+            return True
+        if not self.guards.hold():
+            return False
+        self.python_check_count += 1
+        if self.python_check_count >= _MIN_PYTHON_CHECKS:
+            self.python_check_count = 0
+            backend = choose(self.concrete.backend or settings().backend)
+            checks = self.guards.checks() if isinstance(backend, ChecksGuards) else None
+            if checks and isinstance(backend, ChecksGuards):
+                self.checker = backend.guard_checker(checks)
+        return True
 
     def lines(self, number: int) -> list[str]:
         """Return its lines in `explain`."""
         site_text = f", at {self.call_site.short}" if self.call_site is not None else ""
-        guard_texts, changes = (
-            self.guard_schedule.guards.texts(),
-            self.guard_schedule.guards.changes(),
-        )
+        guard_texts = self.guards.texts()
         details = [f"reads {', '.join(guard_texts)}"] if guard_texts else []
-        details += [f"still uses the old value: {change}" for change in changes]
+        details += [f"has read what has changed: {change}" for change in self.guards.changes()]
         details += self.concrete.costs()
         return [
             f"{number}. {self.arguments}",
@@ -100,7 +125,7 @@ class TraceCache:
     Attributes:
         traces: the traces by the key of their arguments.
         expired_count: the number of traces dropped because an object in their key was collected.
-        invalidated_count: the number of traces dropped because a guard failed.
+        invalidated_count: the number of traces dropped because a guard failed, and others since.
         retraces: the counter of calls and traces.
         fast_paths: the fast paths of the traces.
     """
@@ -114,10 +139,10 @@ class TraceCache:
     ) -> None:
         self.name, self.build, self.policy = name, build, policy
         self.traces: dict[Hashable, Trace] = {}
+        self._stale_traces: dict[Hashable, deque[Trace]] = {}  # by key, the oldest first
         self.expired_count = 0
         self.invalidated_count = 0
         self._invalidating_changes: list[Change] = []  # for the reason of the next trace
-        self._stale_warnings = StaleTraceWarnings(name)
         self.retraces = Retraces(name, fun)
         self._calls = self.retraces.calls
         self._general_traces: dict[Hashable, Trace] = {}  # keys that a more general trace accepts
@@ -130,40 +155,37 @@ class TraceCache:
 
     def count(self) -> int:
         """Return how many traces have been made."""
-        return len(self.traces) + self.expired_count + self.invalidated_count
+        return len(self.traces) + self.expired_count + self._outdated_count()
+
+    def _outdated_count(self) -> int:
+        return self.invalidated_count + sum(map(len, self._stale_traces.copy().values()))
 
     def find(self, key: Hashable) -> Trace | None:
-        """Return the trace that is known to accept a key."""
-        self._calls.count += 1
+        """Return the trace that is known to accept a key, if its guards hold."""
+        self._calls.in_python += 1
         trace = self.traces.get(key) or self._general_traces.get(key)
-        return trace if trace is not None and _is_alive(trace.concrete) else None
+        return None if trace is None or not _is_alive(trace.concrete) else self._valid(trace)
 
     def find_by_shape(self, arguments: Sequence[Any]) -> Trace | None:
         """Return the trace known to accept positional arguments that are all arrays and numbers.
 
         Only for calls outside of other traces.
         """
-        trace = self._by_shape.get(shape_key(arguments))
-        if trace is None or self.drop_if_stale(trace):
+        key = shape_key(arguments)
+        trace = self._by_shape.get(key)
+        if trace is None:
             return None
-        self._calls.count += 1
-        return trace
+        valid = self._valid(trace)
+        if valid is None:
+            return None
+        if valid is not trace:
+            self._by_shape[key] = valid
+        self._calls.in_python += 1
+        return valid
 
     def install_fast_path(self, trace: Trace, plan: LeafPlan, backend: str) -> None:
-        """Allow direct calls into the code of a trace, and count them in advance."""
-        current_settings = settings()
-        if not current_settings.watch_globals:
-            self._calls.count += self.fast_paths.install(trace, plan, backend, current_settings)
-
-    def refresh_budget(self) -> bool:
-        """Check the guards of exhausted fast paths, and allow further calls to those that hold."""
-        renewable = [
-            fast_path
-            for fast_path in self.fast_paths.exhausted()
-            if not self.drop_if_stale(fast_path.trace)
-        ]
-        self._calls.count += sum(fast_path.allow_calls(1) for fast_path in renewable)
-        return bool(renewable)
+        """Allow direct calls into the code of a trace, whose guards hold."""
+        self.fast_paths.install(trace, plan, backend, self._calls.compiled)
 
     def remember_by_shape(self, arguments: Sequence[Any], trace: Trace) -> None:
         """Record which trace serves such arguments."""
@@ -173,41 +195,58 @@ class TraceCache:
                 self._by_shape.clear()
             self._by_shape[key] = trace
 
-    def drop_if_stale(self, trace: Trace, *, force: bool = False) -> bool:
-        """Return whether a trace was dropped because Python values that it read have changed.
+    def _valid(self, trace: Trace) -> Trace | None:
+        """Return the trace, or another one for its key, whose guards hold; None if none has some.
 
-        Without `config(watch_globals=True)` it is kept, and a warning reports the changes. `force`
-        checks the guards even if the schedule does not ask for it.
+        `config(guards=False)` takes the trace as it is.
         """
-        drops_stale = settings().watch_globals
-        if not (drops_stale or force or trace.guard_schedule.is_due()):
-            return False
-        changes = trace.guard_schedule.guards.changes()
-        if not changes:
-            return False
-        if not drops_stale:
-            self._stale_warnings.warn_once(changes)
-            return False
+        if not settings().guards or trace.holds():
+            return trace
         with TRACING:
-            for key, other in self.traces.copy().items():
-                if other is trace:
-                    del self.traces[key]
-                    self.invalidated_count += 1
-                    self._invalidating_changes = changes
-            self._general_traces.clear()
-            self._by_shape.clear()
-            self.fast_paths.clear()
-        return True
+            stale_traces = self._stale_traces.get(trace.key, ())
+            for other in (self.traces.get(trace.key), *reversed(stale_traces)):
+                if other is None or other is trace or not _is_alive(other.concrete):
+                    continue
+                if other.holds():
+                    self._make_current(other)
+                    return other
+            self._invalidating_changes = trace.guards.changes()
+        return None
 
-    def check_guards(self) -> None:
-        """Check the guards of all traces, which costs little beside making a new one."""
-        for trace in self.traces.copy().values():
-            self.drop_if_stale(trace, force=True)
+    def _make_current(self, trace: Trace) -> None:
+        """Make a trace serve its key, in place of one whose guards fail."""
+        earlier = self.traces.get(trace.key)
+        if earlier is trace:
+            return
+        stale_traces = self._stale_traces.setdefault(trace.key, deque())
+        if trace in stale_traces:
+            stale_traces.remove(trace)
+        self.traces[trace.key] = trace
+        if earlier is not None and not earlier.holds():
+            stale_traces.append(earlier)
+        if len(stale_traces) > _MAX_STALE_TRACES:
+            self._forget(stale_traces.popleft())
+            self.invalidated_count += 1
+
+    def _forget(self, trace: Trace) -> None:
+        """Remove a trace from the tables of traces that serve calls."""
+        for table in (self._general_traces, self._by_shape):
+            for key, other in table.copy().items():
+                if other is trace:
+                    table.pop(key, None)
+        self.fast_paths.remove(trace)
+
+    def _all_traces(self) -> Iterator[Trace]:
+        """Yield all traces, those whose guards fail too."""
+        yield from self.traces.copy().values()
+        for stale_traces in self._stale_traces.copy().values():
+            yield from stale_traces.copy()
 
     def find_or_trace(self, key: Hashable, arguments: Arguments) -> tuple[Trace, str | None]:
         """Return the trace for these arguments, and a warning if there are too many."""
         with TRACING:
-            self._calls.count -= 1  # `find` counts the call again
+            self._calls.in_python -= 1  # `find` counts the call again
+            self._invalidating_changes = []
             trace = self.find(key) or self._find_general(arguments)
             if trace is not None:
                 if key not in self.traces:
@@ -230,14 +269,18 @@ class TraceCache:
     def _find_general(self, arguments: Arguments) -> Trace | None:
         """Return the trace with the fewest symbolic sizes that accepts the arguments."""
         candidates = [trace for trace in self._same_family(arguments) if _accepts(trace, arguments)]
-        return min(candidates, key=_symbol_count, default=None)
+        for trace in sorted(candidates, key=_symbol_count):
+            if not settings().guards or trace.holds():
+                self._make_current(trace)
+                return trace
+        return None
 
     def _same_family(self, arguments: Arguments) -> list[Trace]:
         """Return the traces that differ from the arguments in sizes only."""
         family = arguments.family
         return [
             trace
-            for trace in self.traces.copy().values()
+            for trace in self._all_traces()
             if trace.family == family and trace.concrete.traced.is_closed()
         ]
 
@@ -256,9 +299,10 @@ class TraceCache:
             return None
         general_arguments = arguments.with_types(types)
         try:
-            return self._add_trace(
-                general_arguments.key, general_arguments, (), requested=arguments
-            )
+            with refusals.tentative():
+                return self._add_trace(
+                    general_arguments.key, general_arguments, (), requested=arguments
+                )
         except Exception as error:  # noqa: BLE001  # known sizes may work, or give a better error
             unrelaxable.append(symbolic_axes(types))
             first_line = str(error).partition("\n")[0] or type(error).__name__
@@ -298,7 +342,7 @@ class TraceCache:
         trace = Trace(
             concrete, summary, arguments.family, reason, call_site, accepts_zero_one, (*notes,)
         )
-        trace.guard_schedule = GuardSchedule(guards.finished())
+        trace.guards, trace.key = guards.finished(), key
         if requested is not None:
             trace.notes += ("its unknown sizes may be any but 0 and 1: no new trace for those",)
         trace.notes += concrete.traced.notes
@@ -310,15 +354,16 @@ class TraceCache:
                 cache._expire(key)
 
         trace.weak_references = [part.on_collection(expire) for part in weak_parts(key)]
-        self.traces[key] = trace
+        self._make_current(trace)
         return trace
 
     def _expire(self, key: Hashable) -> None:
-        """Drop a trace after an object in its key was collected."""
+        """Drop the traces of a key after an object in it was collected."""
         trace = self.traces.pop(key, None)
         if trace is not None:
             self.expired_count += 1
             self._last_expired = trace.arguments
+        self.expired_count += len(self._stale_traces.pop(key, ()))
         self._general_traces.clear()
         self._by_shape.clear()
         self.fast_paths.clear()
@@ -345,8 +390,8 @@ class TraceCache:
             output += trace.lines(number)
         if self.expired_count:
             output.append(f"and {self.expired_count} whose arguments are gone")
-        if self.invalidated_count:
-            output.append(f"and {self.invalidated_count} that read what has changed")
+        if outdated_count := self._outdated_count():
+            output.append(f"and {outdated_count} that read what has changed")
         return output
 
 

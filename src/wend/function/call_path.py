@@ -54,13 +54,11 @@ class CallPath:
 
     def _call_fast(self, function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call the first fast path that accepts the arguments; install the last one used."""
-        cache, fast_paths = function._cache, function._cache.fast_paths
+        fast_paths = function._cache.fast_paths
         if not fast_paths:
             return _call_by_shape(function, args, kwargs)
         try:
             result = fast_paths.call(args, kwargs)
-            if result is FALLBACK and cache.refresh_budget():
-                result = fast_paths.call(args, kwargs)
         except ValueError:
             if fast_paths.failed is not None:
                 _explain_shape_error(function, fast_paths.failed, args, kwargs)
@@ -107,7 +105,7 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         # Keep only the user's frames; those of wend do not help.
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
-    concrete, recording = trace.concrete, current()
+    concrete, recording = trace.concrete.for_call(), current()
     if recording is not None:
         return concrete.traced.call_in(recording, arguments.arrays, function.backend)
     self_count = 1 if function.signature.is_method else 0

@@ -8,7 +8,6 @@ from typing import Any, NoReturn, TypeVar
 
 from wend.autodiff.forward_backward import ForwardBackward
 from wend.backends.compiled_graph import CompiledGraph
-from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
 from wend.base.errors import explain, listed
@@ -19,8 +18,9 @@ from wend.function.report import Explanation, costs, memory
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments
 from wend.function.signature.trace_inputs import TraceInputs
-from wend.ir.graph import Graph
+from wend.ir.graph import Graph, Node
 from wend.ir.types import is_differentiable
+from wend.ops.effects import host_action
 from wend.ops.hosting import HOST_CALLS
 from wend.passes.pipeline import CANONICALIZE, run_passes
 from wend.trace.recording.recording import current
@@ -39,6 +39,7 @@ class ConcreteFunction:
         captured_inputs: the arrays and variables that it captures, by reference.
         structured_outputs: its results, with types in place of arrays.
         structured_input_signature: its (args, kwargs), with types in place of arrays.
+        first_call: what the first call runs in its place, if that call initializes objects.
 
     Example:
         >>> import wend
@@ -60,11 +61,17 @@ class ConcreteFunction:
         self.name = name
         self.traced = traced
         self.backend = backend
+        self.first_call: ConcreteFunction | None = None
         self.compiled = CompiledGraph(run_passes(traced.graph, CANONICALIZE))
         self.input_types = arguments.types
         self.input_names = arguments.names()
         self._inputs = TraceInputs(name, arguments, binding)
         self.structured_outputs = trees.unflatten(traced.result_tree, traced.result_types)
+
+    def for_call(self) -> ConcreteFunction:
+        """Return what a call runs: once that of the first call, then this."""
+        first, self.first_call = self.first_call, None
+        return self if first is None else first
 
     @property
     def graph(self) -> Graph:
@@ -93,8 +100,8 @@ class ConcreteFunction:
             >>> noted.get_concrete_function(1.0).host_calls
             ('print at <doctest host_calls[1]>:1',)
         """
-        calls = [node for node in self.graph.walk() if node.op in HOST_CALLS]
-        return tuple(f"{node.attrs['function'].name}{at(node.source)}" for node in calls)
+        calls = [(node, _host_callee(node)) for node in self.graph.walk()]
+        return tuple(f"{callee.name}{at(node.source)}" for node, callee in calls if callee)
 
     def __copy__(self) -> ConcreteFunction:
         return self  # a trace never changes
@@ -231,7 +238,8 @@ class ConcreteFunction:
 
     def run(self, backend: str, arrays: Sequence[Any]) -> Any:
         """Run on the array leaves of the arguments."""
-        return self.traced.run(self.compiled.executable(backend), arrays, choose(backend).boundary)
+        execute, boundary, _ = self.compiled.entry(backend)
+        return self.traced.run(execute, arrays, boundary)
 
     @property
     def forward_graph(self) -> Graph:
@@ -285,3 +293,10 @@ class ConcreteFunction:
 
     def __repr__(self) -> str:
         return f"<concrete {self.name}({', '.join(map(str, self.input_types))})>"
+
+
+def _host_callee(node: Node) -> Any:
+    """Return what a node calls in Python, or None."""
+    if node.op in HOST_CALLS:
+        return node.attrs["function"]
+    return node.attrs["action"] if node.op is host_action else None

@@ -34,7 +34,7 @@ def run_python(name: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: 
     results = [as_array(leaf) if isinstance(leaf, Staged) else leaf for leaf in leaves]
     results = [x if isinstance(x, (Staged, np.ndarray)) else np.asarray(x)[()] for x in results]
     results = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in results]
-    return trees.unflatten(tree, HOST.own(results, trees.flatten((list(args), kwargs))[0]))
+    return trees.unflatten(tree, HOST.unshare(results, trees.flatten((list(args), kwargs))[0]))
 
 
 class RecordedRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from wend.backends.fastcall import (
 )
 from wend.backends.protocol import FastCallable
 from wend.base import trees
-from wend.base.config import Settings, settings_storage
+from wend.base.config import Settings, settings, settings_storage
+from wend.base.errors import VariableError
 from wend.base.pytree_codegen import Flatten, Unflatten, compile_flatten, compile_unflatten
 from wend.eager.dispatch import recorder
 from wend.runtime.storage import Storage
@@ -56,6 +58,7 @@ class FastPath:
         call: takes the leaves; returns `FALLBACK` where the trace does not accept them.
         flatten: returns the leaves of (args, kwargs); None if the arguments are the leaves.
         is_direct: whether no Python runs around the compiled code, not even after an error.
+        settings: the settings under which it serves calls.
         direct_call: the callable that `call_or` has built.
     """
 
@@ -64,12 +67,8 @@ class FastPath:
     call: Callable[..., Any]
     flatten: Flatten | None = None
     is_direct: bool = False
+    settings: Settings | None = None
     direct_call: Callable[..., Any] | None = None
-
-    def allow_calls(self, extra: int = 0) -> int:
-        """Allow the calls until the next guard check, and `extra`; return how many were added."""
-        count = self.trace.guard_schedule.allow_calls() + extra
-        return count - self.fast_call.allow_calls(count)
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callable for calls: the compiled code itself if possible, else `otherwise`."""
@@ -97,11 +96,20 @@ class FastPaths:
         return len(self._by_key)
 
     def clear(self) -> None:
-        """Disable all fast paths, because a trace was dropped."""
+        """Stop all fast paths."""
         self.first = None
         for fast_path in self._by_key.values():
-            fast_path.fast_call.allow_calls(0)
+            fast_path.fast_call.stop()
         self._by_key = {}
+
+    def remove(self, trace: Trace) -> None:
+        """Stop the fast paths of a trace that was dropped."""
+        for key, fast_path in self._by_key.copy().items():
+            if fast_path.trace is trace:
+                fast_path.fast_call.stop()
+                self._by_key.pop(key, None)
+                if self.first is fast_path:
+                    self.first = None
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call the first fast path that accepts the arguments; return `FALLBACK` if there is none.
@@ -135,57 +143,58 @@ class FastPaths:
             self.failed = fast_path.trace
             raise
 
-    def exhausted(self) -> list[FastPath]:
-        """Return the fast paths without remaining calls."""
-        return [
-            fast_path
-            for fast_path in self._by_key.copy().values()
-            if not fast_path.fast_call.remaining_calls
-        ]
-
-    def install(
-        self, trace: Trace, plan: LeafPlan, backend: str, current_settings: Settings
-    ) -> int:
-        """Allow direct calls into the code of a trace until its next guard check.
+    def install(self, trace: Trace, plan: LeafPlan, backend: str, counter: ctypes.c_int64) -> None:
+        """Allow direct calls into the code of a trace, while its guards hold.
 
         Args:
             trace: the trace, whose guards hold.
             plan: how leaves of calls map to its inputs.
             backend: the backend that runs it.
-            current_settings: the settings in force.
-
-        Returns:
-            How many more calls its code may serve than before.
+            counter: counts the direct calls.
         """
         key = id(trace), backend, plan.tree
         fast_path = self._by_key.get(key)
         if fast_path is None:
-            fast_path = _build_fast_path(trace, plan, backend, current_settings)
+            fast_path = _build_fast_path(trace, plan, backend, counter)
             if fast_path is None:
                 trace.slow_backends.add(backend)
-                return 0
+                return
             if len(self._by_key) >= _MAX_FAST_PATHS:
                 self.clear()
             self._by_key[key] = fast_path
-        if plan.tree is None:
+        if _set_guards(fast_path) and plan.tree is None:
             self.first = fast_path
-        fast_path.fast_call.set_guard(1, current_settings)
-        return fast_path.allow_calls()
+
+
+def _set_guards(fast_path: FastPath) -> bool:
+    """Make a fast path serve under the settings in force; return whether its guards hold."""
+    fast_call, before, in_force = fast_path.fast_call, fast_path.settings, settings()
+    if before is None or before.guards != in_force.guards or fast_call.has_stale_checks:
+        checks = fast_path.trace.guards.checks() if in_force.guards else []
+        if checks is None:
+            return False
+        fast_call.set_checks(checks)
+    if before is not in_force:
+        fast_call.set_guard(1, in_force)
+        fast_path.settings = in_force
+    return True
 
 
 def _build_fast_path(
-    trace: Trace, plan: LeafPlan, backend: str, current_settings: Settings
+    trace: Trace, plan: LeafPlan, backend: str, counter: ctypes.c_int64
 ) -> FastPath | None:
     """Return the fast path of a trace; None if each call needs some work in Python."""
     concrete = trace.concrete
     traced = concrete.traced
     has_python_work = traced.passed or traced.stored or traced.pending
-    if has_python_work or traced.has_world or not traced.is_closed():
+    has_effects = traced.has_world and traced.graph.has_effects()  # other than checks
+    if has_python_work or has_effects or not traced.is_closed():
         return None
     operands: list[CallOperand] = [
-        CallArgument(position, type.weak, trace.accepts_zero_one)
+        CallArgument(position, type.weak, trace.accepts_zero_one, bool(type.zero_dim))
         for position, type in zip(plan.positions, concrete.input_types, strict=True)
     ]
+    operands += [None] if traced.has_world else []
     count = plan.leaf_count
     variables = [x for x in traced.captured if isinstance(x, Storage)]
     variable_positions = iter(range(count, count + len(variables)))
@@ -194,17 +203,16 @@ def _build_fast_path(
         for x in traced.captured
     ]
     tree = traced.result_tree
-    guards = (_NOT_RECORDED, Guard(*settings_storage(), current_settings))
+    guards = (_NOT_RECORDED, Guard(*settings_storage(), None))  # until `_set_guards`
     is_single = tree.is_leaf() and not traced.written
     result_count = len(traced.result_types) + len(traced.written)
     signature = CallSignature(
-        tuple(operands), count + len(variables), result_count, is_single, guards
+        tuple(operands), count + len(variables), result_count, is_single, guards, counter
     )
     run = concrete.compiled.executable(backend)
     fast_call = run.fast_call(signature) if isinstance(run, FastCallable) else None
     if fast_call is None:
         return None
-    fast_call.allow_calls(0)
     call = fast_call.call
     if variables:
         call = _with_variables(call, variables)
@@ -224,7 +232,11 @@ def _build_fast_path(
 
 def _with_variables(call: Callable[..., Any], storages: Sequence[Storage]) -> Callable[..., Any]:
     def call_with_variables(*args: Any) -> Any:
-        return call(*args, *[storage.owner.concrete for storage in storages])
+        try:
+            values = [storage.owner.concrete for storage in storages]
+        except VariableError:  # one is gone: an error, unless its name now refers to another
+            return FALLBACK
+        return call(*args, *values)
 
     return call_with_variables
 
@@ -235,7 +247,11 @@ def _with_writes(
     """Return a callable that also writes to the arguments that the function mutates."""
 
     def call_with_writes(*args: Any) -> Any:
-        results = call(*args)
+        try:
+            results = call(*args)
+        except BaseException as error:
+            traced.write_contents([args[position] for position in positions], error)
+            raise
         if results is FALLBACK:
             return FALLBACK
         leaves = [args[position] for position in positions]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from wend.base import trees
 from wend.base.errors import RetraceWarning
-from wend.base.source import is_wend_file
+from wend.base.source import is_wend_file, user_source
 from wend.capture.guards.guards import include_guards
 from wend.function.cache import Trace, TraceCache
 from wend.function.call_path import CallPath
 from wend.function.concrete import ConcreteFunction
-from wend.function.guard_checks import warn
 from wend.function.report import Explanation
 from wend.function.signature.binding import Binding
 from wend.function.signature.signature import Arguments, Signature, callable_name
@@ -207,17 +207,15 @@ class Function:
     def _trace_for(self, arguments: Arguments) -> Trace:
         # An input signature has a single trace.
         key = arguments.key if self.input_signature is None else None
-        is_nested = current() is not None
         trace = self._cache.find(key)
-        while trace is None or self._cache.drop_if_stale(trace, force=is_nested):
+        if trace is None:
             trace, warning = self._cache.find_or_trace(
                 key, self._binding.with_declared_types(arguments)
             )
             if warning is not None:
-                warn(RetraceWarning, warning)
-            self._cache.check_guards()
-        if is_nested:
-            include_guards(trace.guard_schedule.guards)
+                _warn(warning)
+        if current() is not None:
+            include_guards(trace.guards)
         return trace
 
 
@@ -269,6 +267,13 @@ class BoundFunction:
 def _rebuild(fun: Callable[..., Any], options: dict[str, Any]) -> Function:
     """Rebuild a pickled function that cannot be found by name."""
     return Function(fun, **options)
+
+
+def _warn(text: str) -> None:
+    """Warn at the user's line that a function is traced too often."""
+    where = user_source()
+    file, line = (where.file, where.line) if where is not None else (__file__, 1)
+    warnings.warn_explicit(text, RetraceWarning, file, line)
 
 
 def _is_wend_code(fun: Callable[..., Any]) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
+from wend.base.keys import ByIdentity
 from wend.base.source import at
 from wend.function.remarks import fused_loops, hoisted, largest, recomputed
-from wend.function.signature.keys import ByIdentity
 from wend.function.signature.shape_relaxation import subsumes
 from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
@@ -97,7 +97,7 @@ def _value_text(value: Any) -> str:
 def differences(new: ArgumentSummary, old: ArgumentSummary) -> list[str]:
     """Return how the arguments of a new trace differ from those of an earlier one."""
     texts = []
-    if new.treedef != old.treedef:
+    if not trees.is_same_structure(new.treedef, old.treedef):
         new_arguments, old_arguments = new.by_parameter(), old.by_parameter()
         for name in dict.fromkeys([*new_arguments, *old_arguments]):
             if name not in old_arguments:
@@ -155,6 +155,10 @@ def _leaf_difference(name: str, new: ArgumentSummary, old: ArgumentSummary) -> s
             f"{name} is {templates[new_leaf.weak].format(new_text)}, "
             f"not {templates[old_leaf.weak].format(old_text)}"
         )
+    if new_leaf.zero_dim != old_leaf.zero_dim and new_leaf.type == old_leaf.type:
+        kinds = "a 0-d array", "a NumPy scalar"
+        new_kind, old_kind = kinds if new_leaf.zero_dim else reversed(kinds)
+        return f"{name} is {new_kind}, not {old_kind}"
     if new_leaf.type.dtype != old_leaf.type.dtype:
         if new_leaf.type.rank != old_leaf.type.rank:
             return f"{name} is {new_text}, not {old_text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -17,12 +18,23 @@ _MAX_TRACKED_CODES = 1024  # pieces of code whose redefinitions are counted; bou
 
 
 class CallCounter:
-    """The number of calls of a function; outlives the function."""
+    """The number of calls of a function; outlives the function.
 
-    __slots__ = ("count",)
+    Attributes:
+        in_python: the calls that Python has served.
+        compiled: the counter of those that compiled code serves.
+    """
+
+    __slots__ = ("compiled", "in_python")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.in_python = 0
+        self.compiled = ctypes.c_int64()
+
+    @property
+    def count(self) -> int:
+        """The number of all calls."""
+        return self.in_python + self.compiled.value
 
 
 class _Redefinitions:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wend.backends.protocol import choose
 from wend.base.errors import NotDifferentiableError, explain
+from wend.base.refusals import refusal
 from wend.function.host.host_function import HostRun
 from wend.ir.graph import Graph
 from wend.runtime.sequence import Sequence as Sequence_
@@ -50,8 +50,8 @@ def run_forward(
         node = traced.call_graph(recording, graph, arrays, tangents, backend)
         wrapped = [recording.wrap(value) for value in node.results]
         return wrapped, wrapped[count:]
-    run = concrete.compiled.executable(backend, graph, shown=count if keeps_residuals else None)
-    boundary = choose(backend).boundary
+    shown = count if keeps_residuals else None
+    run, boundary, _ = concrete.compiled.entry(backend, graph, shown=shown)
     arguments = boundary.copy(
         [*traced.arguments(arrays, boundary), *map(boundary.receive, tangents)]
     )
@@ -74,16 +74,17 @@ def run_linear(
     """
     recording = current()
     if recording is None:
-        run = concrete.compiled.executable(backend, graph)
-        boundary = choose(backend).boundary
+        run, boundary, _ = concrete.compiled.entry(backend, graph)
         arguments = [*residuals, *map(boundary.receive, inputs)]
-        return boundary.own(run(arguments), arguments)
+        return boundary.unshare(run(arguments), arguments)
     if not recording.runs_now() and any(isinstance(x, _RECORD_TYPES) for x in residuals):
-        raise NotImplementedError(
-            explain(
-                f"{what}, run outside a trace, has kept records of a loop or of a host call, "
-                "which cannot enter a trace.",
-                cure="differentiate inside the traced function.",
+        raise refusal(
+            NotImplementedError(
+                explain(
+                    f"{what}, run outside a trace, has kept records of a loop or of a host call, "
+                    "which cannot enter a trace.",
+                    cure="differentiate inside the traced function.",
+                )
             )
         )
     values = [

@@ -15,11 +15,13 @@ import numpy as np
 
 from wend.base.errors import NestingError, listed
 from wend.base.gc_pause import gc_paused
+from wend.base.keys import ByIdentity
 from wend.capture.convert import capture
-from wend.capture.guards.guards import guard_function
+from wend.capture.guards.guards import guard_argument, guard_uncaptured, restart_guards
+from wend.capture.heap.trace_log import trace_log
+from wend.capture.heap.user_operators import note_operands
 from wend.function.concrete import ConcreteFunction
 from wend.function.signature.binding import Binding
-from wend.function.signature.keys import ByIdentity
 from wend.function.signature.signature import Arguments
 from wend.trace.state.creation import Creation, Initializer, described
 from wend.trace.state.variable import Variable
@@ -61,7 +63,7 @@ class Tracing:
             self._forbid_creation(creation)
         try:
             with gc_paused():
-                traced = self._trace_twice_if_needed(arguments, creation, new_objects)
+                traced, first = self._trace_twice_if_needed(arguments, creation, new_objects)
         finally:  # after a failure, too: Python may still hold the created variables
             self.pending[:] = [
                 initializer
@@ -73,14 +75,30 @@ class Tracing:
             object_key for object_key in self._traced_objects if object_key.reference() is not None
         ]
         self._traced_objects = [*alive, *map(ByIdentity, _objects(arguments))]
-        return ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
+        concrete = ConcreteFunction(self.name, traced, arguments, self.binding, self.backend)
+        if first is not None:
+            concrete.first_call = ConcreteFunction(
+                self.name, first, arguments, self.binding, self.backend
+            )
+        return concrete
 
     def _trace_twice_if_needed(
         self, arguments: Arguments, creation: Creation, new_objects: list[Any]
-    ) -> Traced:
-        traced = self._trace(arguments, creation)
-        if creation.created:
-            if not self._is_first:
+    ) -> tuple[Traced, Traced | None]:
+        """Trace, and trace again if that has created variables or initialized objects.
+
+        Returns:
+            the trace, and the first one if this call is to use that.
+
+        Raises:
+            SideEffectError: the second trace changes what outlives it once more.
+        """
+        with trace_log() as writes:
+            first = self._trace(arguments, creation)
+            initializes = writes.settle(self.name, first.captured)
+            if not creation.created and not initializes:
+                return first, None
+            if creation.created and not self._is_first:
                 self._check_owners(creation, new_objects)
             retrace_creation = Creation(
                 self.name,
@@ -90,17 +108,28 @@ class Tracing:
                 cure="make it once: if self.v is None: self.v = wend.Variable(…).",
                 deferred=creation.deferred,
             )
+            restart_guards()
+            with trace_log() as later_writes, writes.explaining_failure(self.name):
+                traced = self._trace(arguments, retrace_creation)
+                later_writes.refuse_any(self.name, traced.captured)
+        if creation.created:
             self.dropped += 1
-            traced = self._trace(arguments, retrace_creation)
             created = listed(map(described, creation.created))
             note = f"traced twice: the first trace made {created.rstrip(',')}"
-            traced = replace(traced, notes=(*traced.notes, note))
-        return traced
+            first_call = None
+        else:
+            note, first_call = f"traced twice: the first trace changed {writes.described()}", first
+        return replace(traced, notes=(*traced.notes, note)), first_call
 
     def _trace(self, arguments: Arguments, creation: Creation) -> Traced:
         unwrapped = inspect.unwrap(self.fun)
         if isinstance(unwrapped, FunctionType):
-            guard_function(unwrapped, **arguments.objects())
+            note_operands(unwrapped, dict(arguments.static_values()))
+        guard_argument(getattr(unwrapped, "__self__", unwrapped), "self")
+        for name, value in arguments.static_values():
+            guard_argument(value, name)
+        if not self.capture:
+            guard_uncaptured(unwrapped)
         try:
             return trace_function(
                 capture(self.fun) if self.capture else self.fun,

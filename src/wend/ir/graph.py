@@ -118,8 +118,12 @@ class Graph:
                 yield from region.walk()
 
     def has_effects(self) -> bool:
-        """Whether a run has effects beyond its results, so that it must not happen twice."""
-        return any(node.op.effect is not Effect.NONE for node in self.walk())
+        """Whether a run has effects that must not happen twice; a check may (D36)."""
+        return bool(self.effects() - {Effect.CHECK})
+
+    def effects(self) -> set[Effect]:
+        """The kinds of effects of its nodes."""
+        return {node.op.effect for node in self.walk()} - {Effect.NONE}
 
     def count(self, op_name: str | None = None) -> int:
         """The number of nodes of an operation, or of all nodes, at any depth."""

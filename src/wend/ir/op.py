@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 Infer: TypeAlias = Callable[..., Any]  # (*operand_types, **attrs) -> Type | tuple[Type, ...]
 Kernel: TypeAlias = Callable[..., Any]  # (*arrays, **attrs) -> array | tuple of arrays
+Raises: TypeAlias = tuple[type[BaseException], ...]
 Rule: TypeAlias = Callable[..., Any]  # speaks to the builder only; see docs/adding-an-op.md
 
 
@@ -16,7 +17,8 @@ class Effect(enum.Enum):
     """The effect of an operation beyond its results."""
 
     NONE = "none"
-    WORLD = "world"  # visible outside: print, assert_; takes and gives the world token
+    WORLD = "world"  # visible outside: print, a host call; takes and gives the world token
+    CHECK = "check"  # raises or does nothing: may be repeated or dropped with a run (D36)
     STATE = "state"  # assigns to a variable; takes its old value and gives the new one
 
 
@@ -109,6 +111,8 @@ class Op:
         effect: its effect besides its results.
         regions: names of its regions; a last one with a star (`branch*`) stands for any number.
         is_cheap: cheaper to recompute in a backward pass than to keep its result.
+        raises: the exceptions that its kernel may raise in a run of operands that fit, or a
+            function that gives them for a node.
     """
 
     name: str
@@ -118,6 +122,12 @@ class Op:
     effect: Effect = Effect.NONE
     regions: tuple[str, ...] = ()
     is_cheap: bool = False
+    raises: Raises | Callable[[Any], Raises] = ()
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether its first operand and its first result are the world token."""
+        return self.effect in (Effect.WORLD, Effect.CHECK)
 
     @property
     def linear_operands(self) -> tuple[int, ...] | None:

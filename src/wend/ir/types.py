@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.ir.dtypes import INEXACT, short
 
 
@@ -55,7 +56,9 @@ class TensorType:
     def dims(self) -> Shape:
         """The shape, of a tensor whose rank is known."""
         if self.shape is None:
-            raise ShapeError("the rank of this array is not known before it runs; reshape it first")
+            raise refusal(
+                ShapeError("the rank of this array is not known before it runs; reshape it first")
+            )
         return self.shape
 
     @property

@@ -9,18 +9,25 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import Dim, Symbol, TensorType, Type, accepts
 
 
-def verify(graph: Graph) -> Graph:
+def verify(graph: Graph, verified: set[Graph] | None = None) -> Graph:
     """Return the graph if it is valid.
+
+    Args:
+        graph: the graph to verify.
+        verified: graphs and regions known to be valid, which are skipped; what is verified is
+            added. A pass returns most of them as they are.
 
     Raises:
         GraphError: a value is used before or outside its definition, a type is not what the shape
             rule gives, or a region does not fit its node.
     """
-    _verify_scope(graph)
+    _verify_scope(graph, set() if verified is None else verified)
     return graph
 
 
-def _verify_scope(graph: Graph) -> None:
+def _verify_scope(graph: Graph, verified: set[Graph]) -> None:
+    if graph in verified:  # it is immutable, and a region refers to nothing outside it
+        return
     defined: set[Value] = set()
     for param in graph.params:
         if param in defined or param.node is not None:
@@ -29,20 +36,21 @@ def _verify_scope(graph: Graph) -> None:
     if graph.captures != graph.params[len(graph.params) - len(graph.captures) :]:
         raise GraphError(f"graph {graph.name}: the captures are not the last of the params")
     for node in graph.nodes:
-        _verify_node(node, defined)
+        _verify_node(node, defined, verified)
         defined.update(node.results)
     for result in graph.results:
         if result not in defined:
             raise GraphError(f"graph {graph.name}: returns {result!r}, which it does not define")
+    verified.add(graph)
 
 
-def _verify_node(node: Node, defined: set[Value]) -> None:
+def _verify_node(node: Node, defined: set[Value], verified: set[Graph]) -> None:
     where = f"{node.op.name}{at(node.source)}"
     for operand in node.operands:
         if operand not in defined:
             raise GraphError(f"{where}: uses {operand!r}, which is not defined before it here")
     for region in node.regions:
-        _verify_scope(region)
+        _verify_scope(region, verified)
     infer_attrs = {"regions": node.regions, **node.attrs} if node.op.regions else node.attrs
     try:
         inferred = as_tuple(
@@ -51,6 +59,8 @@ def _verify_node(node: Node, defined: set[Value]) -> None:
     except WendError as error:
         raise GraphError(f"{where}: {error}") from error
     recorded = tuple(result.type for result in node.results)
+    if inferred == recorded:
+        return
     bound: dict[Symbol, Dim] = {}
     same = len(inferred) == len(recorded) and all(
         accepts(expected, _with_known_sizes(actual, expected), bound)

@@ -8,7 +8,7 @@ import numpy as np
 
 from wend.numpy.operands import staged
 from wend.numpy.public import implements
-from wend.numpy.shaping import astype
+from wend.numpy.shaping import astype, rank_of, reshape
 from wend.numpy.ufuncs import copy_if_operand
 
 
@@ -24,7 +24,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """Return a contiguous array of at least one dimension; see `numpy.ascontiguousarray`."""
     a = staged(a)
     a = a if dtype is None else astype(a, dtype)
-    return a if a.ndim else a.reshape(1)
+    return a if rank_of(a) else reshape(a, 1)
 
 
 @implements(np.asanyarray)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged, apply, apply_all
 from wend.eager.promotion import tensor_type
 from wend.numpy import shaping
@@ -114,7 +115,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     (`mode="complete"` of a tall matrix) have no derivative.
     """
     if mode not in ("reduced", "complete", "r"):
-        raise NotImplementedError(f"qr of a traced array has no mode {mode!r}")
+        raise refusal(NotImplementedError(f"qr of a traced array has no mode {mode!r}"))
     (a,) = promote_dtypes_inexact(a)
     results = apply_all(factors.qr, a, complete=mode == "complete")
     return results[1] if mode == "r" else QRResult(*results)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import matrices, reducing, shaping
@@ -49,7 +50,7 @@ def einsum(*operands: Any, out: None = None, optimize: Any = False, **options: A
     subscripts, arguments = _parse(operands)
     dtype = options.pop("dtype", None)
     if out is not None or set(options) - {"order", "casting"}:
-        raise TypeError(f"einsum of traced arrays takes no {', '.join(['out', *options])}")
+        raise refusal(TypeError(f"einsum of traced arrays takes no {', '.join(['out', *options])}"))
     arrays = promote_dtypes(*arguments)
     arrays = arrays if dtype is None else [cast(x, np.dtype(dtype)) for x in arrays]
     inputs, result = _expand_ellipsis(subscripts, [shaping.rank_of(x) for x in arrays])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
@@ -91,8 +92,11 @@ def normalize_entry(entry: Any) -> Any:
         return operator.index(entry)
     array = creating.asarray(entry) if parts.is_staged_key(entry) else as_array(entry)
     if isinstance(array, (bool, np.bool_)):
-        raise IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
-    kind = array.dtype.kind if hasattr(array, "dtype") else "f"
+        raise refusal(
+            IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
+        )
+    dtype = array.type.dtype if isinstance(array, Staged) else getattr(array, "dtype", None)
+    kind = "f" if dtype is None else dtype.kind
     if kind not in "iub" and not (isinstance(array, np.ndarray) and array.size == 0):
         raise IndexError(f"arrays used as indices must be of integer (or bool) type, not {entry!r}")
     return array.astype(np.int64) if kind not in "iub" else array
@@ -140,7 +144,9 @@ def _unpack_mask(entry: Any, x: Any, start: int) -> list[Any]:
     if isinstance(entry, (slice, int)) or not _is_mask(entry):
         return [entry]
     if shaping.rank_of(entry) == 0:
-        raise IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
+        raise refusal(
+            IndexError("a traced array cannot be indexed by a bool scalar; use wend.cond")
+        )
     sizes = tensor_type(x).dims[start:]
     for k, (size, mask_size) in enumerate(zip(sizes, tensor_type(entry).dims, strict=False)):
         if size != mask_size:
@@ -235,7 +241,7 @@ def take(
 ) -> Any:
     """Take elements from an array along an axis; see `numpy.take`."""
     if out is not None:
-        raise TypeError("take of a traced array takes no out=; use the result")
+        raise refusal(TypeError("take of a traced array takes no out=; use the result"))
     x = as_array(x)
     if axis is None or (axis in (0, -1) and not shaping.rank_of(x)):
         x, axis = shaping.ravel(x), 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import real_of
@@ -134,7 +135,9 @@ def round(x: Any, decimals: int = 0) -> Any:
         return cast(x, np.dtype(np.float16))
     if kind in "iu":
         if decimals < 0:
-            raise NotImplementedError("round of traced integers takes no negative decimals")
+            raise refusal(
+                NotImplementedError("round of traced integers takes no negative decimals")
+            )
         return copy_if_operand(x, [x])
     if decimals == 0:
         return apply(ops.rint, x)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, any_staged, apply, recorder
 from wend.eager.promotion import as_array, cast, is_weak, result_dtype, tensor_type
 from wend.numpy import creating, shaping
@@ -82,7 +83,7 @@ def known_size(x: Any, axis: int, role: str) -> int:
     """Return the size of an axis, which must be known statically."""
     size = tensor_type(x).dims[axis]
     if not isinstance(size, int):
-        raise ShapeError(f"{role} needs the size of axis {axis} before the run")
+        raise refusal(ShapeError(f"{role} needs the size of axis {axis} before the run"))
     return size
 
 
@@ -103,7 +104,7 @@ def check_nonnegative(number: Any, message: str) -> Any:
     checked = apply(creating_ops.nonnegative, number, message=message)
     is_traced = isinstance(checked, Staged)
     if is_traced:
-        checked.weak = is_weak(number)
+        return checked.as_weak() if is_weak(number) else checked
     return checked
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import explain
+from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged
 from wend.eager.promotion import cast
 from wend.numpy import indexing, reducing, shaping
@@ -61,10 +62,12 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 # Insertion and deletion at static positions
 def _require_static_positions(name: str, obj: Any) -> None:
     if any_staged([obj]) or (isinstance(obj, slice) and any_staged([obj.start, obj.stop])):
-        raise NotImplementedError(
-            explain(
-                f"{name} takes positions that are known before the run.",
-                cure="join the parts: np.concatenate([x[:i], new, x[i:]]).",
+        raise refusal(
+            NotImplementedError(
+                explain(
+                    f"{name} takes positions that are known before the run.",
+                    cure="join the parts: np.concatenate([x[:i], new, x[i:]]).",
+                )
             )
         )
 

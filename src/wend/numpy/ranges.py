@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, any_staged, apply
 from wend.eager.promotion import broadcast, cast, result_dtype
 from wend.ir.dtypes import INT64
@@ -97,7 +98,9 @@ def _linspace_dynamic(
     """Return `linspace` for a traced number of samples."""
     start, stop = all_staged((start, stop))
     if shaping.rank_of(start) or shaping.rank_of(stop) or axis not in (0, -1):
-        raise NotImplementedError("linspace of a traced number of points goes between two numbers")
+        raise refusal(
+            NotImplementedError("linspace of a traced number of points goes between two numbers")
+        )
     compute_dtype = result_dtype(start, stop, 1.0)
     result_type = compute_dtype if dtype is None else np.dtype(dtype)
     start, stop = cast(start, compute_dtype), cast(stop, compute_dtype)

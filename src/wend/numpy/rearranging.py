@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import broadcast, cast, tensor_type
 from wend.ir.dtypes import INT64
@@ -146,7 +147,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def resize(a: Any, new_shape: Any) -> Any:
     """Return a new array with the specified shape, which must be static; see `numpy.resize`."""
     if is_traced_size(new_shape):
-        raise NotImplementedError("resize takes sizes that are known before the run")
+        raise refusal(NotImplementedError("resize takes sizes that are known before the run"))
     shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (int(new_shape),)
     flat = shaping.ravel(staged(a))
     size, total = shaping.size(flat), math.prod(shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import any_staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.ir.dtypes import FLOAT64, INT64
@@ -75,7 +76,9 @@ def histogram(
     """
     a = shaping.ravel(staged(a))
     if isinstance(bins, str):
-        raise NotImplementedError("histogram of a traced array takes a number of bins, or edges")
+        raise refusal(
+            NotImplementedError("histogram of a traced array takes a number of bins, or edges")
+        )
     is_number = not np.ndim(bins)
     edges = _bin_edges(a, bins, range) if is_number else staged(bins)
     count = bins if is_number else known_size(edges, 0, "histogram") - 1

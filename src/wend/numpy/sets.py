@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import apply
 from wend.ir.dtypes import INT64
 from wend.numpy import calculus, indexing, reducing, shaping
@@ -112,7 +113,7 @@ def unique(
     """
     del sorted, equal_nan
     if axis is not None:
-        raise NotImplementedError("unique of a traced array has no axis")
+        raise refusal(NotImplementedError("unique of a traced array has no axis"))
     if not (return_index or return_inverse or return_counts):
         return _unique_values(ar)
     result = _unique_all(ar)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.types import Dim, Shape
@@ -40,13 +41,13 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     Traced arrays are read in C order only.
     """
     if order != "C":
-        raise NotImplementedError("reshape of a traced array has order='C' only")
+        raise refusal(NotImplementedError("reshape of a traced array has order='C' only"))
     reshaped = _reshape(x, shape)
     return reshaped.copy() if copy else reshaped
 
 
 def _reshape(x: Any, shape: Any) -> Any:
-    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = _sizes(shape)
     if any(isinstance(size, Staged) for size in sizes):
         size = apply_all(ops.concat, *(as_vector(as_size(s)) for s in sizes), axis=0)[0]
         return apply(ops.reshape, x, size, shape=_declared_shape(x, sizes))
@@ -178,7 +179,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 @implements(np.broadcast_to)
 def broadcast_to(x: Any, shape: Any) -> Any:
     """Broadcast an array to a new shape; see `numpy.broadcast_to`."""
-    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = _sizes(shape)
     if any(isinstance(size, Staged) for size in sizes):
         size = apply(ops.concat, *(as_vector(as_size(s)) for s in sizes), axis=0)
         return apply(ops.broadcast_to, x, size, shape=tuple(map(dim_of_size, sizes)))
@@ -187,8 +188,14 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 def new_full(number: Any, shape: Any) -> Any:
     """Return a new array filled with one number, unlike the view that `broadcast_to` returns."""
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return broadcast_to(number, tuple(map(check_size, sizes))).copy()
+    return broadcast_to(number, tuple(map(check_size, _sizes(shape)))).copy()
+
+
+def _sizes(shape: Any) -> Sequence[Any]:
+    """Return a shape as a sequence; it may be an integer, or a traced vector of integers."""
+    if isinstance(shape, Staged) and shape.type.rank == 1:
+        return tuple(shape)  # type: ignore[arg-type]  # a traced array
+    return shape if isinstance(shape, (tuple, list)) else (shape,)
 
 
 def check_size(size: Any) -> Any:
@@ -280,7 +287,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     axis = normalize_axis_index(axis, rank_of(x))
     total_size = tensor_type(x).dims[axis]
     if not isinstance(total_size, int):
-        raise ShapeError(f"split needs the size of axis {axis} before the run")
+        raise refusal(ShapeError(f"split needs the size of axis {axis} before the run"))
     if isinstance(indices_or_sections, (int, np.integer)):
         count = int(indices_or_sections)
         if count <= 0 or total_size % count:
@@ -317,7 +324,9 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     Traced arrays are padded with one constant only.
     """
     if mode != "constant" or np.ndim(constant_values):
-        raise NotImplementedError("pad of a traced array takes mode='constant' and one value")
+        raise refusal(
+            NotImplementedError("pad of a traced array takes mode='constant' and one value")
+        )
     if np.asarray(pad_width).dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(np.asarray(pad_width), (rank_of(x), 2)).tolist()
@@ -342,7 +351,7 @@ def _size(x: Any, axis: int) -> Any:
     size = apply(ops.dim_of, x, axis=axis)
     is_traced = isinstance(size, Staged)
     if is_traced:
-        size.weak = True
+        return size.as_weak()
     return size
 
 

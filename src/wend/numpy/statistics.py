@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.promotion import cast, is_weak, result_dtype, tensor_type
 from wend.ir.dtypes import INT64
 from wend.numpy import contracting, indexing, reducing, shaping
@@ -165,7 +166,7 @@ def _fractional_index(q: Any, count: Any, method: str) -> Any:
         index = q * (count - 1)
         return 0.5 * (ew.floor(index) + ew.ceil(index))
     if method not in _PLOTTING_POSITIONS:
-        raise NotImplementedError(f"quantile of a traced array has no method {method!r}")
+        raise refusal(NotImplementedError(f"quantile of a traced array has no method {method!r}"))
     if method == "linear":
         return q * (count - 1)
     alpha, beta = _PLOTTING_POSITIONS[method]

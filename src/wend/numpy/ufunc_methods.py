@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from wend.base.errors import explain
+from wend.base.refusals import refusal
 from wend.eager.promotion import as_array, tensor_type
 from wend.numpy import calculus, reducing, shaping, special, updating
 from wend.numpy.operands import known_size, slice_axis, staged, strong
@@ -148,10 +149,12 @@ def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     unsupported_options = {name: options.pop(name, None) for name in ("initial", "where")}
     refused = [name for name, x in unsupported_options.items() if x is not None and x is not True]
     if refused and method != "__call__":
-        raise TypeError(
-            explain(
-                f"numpy.{ufunc.__name__}.{method} of a traced array takes no {refused[0]}=.",
-                cure="use wnp.where on what it is applied to.",
+        raise refusal(
+            TypeError(
+                explain(
+                    f"numpy.{ufunc.__name__}.{method} of a traced array takes no {refused[0]}=.",
+                    cure="use wnp.where on what it is applied to.",
+                )
             )
         )
     if method != "__call__":
@@ -162,10 +165,12 @@ def run(ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     if function is None:
         raise unknown(ufunc)
     if refused:
-        raise TypeError(
-            explain(
-                f"numpy.{ufunc.__name__} of a traced array takes no where=.",
-                cure="use wnp.where(condition, result, other).",
+        raise refusal(
+            TypeError(
+                explain(
+                    f"numpy.{ufunc.__name__} of a traced array takes no where=.",
+                    cure="use wnp.where(condition, result, other).",
+                )
             )
         )
     return function(*inputs, **options)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import TypeMismatchError
-from wend.eager.dispatch import any_staged, apply, read_all
+from wend.eager.dispatch import Staged, any_staged, apply, read_all
 from wend.eager.promotion import as_array, broadcast, cast, promotion_kinds, tensor_type
 from wend.ir.dtypes import BOOL
 from wend.ir.op import Op
@@ -64,8 +64,14 @@ def make_ufunc(
 
 def copy_if_operand(result: Any, operands: Sequence[Any]) -> Any:
     """Return the result, copied if it is one of the operands."""
-    is_operand = any(result is x for x in operands) and tensor_type(result).shape != ()
-    return result.copy() if is_operand else result
+    is_staged_array = isinstance(result, Staged) and result.zero_dim is not False
+    is_array = tensor_type(result).shape != () or is_staged_array
+    if not is_array or not any(result is x for x in operands):
+        return result
+    copied: Any = result.copy()
+    if is_staged_array:
+        copied.zero_dim = False  # a scalar
+    return copied
 
 
 def ufunc(original: np.ufunc, op: Op, *, bools: Op | None = None) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ from wend.ops import (
     state,
     updating,
 )
+from wend.ops.effects import ErrorClass
 from wend.ops.shapes import size_of
 from wend.runtime.storage import Storage
 
@@ -426,8 +427,18 @@ class Build(Builder):
     def print(self, token: Value, *values: Value, format: str) -> Value:
         return self.emit(effects.print_, token, *values, format=format)
 
-    def assert_(self, token: Value, condition: Value, *values: Value, message: str) -> Value:
-        return self.emit(effects.assert_, token, condition, *values, message=message)
+    def raise_if(
+        self, token: Value, predicate: Value, *values: Value, error: ErrorClass, text: str | None
+    ) -> Value:
+        return self.emit(effects.raise_if, token, predicate, *values, error=error, text=text)
+
+    def token(self) -> Value:
+        """A token that nothing precedes."""
+        return self.emit(effects.token)
+
+    def after(self, x: Value, token: Value) -> Value:
+        """A value, where the checks before a token have passed."""
+        return self.emit(effects.after, x, token)
 
     def store(self, previous: Value, value: Value, *, variable: Storage) -> Value:
         """The value of a variable after a store; `previous` is its value before."""

@@ -12,6 +12,7 @@ from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import NUMERIC
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type, fresh
+from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
 
 Axes: TypeAlias = tuple[int, ...]
@@ -106,6 +107,7 @@ dot_general = Op(
     _infer_dot_general,
     _kernel_dot_general,
     Linear(_transpose_dot_general, jointly=False),
+    raises=if_sizes_unknown,
 )
 
 

@@ -51,7 +51,9 @@ def _kernel_nonnegative(x: Any, *, message: str) -> Any:
 
 
 # Sizes or counts, unchanged; an error if one is negative, with the smallest for `{}`
-nonnegative = Op("nonnegative", _infer_nonnegative, _kernel_nonnegative, no_gradient())
+nonnegative = Op(
+    "nonnegative", _infer_nonnegative, _kernel_nonnegative, no_gradient(), raises=(ValueError,)
+)
 
 
 def _infer_from_elements(*xs: Type, shape: tuple[int, ...]) -> TensorType:

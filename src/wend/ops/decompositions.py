@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from wend.base.errors import ShapeError
+from wend.base.refusals import refusal
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INEXACT, complex_of, real_of
 from wend.ir.op import Explicit, Op
 from wend.ir.types import Dim, TensorType, Type
+from wend.ops.raising import LINALG
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
 
 SOLVABLE = frozenset(dtype for dtype in INEXACT if dtype != np.float16)
@@ -41,7 +43,7 @@ def shorter(a: TensorType) -> Dim:
     if rows == columns:
         return rows
     if not isinstance(rows, int) or not isinstance(columns, int):
-        raise ShapeError(f"which size of {a} is the lesser must be known before the run")
+        raise refusal(ShapeError(f"which size of {a} is the lesser must be known before the run"))
     return min(rows, columns)
 
 
@@ -149,6 +151,7 @@ eigh = Op(
     _infer_eigh,
     lambda a, *, lower: tuple(np.linalg.eigh(a, "L" if lower else "U")),
     Explicit(_pull_back_eigh),
+    raises=LINALG,
 )
 
 
@@ -182,7 +185,7 @@ def _pull_back_eig(b: Any, node: Any, cts: Any) -> Any:
     return (gradient_of_a if a.type.dtype.kind == "c" else b.real(gradient_of_a),)
 
 
-eig = Op("eig", _infer_eig, _kernel_eig, Explicit(_pull_back_eig))
+eig = Op("eig", _infer_eig, _kernel_eig, Explicit(_pull_back_eig), raises=LINALG)
 
 
 # Singular values
@@ -246,4 +249,5 @@ svd = Op(
     _infer_svd,
     lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)),
     Explicit(_pull_back_svd),
+    raises=LINALG,
 )

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from wend.base.errors import AssertionFailed, TypeMismatchError
+from wend.base.errors import TypeMismatchError
+from wend.base.source import at
 from wend.ir.dtypes import BOOL
-from wend.ir.op import Effect, Op, no_gradient
+from wend.ir.graph import Node
+from wend.ir.op import Effect, Linear, Op, no_gradient
 from wend.ir.types import TOKEN, TensorType, TokenType, Type
+from wend.ops.shapes import tensor_of
+from wend.runtime.partial_writes import attach_contents
+
+# An exception class, or the name of one that every process has
+ErrorClass: TypeAlias = str | type[BaseException]
 
 
 def _check_token(type: Type) -> None:
@@ -42,13 +51,17 @@ def format_values(format: str, values: Sequence[Any]) -> str:
     return format.format(*formattable)
 
 
+STDERR = "stderr"  # in place of `sys.stderr`, which may be another stream in the run
+
+
 def _infer_print(token: Type, *values: Type, format: str, **how: Any) -> TokenType:
     _check_token(token)
     return TOKEN
 
 
-def _kernel_print(token: Any, *values: Any, format: str, **how: Any) -> Any:
-    print(format_values(format, values), **how)  # noqa: T201 - what it is for
+def _kernel_print(token: Any, *values: Any, format: str, file: Any = None, **how: Any) -> Any:
+    file = sys.stderr if isinstance(file, str) else file
+    print(format_values(format, values), file=file, **how)
     return token
 
 
@@ -56,17 +69,143 @@ def _kernel_print(token: Any, *values: Any, format: str, **how: Any) -> Any:
 print_ = Op("print", _infer_print, _kernel_print, no_gradient(), effect=Effect.WORLD)
 
 
-def _infer_assert(token: Type, condition: Type, *values: Type, message: str) -> TokenType:
+class HostAction(Protocol):
+    """A call of Python for its effect, such as a line of a log."""
+
+    name: str
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Make the call; return a number, or None."""
+
+
+def _infer_action(
+    token: Type, *values: Type, action: HostAction, result: str | None
+) -> tuple[Type, ...]:
     _check_token(token)
-    if condition != TensorType(BOOL, ()):
-        raise TypeMismatchError(f"the condition must be a bool scalar, not {condition}")
+    return (TOKEN,) if result is None else (TOKEN, TensorType(np.dtype(result), ()))
+
+
+def _kernel_action(token: Any, *values: Any, action: HostAction, result: str | None) -> Any:
+    number = action.run(values)
+    return token if result is None else (token, np.dtype(result).type(number))
+
+
+# Calls Python; the dtype of its number is `result`, None if it gives none
+host_action = Op("host_action", _infer_action, _kernel_action, no_gradient(), effect=Effect.WORLD)
+
+
+def error_note(node: Node) -> str:
+    """Return the note on an error that a node has raised: the operation, and the user's line."""
+    if node.op is checked:
+        return f"raised{at(node.source)}"
+    if node.op is not raise_if:
+        return f"in {node.op.name}{at(node.source)}"
+    is_assertion = error_class(node.attrs["error"]) is AssertionError
+    return f"{'in assert' if is_assertion else 'raised'}{at(node.source)}"
+
+
+def error_class(name: ErrorClass) -> type[BaseException]:
+    """Return the exception class that `raise_if` refers to."""
+    return _NAMED_ERRORS[name] if isinstance(name, str) else name
+
+
+def error_name(error: type[BaseException]) -> ErrorClass:
+    """Return how `raise_if` refers to an exception class: by name where every process has it."""
+    return error.__name__ if _NAMED_ERRORS.get(error.__name__) is error else error
+
+
+# The classes that the text of a graph names; others are entries of its side table
+_NAMED_ERRORS: dict[str, type[BaseException]] = {
+    error.__name__: error
+    for error in (*vars(builtins).values(), np.linalg.LinAlgError)
+    if isinstance(error, type) and issubclass(error, BaseException)
+}
+
+
+def _infer_raise_if(
+    token: Type,
+    predicate: Type,
+    *values: Type,
+    error: ErrorClass,
+    text: str | None,
+    written: tuple[int, ...] = (),
+) -> TokenType:
+    _check_token(token)
+    if predicate != TensorType(BOOL, ()):
+        raise TypeMismatchError(f"the predicate must be a bool scalar, not {predicate}")
     return TOKEN
 
 
-def _kernel_assert(token: Any, condition: Any, *values: Any, message: str) -> Any:
-    if not condition:
-        raise AssertionFailed(format_values(message, values))
+def _kernel_raise_if(
+    token: Any,
+    predicate: Any,
+    *values: Any,
+    error: ErrorClass,
+    text: str | None,
+    written: tuple[int, ...] = (),
+) -> Any:
+    if predicate:
+        count = len(values) - len(written)
+        args = () if text is None else (format_values(text, values[:count]),)
+        exception = error_class(error)(*args)
+        if written:
+            attach_contents(exception, dict(zip(written, values[count:], strict=True)))
+        raise exception
     return token
 
 
-assert_ = Op("assert", _infer_assert, _kernel_assert, no_gradient(), effect=Effect.WORLD)
+# Raises an exception whose text is formatted from the values (D36). The last operands are what the
+# run has made of the arguments that are `written`, so that the caller gets it.
+raise_if = Op(
+    "raise_if",
+    _infer_raise_if,
+    _kernel_raise_if,
+    no_gradient(),
+    effect=Effect.CHECK,
+    raises=lambda node: (error_class(node.attrs["error"]),),
+)
+
+
+def _infer_after(x: Type, token: Type) -> Type:
+    if token != TOKEN:
+        raise TypeMismatchError(f"the second operand must be a token, not {token}")
+    return x
+
+
+def _pull_back_after(b: Any, node: Node, ct: Any, index: int) -> Any:
+    return ct
+
+
+# An order of its own, for a graph without a world: a rule's backward graph
+token = Op("token", lambda: TOKEN, lambda: None, no_gradient())
+# The first operand, where the checks before a token have passed; without its use they do not run
+after = Op("after", _infer_after, lambda x, token: x, Linear(_pull_back_after, (0,)))
+
+
+def _infer_checked(
+    x: Type, *predicates: Type, errors: Sequence[ErrorClass], texts: Sequence[str]
+) -> TensorType:
+    for predicate in predicates:
+        if predicate != TensorType(BOOL, ()):
+            raise TypeMismatchError(f"the predicate must be a bool scalar, not {predicate}")
+    return tensor_of(x)
+
+
+def _kernel_checked(
+    x: Any, *predicates: Any, errors: Sequence[ErrorClass], texts: Sequence[str]
+) -> Any:
+    for predicate, error, text in zip(predicates, errors, texts, strict=True):
+        if predicate:
+            raise error_class(error)(format_values(text, [x]))
+    return x
+
+
+# A number, unchanged; the first predicate that holds raises its exception, with the number for
+# `{}`. It has no token: it is part of the operation that makes the number or takes it (D36)
+checked = Op(
+    "check_number",
+    _infer_checked,
+    _kernel_checked,
+    Linear(lambda b, node, ct, index: ct, operands=(0,)),
+    raises=lambda node: tuple(map(error_class, node.attrs["errors"])),
+)

@@ -24,8 +24,10 @@ from wend.ir.dtypes import (
     complex_of,
     real_of,
 )
-from wend.ir.op import Derivative, Explicit, Linear, Op, Partials, Rule, no_gradient
+from wend.ir.graph import Node
+from wend.ir.op import Derivative, Explicit, Linear, Op, Partials, Raises, Rule, no_gradient
 from wend.ir.types import TensorType, Type
+from wend.ops.raising import if_negative_power
 from wend.ops.shapes import check_dtype, check_same, tensor_of
 
 
@@ -38,6 +40,7 @@ def elementwise(
     linear: tuple[int, ...] = (),
     derivative: Derivative | None = None,
     result: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
+    raises: Raises | Callable[[Node], Raises] = (),
 ) -> Op:
     """Make an elementwise operation; without `partials` or `derivative` it has no gradient.
 
@@ -51,7 +54,7 @@ def elementwise(
 
     if partials is not None:
         derivative = Partials(tuple(partials), linear)
-    return Op(name, infer, kernel, derivative or no_gradient(), is_cheap=True)
+    return Op(name, infer, kernel, derivative or no_gradient(), is_cheap=True, raises=raises)
 
 
 def _to_bool(_: np.dtype) -> np.dtype:
@@ -99,7 +102,7 @@ def _pow_exponent(b: Any, x: Any, y: Any, z: Any) -> Any:
     return b.mul(b.log(safe), z)
 
 
-pow = elementwise("pow", np.power, NUMERIC, [_pow_base, _pow_exponent])
+pow = elementwise("pow", np.power, NUMERIC, [_pow_base, _pow_exponent], raises=if_negative_power)
 abs = elementwise("abs", np.abs, REALS, [lambda b, x, y: b.sign(x)])
 sign = elementwise("sign", np.sign, REALS)
 

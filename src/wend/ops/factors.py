@@ -23,6 +23,7 @@ from wend.ops.decompositions import (
     product,
     shorter,
 )
+from wend.ops.raising import LINALG
 
 
 # Determinants
@@ -122,7 +123,7 @@ def _pull_back_pinv(b: Any, node: Any, cts: Any) -> Any:
 
 
 # No derivative exists where the rank changes
-pinv = Op("pinv", _infer_pinv, _kernel_pinv, Explicit(_pull_back_pinv))
+pinv = Op("pinv", _infer_pinv, _kernel_pinv, Explicit(_pull_back_pinv), raises=LINALG)
 
 
 # Orthogonal factors

@@ -112,7 +112,9 @@ def _kernel_pull_forward(
     return (*cotangents, recorded)
 
 
-py_function = Op("py_function", _infer_call, _kernel_call, ByRegions(), effect=Effect.WORLD)
+py_function = Op(
+    "py_function", _infer_call, _kernel_call, ByRegions(), effect=Effect.WORLD, raises=(Exception,)
+)
 py_function_forward = Op(
     "py_function_forward", _infer_forward, _kernel_forward, ByRegions(), effect=Effect.WORLD
 )

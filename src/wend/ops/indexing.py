@@ -14,6 +14,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import BOOLS, INT64, INTEGERS
 from wend.ir.op import Linear, Op, no_gradient
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
+from wend.ops.raising import if_out_of_range
 from wend.ops.shapes import check_axis, check_dtype, check_same, tensor_of, unwrap_single
 
 
@@ -39,7 +40,13 @@ def _accumulate_gather(b: Any, node: Any, ct: Any, index: int, into: Any) -> Any
     return b.scatter_add(into, ct, *node.operands[1:])
 
 
-gather = Op("gather", _infer_gather, _kernel_gather, Linear.adding(_accumulate_gather, (0,)))
+gather = Op(
+    "gather",
+    _infer_gather,
+    _kernel_gather,
+    Linear.adding(_accumulate_gather, (0,)),
+    raises=if_out_of_range(1),
+)
 
 
 def _infer_scatter_add(into: Type, x: Type, *indices: Type) -> TensorType:
@@ -66,6 +73,7 @@ scatter_add = Op(
     _infer_scatter_add,
     _kernel_scatter_add,
     Linear(_transpose_scatter_add, operands=(0, 1)),
+    raises=if_out_of_range(2),
 )
 
 
@@ -88,6 +96,7 @@ take_along = Op(
     _infer_take_along,
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     Linear.adding(_accumulate_take_along, (0,)),
+    raises=if_out_of_range(1),
 )
 
 
@@ -108,6 +117,7 @@ add_along = Op(
     lambda into, x, indices, *, axis: tensor_of(into),
     _kernel_add_along,
     Linear(_transpose_add_along, operands=(0, 1)),
+    raises=if_out_of_range(2),
 )
 
 

@@ -10,6 +10,7 @@ from wend.base.errors import ShapeError, TypeMismatchError
 from wend.ir.dtypes import FLOATS, INEXACT
 from wend.ir.op import Explicit, Op
 from wend.ir.types import TensorType, Type
+from wend.ops.raising import LINALG
 from wend.ops.shapes import check_dtype, same_dim, tensor_of
 
 _SOLVABLE = frozenset(dtype for dtype in INEXACT if dtype != np.float16)
@@ -44,6 +45,7 @@ solve = Op(
     _infer_solve,
     lambda a, y: np.linalg.solve(a, y),
     Explicit(_pull_back_solve, linear=(1,)),
+    raises=LINALG,
 )
 
 
@@ -65,5 +67,9 @@ def _pull_back_cholesky(b: Any, node: Any, cts: Any) -> Any:
 
 
 cholesky = Op(
-    "cholesky", _infer_cholesky, lambda a: np.linalg.cholesky(a), Explicit(_pull_back_cholesky)
+    "cholesky",
+    _infer_cholesky,
+    lambda a: np.linalg.cholesky(a),
+    Explicit(_pull_back_cholesky),
+    raises=LINALG,
 )

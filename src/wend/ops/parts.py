@@ -8,14 +8,16 @@ those of a cut are clipped, and an `"at"` out of range is an IndexError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.ir.op import Linear, Op
+from wend.ir.graph import Node
+from wend.ir.op import Linear, Op, Raises
 from wend.ir.types import Dim, Shape, TensorType, Type, fresh
+from wend.ops.raising import if_out_of_range
 from wend.ops.shapes import check_scalar_index, tensor_of
 from wend.ops.shaping import sliced_type
 
@@ -75,12 +77,19 @@ def _infer_take(x: Type, *positions: Type, entries: Entries, cuts: Shape) -> Ten
     return part_type(tensor_of(x), positions, entries, cuts)
 
 
+def _if_out_of_range(start: int) -> Callable[[Node], Raises]:
+    """Return the rule for what `"at"` entries raise; bounds that cut an axis may be any."""
+    rule = if_out_of_range(start)
+    return lambda node: rule(node) if AT in node.attrs["entries"] else ()
+
+
 take_part = Op(
     "take_part",
     _infer_take,
     lambda x, *positions, entries, cuts: x[_key(entries, positions)],
     Linear.adding(_accumulate_take, (0,)),
     is_cheap=True,
+    raises=_if_out_of_range(1),
 )
 
 
@@ -121,10 +130,17 @@ def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.set_part(ct, b.zeros_like(x), *positions, entries=node.attrs["entries"])
 
 
-set_part = Op("set_part", _infer_put, _kernel_set, Linear(_transpose_set, operands=(0, 1)))
+set_part = Op(
+    "set_part",
+    _infer_put,
+    _kernel_set,
+    Linear(_transpose_set, operands=(0, 1)),
+    raises=_if_out_of_range(2),
+)
 add_part = Op(
     "add_part",
     _infer_put,
     _kernel_add,
     Linear(lambda b, n, ct, i: _part_of(b, n, ct) if i else ct, operands=(0, 1)),
+    raises=_if_out_of_range(2),
 )

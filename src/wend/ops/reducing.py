@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import ShapeError
-from wend.ir.dtypes import ALL, BOOLS, INT64, NUMERIC
+from wend.ir.dtypes import ALL, BOOLS, FLOATS, INT64, NUMERIC
 from wend.ir.op import Derivative, Explicit, Linear, Op, no_gradient
 from wend.ir.types import Dim, TensorType, Type
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
@@ -107,6 +108,23 @@ reduce_max = reduction("reduce_max", np.maximum, ALL, Explicit(_pull_back_extrem
 reduce_min = reduction("reduce_min", np.minimum, ALL, Explicit(_pull_back_extremum))
 reduce_any = reduction("reduce_any", np.logical_or, BOOLS, no_gradient())
 reduce_all = reduction("reduce_all", np.logical_and, BOOLS, no_gradient())
+
+
+def _infer_fsum(x: Type) -> TensorType:
+    vector = tensor_of(x)
+    check_dtype(vector, FLOATS)
+    if vector.rank != 1:
+        raise ShapeError(f"fsum takes a vector, not {x}")
+    return vector.with_shape(())
+
+
+# The sum rounded once, as `math.fsum`
+fsum = Op(
+    "fsum",
+    _infer_fsum,
+    lambda x: x.dtype.type(math.fsum(x)),
+    Linear(lambda b, node, ct, i: b.broadcast_like(ct, node.operands[0])),
+)
 
 
 def _position_of(name: str, kernel: Callable[..., Any]) -> Op:

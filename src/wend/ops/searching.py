@@ -10,6 +10,7 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import ALL, BOOL, INT64, INTEGERS
 from wend.ir.op import Explicit, Linear, Op, no_gradient
 from wend.ir.types import TensorType, Type
+from wend.ops.raising import if_out_of_range
 from wend.ops.shapes import check_axis, check_dtype, tensor_of
 
 
@@ -78,7 +79,11 @@ def _transpose_set_along(b: Any, node: Any, ct: Any, index: int) -> Any:
 
 # The last write to a position wins
 set_along = Op(
-    "set_along", _infer_set_along, _kernel_set_along, Linear(_transpose_set_along, operands=(0, 1))
+    "set_along",
+    _infer_set_along,
+    _kernel_set_along,
+    Linear(_transpose_set_along, operands=(0, 1)),
+    raises=if_out_of_range(2),
 )
 
 

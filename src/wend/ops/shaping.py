@@ -13,8 +13,10 @@ import numpy as np
 from wend.base.errors import CarryError, ShapeError, listed
 from wend.base.zero import ZERO
 from wend.ir.dtypes import INT64
-from wend.ir.op import Explicit, Linear, Op, no_gradient
+from wend.ir.graph import Node
+from wend.ir.op import Explicit, Linear, Op, Raises, no_gradient
 from wend.ir.types import Dim, Shape, Symbol, TensorType, Type, fresh, shape_text
+from wend.ops.raising import if_sizes_unknown
 from wend.ops.shapes import (
     check_axis,
     check_scalar_index,
@@ -84,6 +86,7 @@ broadcast_shapes = Op(
     _kernel_broadcast_shapes,
     no_gradient(),
     is_cheap=True,
+    raises=(ValueError,),
 )
 
 
@@ -175,6 +178,10 @@ def _kernel_keep_shape(x: Any, sizes: Any, *, shape: Shape, message: str, error:
     raise _SHAPE_ERRORS[error](message)
 
 
+def _keep_shape_errors(node: Node) -> Raises:
+    return (IndexError,) if node.attrs["error"] == "index" else ()
+
+
 # The same array, after a check of its sizes against a vector, in which −1 accepts any. In the
 # message `{shape}` is the expected and `{its}` the actual shape, `{size}` and `{mine}` the first
 # sizes that differ; `error` is "carry" (for a loop's carry) or "index".
@@ -183,6 +190,7 @@ keep_shape = Op(
     _infer_keep_shape,
     _kernel_keep_shape,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
+    raises=_keep_shape_errors,
 )
 
 
@@ -211,6 +219,7 @@ reshape = Op(
     lambda x, *sizes, shape: np.reshape(x, _target(shape, sizes))[()],
     Linear(lambda b, n, ct, i: b.reshape_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
+    raises=if_sizes_unknown,
 )
 
 
@@ -261,6 +270,7 @@ concat = Op(
     _infer_concat,
     lambda *xs, axis: np.concatenate(xs, axis=axis),
     Linear(_transpose_concat),
+    raises=if_sizes_unknown,
 )
 
 

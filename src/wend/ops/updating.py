@@ -11,6 +11,7 @@ from wend.ir.dtypes import INT64
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
 from wend.ops.indexing import index_shape
+from wend.ops.raising import if_out_of_range
 from wend.ops.shapes import same_dim, tensor_of
 from wend.ops.shaping import Slices, sliced_type
 
@@ -82,4 +83,5 @@ scatter_set = Op(
     _infer_scatter_set,
     _kernel_scatter_set,
     Linear(_transpose_scatter_set, operands=(0, 1)),
+    raises=if_out_of_range(2),
 )

@@ -13,14 +13,17 @@ from wend.ir.op import Effect
 from wend.ir.printer import INLINE_ELEMENTS
 from wend.ir.rewrite import inline, rewrite_nodes, with_operands
 from wend.ir.types import MaybeType, TensorType
-from wend.ops import creating
+from wend.ops import creating, effects
 from wend.ops.build import Build
 from wend.ops.control import IfParts, if_
 from wend.ops.shapes import size_of
 
 
 def fold(graph: Graph) -> Graph:
-    """Evaluate nodes whose operands are all constant, where the result is small."""
+    """Evaluate nodes whose operands are all constant, where the result is small.
+
+    A check that passes for them is dropped.
+    """
     b = Build(graph.name)
 
     def fold_node(nodes: list[Node], node: Node, operands: list[Value]) -> Sequence[Value]:
@@ -38,6 +41,10 @@ def _rewrite_node(b: Build, node: Node, operands: list[Value]) -> tuple[Value, .
         if not any(_is_widened(*types) for types in zip(chosen.results, node.results, strict=True)):
             pairs = zip(inline(fold(chosen), operands[1:], b.nodes), node.results, strict=True)
             return tuple(b.refine(value, result.type) for value, result in pairs)
+    if node.op is effects.raise_if:
+        predicate = _constant(operands[1])
+        if predicate is not None and not predicate:
+            return (operands[0],)
     if _is_foldable(node, operands):
         value = _evaluate(node, operands)
         if value is not None:

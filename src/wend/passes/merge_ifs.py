@@ -13,13 +13,31 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import rebuild_graph, rename_dims, with_operands
 from wend.ir.types import Dim, MaybeType, Symbol
-from wend.ops import creating, maybe
+from wend.ops import (
+    creating,
+    decompositions,
+    indexing,
+    linalg,
+    lists,
+    maybe,
+    parts,
+    searching,
+    shaping,
+    updating,
+)
 from wend.ops.build import Build
 from wend.ops.control import PREDICATE, IfParts, if_
 from wend.passes.specialize_zeros import Specializer, State, reinfer_types
 
 # Operations moved into the branches if one of their operands is a maybe that the `if` gives.
 _SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
+# Operations that raise an error of the user's: a position out of range, a singular matrix
+_MAY_FAIL = {
+    *(indexing.gather, indexing.take_along, indexing.scatter_add, indexing.add_along),
+    *(parts.take_part, parts.set_part, parts.add_part, updating.scatter_set, searching.set_along),
+    *(lists.list_get, lists.list_pop, lists.list_set, shaping.narrow, shaping.reshape),
+    *(linalg.solve, linalg.cholesky, decompositions.eigh, decompositions.eig, decompositions.svd),
+}
 
 
 def merge_ifs(graph: Graph) -> Graph:
@@ -33,14 +51,18 @@ def merge_ifs(graph: Graph) -> Graph:
     region_results: list[tuple[Value, Value]] = []  # results of regions, old and new
     for node in graph.nodes:
         accepting = next((merged for merged in pending if merged.accepts(node, mapping)), None)
+        is_relevant = pending or node.op is if_
+        is_effect = is_relevant and (node.op.effect is not Effect.NONE or _has_effects(node))
         for merged in [
-            merged for merged in pending if merged is not accepting and merged.feeds(node)
+            merged
+            for merged in pending
+            if merged is not accepting and (merged.feeds(node) or (is_effect and merged.may_fail()))
         ]:
             merged.emit(b, mapping, dims)
             pending.remove(merged)
         if accepting is not None:
             accepting.add(node, mapping)
-        elif node.op is if_ and not _has_effects(node):
+        elif node.op is if_ and not is_effect:
             pending.append(_MergedIf(node, mapping))
         else:
             regions = [merge_ifs(region) for region in node.regions]
@@ -83,6 +105,11 @@ class _MergedIf:
 
     def feeds(self, node: Node) -> bool:
         return any(operand in self.results for operand in node.operands)
+
+    def may_fail(self) -> bool:
+        """Return whether an error may come from it, which comes before later effects."""
+        nodes = (n for b in self.branches for n in b.finish([]).walk())
+        return any(node.op in _MAY_FAIL for node in nodes)
 
     def accepts(self, node: Node, mapping: Mapping[Value, Value]) -> bool:
         """Return whether a node belongs in the branches."""
@@ -161,5 +188,4 @@ def _constant_of(state: State) -> object:
 
 def _has_effects(node: Node) -> bool:
     """Return whether a node has effects: then it keeps its place in their order."""
-    ops = (inner.op for region in node.regions for inner in region.walk())
-    return any(op.effect is not Effect.NONE for op in ops)
+    return any(region.effects() for region in node.regions)

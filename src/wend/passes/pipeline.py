@@ -65,11 +65,12 @@ def _apply_passes(graph: Graph, passes: Sequence[Transform]) -> Graph:
     if dump is not None:
         dump.write("graph", "wir", to_text(graph, sources=True), graph)
     original = graph
+    verified: set[Graph] = set()
     with step("passes", graph.name) as tell:
         for transform in passes:
             graph = transform(graph)
             if check:
-                verify(graph)
+                verify(graph, verified)
             if dump is not None:
                 dump.write(transform.__name__, "wir", to_text(graph, sources=True), graph)
         tell(lambda: f"{original.count()} nodes -> {graph.count()}")

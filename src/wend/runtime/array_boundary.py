@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.errors import TypeMismatchError, explain
 from wend.ir.types import TensorType
 
 
@@ -38,7 +39,7 @@ class ArrayBoundary(ABC):
         """Return an array as NumPy's, without a copy where that is possible."""
 
     @abstractmethod
-    def own(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    def unshare(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
         """Return results that the caller may write to without changing `others` or one another."""
 
     @abstractmethod
@@ -80,7 +81,7 @@ class HostArrays(ArrayBoundary):
     def to_host(self, array: Any) -> Any:
         return array
 
-    def own(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    def unshare(self, results: Sequence[Any], others: Sequence[Any]) -> list[Any]:
         referenced = {id(other) for other in others}
         owned = []
         for result in results:
@@ -132,6 +133,32 @@ def boundary_of(array: object) -> ArrayBoundary:
 def is_array(x: object) -> bool:
     """Return whether this is an array or an array scalar of some boundary."""
     return isinstance(x, (np.ndarray, np.generic)) or type(x) in _foreign
+
+
+# Subclasses whose operators and methods are those of arrays
+_PLAIN_CLASSES = (np.ndarray, np.memmap)
+
+
+def check_no_subclass(array: Any) -> None:
+    """Refuse an array of a class whose operators may be its own, as those of `np.matrix` are.
+
+    Raises:
+        TypeMismatchError: it is of such a class.
+    """
+    kind = type(array)
+    is_plain = kind in _PLAIN_CLASSES or kind.__module__.startswith("wend.")
+    if is_plain or not isinstance(array, np.ndarray):
+        return
+    if isinstance(array, np.ma.MaskedArray):  # looked up here, since naming `np.ma` imports it
+        cure = "pass x.filled(0.0) and np.ma.getmaskarray(x), as two arrays."
+        raise TypeMismatchError(explain("masked arrays are not traced.", cure=cure))
+    raise TypeMismatchError(
+        explain(
+            f"an array of class {kind.__module__}.{kind.__qualname__} is not traced: its operators "
+            "and methods may be its own.",
+            cure="pass its numbers: np.asarray(x).",
+        )
+    )
 
 
 def to_host(x: Any) -> Any:

@@ -15,6 +15,20 @@ from wend.base.context_values import scoped
 from wend.runtime.array_boundary import foreign_boundary
 
 
+class StorageOwner:
+    """An object whose value a storage holds: a variable.
+
+    Attributes:
+        storage: its storage.
+        is_stream: whether it is the state of a generator, which initial values of variables
+            advance.
+    """
+
+    __slots__ = ()
+    storage: Storage
+    is_stream = False
+
+
 class Storage:
     """The storage of one variable; it does not keep the variable alive.
 

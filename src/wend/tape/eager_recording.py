@@ -21,7 +21,7 @@ from wend.eager.dispatch import Staged
 from wend.ir.builder import as_tuple
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Effect, NoGradient, Op
+from wend.ir.op import NoGradient, Op
 from wend.ir.types import TOKEN, MaybeType, TensorType, Type, is_differentiable
 from wend.ops.build import Build
 from wend.ops.control import call
@@ -84,7 +84,7 @@ class EagerBuild(Build):
         wrt = tuple(k for k, value in enumerate(operands) if owner.follows(value))
         seeded = any(map(is_differentiable, callee.result_types))
         if not wrt or not seeded:
-            results = HOST.own(compiled.run(backend, concretes), concretes)
+            results = HOST.unshare(compiled.run(backend, concretes), concretes)
             types = _types_of(callee.result_types, results)
             return ExecutedNode(call, operands, {}, (callee,), types, results, owner, 0, None)
         forms = compiled.forward_backward(wrt)
@@ -92,7 +92,7 @@ class EagerBuild(Build):
         forward = CompiledGraph.of(forms.forward)
         forward_results = _without_0d_arrays(forward.run(backend, concretes, shown=result_count))
         results = [
-            *HOST.own(forward_results[:result_count], concretes),
+            *HOST.unshare(forward_results[:result_count], concretes),
             *forward_results[result_count:],
         ]
         tapes = 0
@@ -195,7 +195,7 @@ class EagerRecording(Recording):
     # Recording
     def emit(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
         values = [self.lift(operand) for operand in operands]
-        if op.effect is Effect.WORLD:
+        if op.takes_token:
             self.b.emit_node(op, [self.world(), *values], **attrs)
             return ()
         node = self.b.emit_node(op, values, **attrs)

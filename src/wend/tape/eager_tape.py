@@ -145,7 +145,7 @@ class EagerTape:
         cts = pull_back(b, self.bit, lifted, sources)
         results = [None if ct is None else b.owner.wrap(ct) for ct in cts]
         plain = [value.concrete for value in sources if isinstance(value, RecordedValue)]
-        return HOST.own(results, plain)
+        return HOST.unshare(results, plain)
 
     def release(self, targets: Sequence[Value]) -> None:
         """Drop what was recorded only for this tape."""

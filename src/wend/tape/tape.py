@@ -295,6 +295,20 @@ def _kind_name(leaf: Any) -> str:
     return "array" if isinstance(leaf, np.ndarray) else "number"
 
 
+def _cotangents_of(tree: trees.TreeDef, target: Any, output_gradients: Any) -> list[Any]:
+    """Return the cotangents of the target's leaves; the order of dict keys does not matter."""
+    try:
+        cotangents = trees.flatten_up_to(tree, output_gradients)
+    except ValueError:
+        cotangents = [()]
+    if not all(trees.flatten(ct)[1].is_leaf() for ct in cotangents):
+        raise StructureError(
+            f"gradient: output_gradients is {trees.described(output_gradients)}, "
+            f"the target is {trees.described(target)}"
+        )
+    return cotangents
+
+
 def _target_seeds(
     tape: EagerTape | TracedTape, target: Any, output_gradients: Any
 ) -> Sequence[tuple[Value, Any]]:
@@ -302,12 +316,7 @@ def _target_seeds(
     leaves, tree = trees.flatten(target)
     cotangents: Sequence[Any] = [None] * len(leaves)
     if output_gradients is not None:
-        cotangents, other = trees.flatten(output_gradients)
-        if other != tree:
-            raise StructureError(
-                f"gradient: output_gradients is {trees.described(output_gradients)}, "
-                f"the target is {trees.described(target)}"
-            )
+        cotangents = _cotangents_of(tree, target, output_gradients)
     seeds = []
     for leaf, ct in zip(leaves, cotangents, strict=True):
         value = tape.value_of(leaf.read() if isinstance(leaf, Variable) else leaf)

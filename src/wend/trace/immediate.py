@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wend.backends.compiled_graph import CompiledGraph
-from wend.backends.protocol import choose
 from wend.base import trees
 from wend.base.config import settings
 from wend.trace.aliasing.outer_arrays import unchanged
@@ -28,6 +27,5 @@ def run_now(fun: Callable[..., Any], *args: Any) -> Any:
 
     with unchanged(fun):
         traced = trace_function(fun, [leaf_type(x) for x in arrays], call, "immediate")
-    backend = settings().backend
-    execute = CompiledGraph(traced.graph).executable(backend)
-    return traced.run(execute, arrays, choose(backend).boundary)
+    execute, boundary, _ = CompiledGraph(traced.graph).entry(settings().backend)
+    return traced.run(execute, arrays, boundary)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from wend.base import trees
+from wend.base import refusals, trees
 from wend.base.errors import (
     AliasError,
     ShapeError,
@@ -17,14 +17,16 @@ from wend.base.errors import (
     explain,
 )
 from wend.base.log import step
-from wend.base.source import at, raised_at
+from wend.base.source import OUTERMOST, at, raised_at
 from wend.eager.dispatch import Staged, read_all
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.types import ListType, TensorType
+from wend.passes.attach_writes import attach_writes
 from wend.passes.strip_stores import retarget_stores
 from wend.runtime.array_boundary import HOST, ArrayBoundary, boundary_of
+from wend.runtime.partial_writes import take_contents
 from wend.runtime.storage import Storage, bind_variables
-from wend.trace.aliasing.referrers import OUTERMOST
+from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import LeafType, is_array_leaf
@@ -52,8 +54,9 @@ class Traced:
         notes: lines for `explain`, such as loops that ran in Python.
         pending: initializers of variables, to be run at the next call.
         passed: the storages of variables that are arguments, with the indices of the arguments.
-        no_alias: pairs of array leaves that must not be the same array, since the first is changed
-            before the second is read or changed.
+        no_alias: pairs of inputs that must not share memory, since the first, an array leaf, is
+            changed before the second is read or changed. Captures are counted after the leaves.
+        raises: the exceptions that a run may raise, with the operations that do.
     """
 
     graph: Graph
@@ -67,6 +70,7 @@ class Traced:
     pending: list[Initializer] = field(default_factory=list)
     passed: tuple[tuple[Storage, int], ...] = ()
     no_alias: tuple[tuple[int, int], ...] = ()
+    raises: tuple[tuple[type[BaseException], str], ...] = ()
     _copies: dict[Any, Graph] = field(default_factory=dict)
 
     @property
@@ -102,31 +106,50 @@ class Traced:
         """
         self.check_no_alias(leaves)
         arguments = self.arguments(leaves, boundary)
-        if self.passed or self.has_world:
-            with self.run_context(leaves):
+        try:
+            if self.passed or self.has_world:
+                with self.run_context(leaves):
+                    results = execute(arguments)
+            else:
                 results = execute(arguments)
-        else:
-            results = execute(arguments)
-        result = self.rebuild(boundary.own(results, arguments))
+        except BaseException as error:
+            self.write_contents(leaves, error)
+            raise
+        result = self.rebuild(boundary.unshare(results, arguments))
         self.write_results(leaves, results)
         return result
 
     def check_no_alias(self, leaves: Sequence[Any]) -> None:
-        """Refuse one array as two arguments if the function's results would show it.
+        """Refuse one array as two inputs if the function's results would show it.
 
         Raises:
             AliasError: one of the two is changed before the other is read.
         """
+        if not self.no_alias:
+            return
+        inputs = [*leaves, *self.captured]
         for changed, other in self.no_alias:
-            if _share_memory(leaves[changed], leaves[other]):
-                changed_name, other_name = (self.graph.params[k].name for k in (changed, other))
+            if _share_memory(inputs[changed], inputs[other]):
+                is_argument = other < len(leaves)
+                cure = "one of them: f(x, x.copy())" if is_argument else "the argument: f(x.copy())"
                 raise AliasError(
                     explain(
-                        f"{self.graph.name}: {changed_name} and {other_name} are one array, or "
-                        "parts of one; the function changes the first, and then uses the second.",
-                        cure="pass a copy of one of them: f(x, x.copy()).",
+                        f"{self.graph.name}: {self.graph.params[changed].name} and "
+                        f"{self._input_name(other, len(leaves))} are one array, or parts of one; "
+                        "the function changes the first, and then uses the second.",
+                        cure=f"pass a copy of {cure}.",
                     )
                 )
+
+    def _input_name(self, index: int, leaf_count: int) -> str:
+        """Return the name of an array leaf or capture for messages."""
+        if index < leaf_count:
+            return str(self.graph.params[index].name)
+        param = self.graph.params[index + self.has_world]
+        readers = (node for node in self.graph.nodes if param in node.operands)
+        reader = next(readers, None)
+        where = "" if reader is None else at(reader.source)
+        return f"the array {param.type} of outside that it reads{where}"
 
     def write_results(self, leaves: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
         """Write the new contents of changed arguments; return the function's results proper.
@@ -138,6 +161,13 @@ class Traced:
         if self.written:
             self._write_back([leaves[k] for k in self.written], results[count:])
         return results[:count]
+
+    def write_contents(self, leaves: Sequence[Any], error: BaseException) -> None:
+        """Write what a failed run has changed in the arguments before a check failed (D36)."""
+        contents = take_contents(error)
+        if contents:
+            self.check_no_alias(leaves)
+            self._write_back([leaves[k] for k in contents], [*contents.values()])
 
     def _write_back(self, leaves: Sequence[Any], changed: Sequence[Any]) -> None:
         """Write the new contents of changed arguments.
@@ -219,6 +249,25 @@ class Traced:
             self._copies[key] = retarget_stores(graph, storages)
         return self._copies[key]
 
+    def with_writes_of(
+        self, outer: Recording, graph: Graph, leaves: Sequence[Any]
+    ) -> tuple[Graph, list[Value]]:
+        """Return the graph with checks that carry what its caller has written to its arguments.
+
+        Also return operands for its further params; equal calls share the graph.
+        """
+        changed = outer.changed_arguments() if self.has_world else {}
+        if not changed and not self.written:
+            return graph, []
+        caller = {id(ref): k for k, ref in enumerate(outer.function().arguments)}
+        renamed = {k: caller[id(x)] for k, x in enumerate(leaves) if id(x) in caller}
+        contents = [outer.lift(ref) for ref in changed.values()]
+        types = [value.type for value in contents]
+        key = graph, tuple(renamed.items()), tuple(changed), tuple(types)
+        if key not in self._copies:
+            self._copies[key] = attach_writes(graph, renamed, [*changed], types)
+        return self._copies[key], contents
+
     def call_in(self, outer: Recording, leaves: Sequence[Any], backend: str | None = None) -> Any:
         """Record a call and return its traced result."""
         node = self.call_graph(outer, self.graph, leaves, backend=backend)
@@ -227,6 +276,11 @@ class Traced:
             for value, type in zip(node.results, self.result_types, strict=False)
         ]
         return trees.unflatten(self.result_tree, results)
+
+    def note_errors(self, outer: Recording) -> None:
+        """Note in a recording that calls this function what a run of it may raise."""
+        for error, what in self.raises:
+            outer.may_raise(what, (error,))
 
     def call_graph(
         self,
@@ -248,6 +302,7 @@ class Traced:
         if self.pending:
             initialize_in(outer, self.pending, leaves)
         self.check_no_alias(leaves)
+        self.note_errors(outer)
         world = [outer.world()] if self.has_world else []
         bindings = [outer.lift(binding) for binding in self.bindings]
         arguments = [outer.lift(leaf) for leaf in leaves]
@@ -257,7 +312,9 @@ class Traced:
             with self.run_context(leaves):
                 node = outer.call(graph, operands, backend)
         else:
-            node = outer.call(self._passed_to(graph, leaves), operands, backend)
+            graph = self._passed_to(graph, leaves)
+            graph, contents = self.with_writes_of(outer, graph, leaves)
+            node = outer.call(graph, [*operands, *contents], backend)
         changed = node.results[len(self.result_types) :]
         for k, value in zip(self.written, changed, strict=False):
             _write(outer, leaves[k], value)
@@ -286,8 +343,7 @@ def _write(outer: Recording, leaf: Any, value: Value) -> None:
             explain(
                 "a function that changes its argument in place was given an array that is a "
                 "constant of this trace.",
-                cure="pass an array that is an argument of the traced function, or a copy made "
-                "from one.",
+                cure="pass it as an argument, or change a copy: x = x.copy() before.",
             )
         )
     leaf.replace(contents)
@@ -335,7 +391,7 @@ def trace_function(
     Raises:
         TypeMismatchError: it returns an object that is no array, number or None.
     """
-    with step("trace", name) as tell:
+    with step("trace", name) as tell, refusals.final():
         traced = _traced(fun, types, call, name, names, creation, by_value)
         tell(lambda: f"{traced.graph.count()} nodes")
     return traced
@@ -354,8 +410,7 @@ def _traced(
     recording.creation = creation
     labels = [*names, *[None] * (len(types) - len(names))]
     leaves = [
-        recording.param(type.type, weak=type.weak, name=label)
-        for type, label in zip(types, labels, strict=True)
+        recording.param_of(type, name=label) for type, label in zip(types, labels, strict=True)
     ]
     recording.arguments = leaves
     arguments, passed = _with_variables(recording, types, leaves)
@@ -370,10 +425,11 @@ def _traced(
         values = [recording.lift(leaf) for leaf in result_leaves]
         written = [k for k, leaf in enumerate(leaves) if leaf.value is not recording.b.params[k]]
         changed = [leaves[k].value for k in written]
+        inputs = [*recording.b.params[: len(leaves)], *recording.captures.values]
         no_alias = [
             (k, j)
             for k in written
-            for j, param in enumerate(recording.b.params[: len(leaves)])
+            for j, param in enumerate(inputs)
             if j != k
             and (j in written or param in values or recording.reads_after_change(leaves[k], param))
         ]
@@ -409,13 +465,16 @@ def _traced(
         [] if creation is None else creation.pending,
         passed,
         tuple(no_alias),
+        tuple(recording.raises.items()),
     )
 
 
 def _share_memory(x: Any, y: Any) -> bool:
-    """Return whether two arrays share memory, or are the same traced array."""
+    """Return whether two arrays share memory; traced ones, whether they may."""
+    if isinstance(x, Tracer) and isinstance(y, Tracer):
+        return may_overlap(x, y)
     if isinstance(x, Tracer) or isinstance(y, Tracer):
-        return x is y
+        return False
     boundary = boundary_of(x)
     return boundary is boundary_of(y) and boundary.shares_memory(x, y)
 
@@ -462,9 +521,10 @@ def check_results(name: str, leaves: Sequence[Any], paths: Sequence[str]) -> Non
                 )
             )
         if not is_array_leaf(leaf):
+            kind = "str" if isinstance(leaf, str) else type(leaf).__name__
             raise TypeMismatchError(
                 explain(
-                    f"{name} returns {type(leaf).__name__} at {path}: {leaf!r:.60}",
+                    f"{name} returns {kind} at {path}: {leaf!r:.60}",
                     cure="return arrays, numbers, None, or lists, tuples and dicts of these.",
                 )
             )

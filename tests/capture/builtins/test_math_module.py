@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.helpers.as_python import BACKENDS, assert_as_python, outcome
 
 import wend
 
@@ -78,3 +79,41 @@ def test_their_slopes():
     assert wend.grad(lambda x: math.cbrt(x) + math.erf(x))(1.0) == pytest.approx(
         1 / 3 + 2 / math.sqrt(math.pi) / math.e
     )
+
+
+DOMAINS = """sqrt exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos sinh cosh acosh atanh
+gamma lgamma factorial isqrt ulp frexp modf degrees cbrt""".split()
+ODD = [
+    *(0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -2.0, 1000.0, -1000.0, math.inf, -math.inf, math.nan, 1e308),
+    *(3, -3, 25, np.float64(2.0), np.float32(0.1), np.ones(2), 1j),
+]
+PAIRED = "pow fmod remainder copysign comb perm ldexp".split()
+ODD_PAIRS = [
+    *((0.0, -1.0), (-8.0, 0.333), (1e300, 7.0), (math.inf, 2.0), (2.0, math.inf), (math.nan, 0.0)),
+    *((5.5, 0.0), (1.0, math.nan), (5, 2), (-5, 2), (5, -2), (1e-300, 1100), (1.0, 2000)),
+]
+
+
+@pytest.mark.parametrize("name", [name for name in DOMAINS + PAIRED if hasattr(math, name)])
+def test_errors_are_those_of_math(name):
+    """In class and text, where `math` raises; a number where it gives one."""
+    function = getattr(math, name)
+    calls = ODD_PAIRS if name in PAIRED else [(x,) for x in ODD]
+    for backend in BACKENDS:
+        compiled = wend.function(lambda *xs: function(*xs))
+        with wend.config(backend=backend), np.errstate(all="ignore"):
+            for args in calls:
+                expected, found = outcome(function, args)[0], outcome(compiled, args)[0]
+                if isinstance(expected, tuple) and isinstance(expected[0], type):
+                    assert found[0] is expected[0], (args, found, expected)
+                    assert found == expected or found[0] is TypeError, args
+                elif name == "factorial" and args == (25,):
+                    assert found[0] is OverflowError
+                else:
+                    np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=str(args))
+
+
+def test_fsum_rounds_once():
+    assert_as_python(lambda a, b: math.fsum([a, b, 1.0, -1e16]), (1.5, 1e16))
+    assert_as_python(lambda a: math.fsum(a), (np.array([1.5, 1e16, 1.0, -1e16]),))
+    np.testing.assert_array_equal(wend.grad(lambda a: math.fsum(a))(np.ones(3)), np.ones(3))

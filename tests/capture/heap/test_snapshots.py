@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers.traces import at_trace
 
 import wend
-from wend.capture.heap.snapshots import MISSING, short_repr, snapshot
+from wend.backends.fastcall import MISSING
+from wend.capture.heap.snapshots import short_repr, snapshot
 
 ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.binary(max_size=3)
@@ -66,9 +68,7 @@ class Thing:
     pass
 
 
-@pytest.mark.parametrize(
-    "value", [Thing(), np.ones(2), Thing, math, len, lambda: 0, list(range(99))]
-)
+@pytest.mark.parametrize("value", [Thing(), np.ones(2), Thing, math, len, lambda: 0])
 def test_the_rest_is_told_by_identity(value):
     assert snapshot(value).matches(value)
     if not isinstance(value, (type, type(math), type(len), type(lambda: 0))):
@@ -89,14 +89,15 @@ def test_objects_are_not_kept_alive():
 
 def test_what_is_traced_has_no_mark():
     found = []
+    note = at_trace(found)
 
     @wend.function
     def fun(x):
-        found.extend([snapshot(x), snapshot([x]), snapshot({"a": (x,)})])
+        note([snapshot(x), snapshot([x]), snapshot({"a": (x,)})])
         return x
 
     fun(1.0)
-    assert found == [None, None, None]
+    assert found == [[None, None, None]]
 
 
 def test_texts_run_nothing_of_objects():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.traces import at_trace
 
 import wend
 import wend.numpy as wnp
@@ -154,10 +155,11 @@ def test_closures_over_traced_values():
 
 def test_gradient_of_a_decorated_function_traces_it_once_per_signature():
     python = []
+    note = at_trace(python)
 
     @wend.function
     def fun(x):
-        python.append(x)
+        note(x)
         return x * x
 
     slope = wend.grad(fun)

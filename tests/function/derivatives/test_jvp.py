@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.traces import at_trace
 
 import wend
 import wend.numpy as wnp
@@ -86,10 +87,11 @@ def test_results_are_the_callers():
 
 def test_a_decorated_function_is_traced_once():
     python = []
+    note = at_trace(python)
 
     @wend.function
     def fun(x):
-        python.append(x)
+        note(x)
         return x * x
 
     assert [wend.jvp(fun, (x,), (1.0,))[1] for x in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 from tests.helpers.graphs import check_graph, names, traced
+from tests.helpers.traces import at_trace
 
 import wend
 import wend.numpy as wnp
@@ -252,6 +253,7 @@ def test_methods():
 
 def test_symbolic_zeros():
     seen = []
+    note = at_trace(seen)
 
     def made(symbolic_zeros):
         @wend.custom_vjp
@@ -259,7 +261,7 @@ def test_symbolic_zeros():
             return x * 2.0, x * 3.0
 
         def bwd(_, cts):
-            seen.append(tuple(ct is None for ct in cts))
+            note(tuple(ct is None for ct in cts))
             return (sum((ct for ct in cts if ct is not None), 0.0 * wnp.asarray(1.0)),)
 
         pair.defvjp(lambda x: (pair(x), None), bwd, symbolic_zeros=symbolic_zeros)
@@ -278,13 +280,14 @@ def test_symbolic_zeros():
 
 def test_symbolic_zeros_of_many_results():
     seen = []
+    note = at_trace(seen)
 
     @wend.custom_vjp
     def many(x):
         return tuple(x * k for k in range(6))
 
     def bwd(_, cts):
-        seen.append(sum(ct is not None for ct in cts))
+        note(sum(ct is not None for ct in cts))
         return (sum(ct * 10.0 for ct in cts if ct is not None),)
 
     many.defvjp(lambda x: (many(x), None), bwd, symbolic_zeros=True)
@@ -332,6 +335,46 @@ def test_effects_of_fwd_alone(capsys):
     assert capsys.readouterr().out == ""
     assert wend.grad(wend.grad(fun))(1.0) == 1.0
     assert capsys.readouterr().out == "fwd 1.0\n"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_checks_of_each_part(shape, backend):
+    """Those of fwd come with the value, those of bwd with the cotangents."""
+
+    @wend.custom_vjp
+    def fun(x):
+        assert wnp.all(x < 5.0), "fun"
+        return x * 2.0
+
+    def fwd(x):
+        assert wnp.all(x < 9.0), "fwd"
+        return x * 2.0, x
+
+    def bwd(x, ct):
+        for i in range(2):
+            assert wnp.all(ct * i < 7.0), f"bwd {i}"
+        wend.raise_if(wnp.any(x < 0.0), ValueError, "bwd")
+        return (ct * x,)
+
+    fun.defvjp(fwd, bwd)
+
+    def outcome(fun, x):
+        try:
+            return float(np.sum(fun(np.full(shape, x)[()])))
+        except (AssertionError, ValueError) as error:
+            return str(error)
+
+    size = np.prod(shape)
+    with wend.config(backend=backend):
+        value = wend.function(lambda x: wnp.sum(fun(x)))
+        grad, thrice = wend.grad(value), wend.grad(lambda x: 8.0 * value(x))
+        second = wend.jacfwd(grad)
+        assert [outcome(value, x) for x in (1.0, 6.0, -1.0)] == [2 * size, "fun", -2 * size]
+        assert [outcome(grad, x) for x in (1.0, 6.0)] == [size, 6 * size]
+        assert [outcome(grad, x) for x in (10.0, -1.0)] == ["fwd", "bwd"]
+        assert outcome(thrice, 1.0) == "bwd 1"
+        assert [outcome(second, x) for x in (1.0, 10.0, -1.0)] == [size, "fwd", "bwd"]
 
 
 def test_without_a_rule():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,12 @@ CASES = [
             orders=1,
         )
         for op, function in (("reduce_max", np.max), ("reduce_min", np.min))
+    ),
+    Case(
+        "fsum",
+        lambda x: np.float64(math.fsum(x)),
+        [(np.array([1.5, 1e16, 1.0, -1e16]),), (np.zeros(0),)],
+        [(between(-2, 2, 5),)],
     ),
     *positions("argmax", first_max),
     *positions("argmin", first_min),

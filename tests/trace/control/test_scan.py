@@ -65,7 +65,7 @@ def test_rows_of_sizes_that_the_run_tells(shape):
     np.testing.assert_array_equal(found["double"], 2.0 * x)
     assert found["both"].shape == (shape[0], 2, shape[1])
     graph = fun.get_concrete_function().graph
-    assert graph.results[-1].type == graph.params[0].type
+    assert graph.results[0].type == graph.params[0].type
     slope = wend.grad(lambda x: wnp.sum(fun(x)["double"] ** 2))(x)
     np.testing.assert_array_equal(slope, 8.0 * x)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.helpers.graphs import loops, traced
+from tests.helpers.traces import at_trace
 
 import wend
 import wend.numpy as wnp
@@ -16,7 +17,8 @@ from wend.trace.recording.recording import Recording, current
 def test_nothing_is_recorded_outside_a_trace():
     assert current() is None
     seen = []
-    wend.function(lambda x: (seen.append(current()), x)[1])(1.0)
+    note = at_trace(seen)
+    wend.function(lambda x: (note(current()), x)[1])(1.0)
     assert isinstance(seen[0], Recording)
     assert current() is None
 
@@ -66,13 +68,13 @@ def test_arrays_of_other_dtypes_are_refused():
 
 def test_values_of_a_closed_trace_are_refused_everywhere():
     kept = []
-    wend.function(lambda x: (kept.append(x * 2.0), x)[1])(1.0)
+    keep = at_trace(kept)
+    wend.function(lambda x: (keep(x * 2.0), x)[1])(1.0)
     (leaked,) = kept
     for use in (
         lambda: leaked + 1,
         lambda: wnp.sin(leaked),
         lambda: np.sin(leaked),
-        lambda: leaked[None],
         lambda: wend.function(lambda x: x + leaked)(1.0),
         lambda: wend.fori_loop(0, 2, lambda i, c: c + leaked, 0.0),
         lambda: wend.fori_loop(0, 2, lambda i, c: c, leaked),

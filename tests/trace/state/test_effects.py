@@ -9,7 +9,9 @@ import pytest
 from tests.helpers.graphs import check_graph, names, traced
 
 import wend
-from wend.base.errors import AssertionFailed, WendError
+import wend.numpy as wnp
+from wend.base.errors import TypeMismatchError, WendError
+from wend.ir import parse, to_text
 
 
 def noisy(x):
@@ -208,7 +210,7 @@ def test_assertions():
         return 1.0  # that nothing depends on x does not save it
 
     assert root(4.0) == 1.0
-    with pytest.raises(AssertionFailed, match=r"x is -4\.0") as caught:
+    with pytest.raises(AssertionError, match=r"x is -4\.0") as caught:
         root(-4.0)
     assert isinstance(caught.value, AssertionError)
     assert "test_effects.py" in caught.value.__notes__[0]
@@ -218,9 +220,9 @@ def test_assertions():
 def test_assertion_at_once():
     wend.assert_(True)
     wend.assert_(np.bool_(True))
-    with pytest.raises(AssertionFailed, match="no 3"):
+    with pytest.raises(AssertionError, match="no 3"):
         wend.assert_(False, "no {}", 3)
-    with pytest.raises(AssertionFailed, match=r"assertion at test_effects\.py:\d+ failed"):
+    with pytest.raises(AssertionError, match=r"assertion at test_effects\.py:\d+ failed"):
         wend.assert_(False)
 
 
@@ -235,7 +237,7 @@ def test_assertion_in_a_loop_stops_it(capsys):
         return wend.fori_loop(0, n, body, 0)
 
     assert fun(1) == 1
-    with pytest.raises(AssertionFailed, match="i = 1"):
+    with pytest.raises(AssertionError, match="i = 1"):
         fun(5)
     assert lines(capsys) == ["trip 0", "trip 0", "trip 1"]
 
@@ -333,12 +335,15 @@ def test_messages_carry_values():
         2.0: "{as it is}",
     }
     for x, message in expected.items():
-        with pytest.raises(AssertionFailed) as caught:
+        with pytest.raises(AssertionError) as caught:
             fun(x, 7)
         assert str(caught.value) == message
         assert "in assert at test_effects.py" in caught.value.__notes__[0]
-    with pytest.raises(AssertionFailed, match=r"assertion at test_effects\.py:\d+ failed"):
+    with pytest.raises(AssertionError) as caught:
         fun(1.0, 7)
+    assert type(caught.value) is AssertionError
+    assert caught.value.args == ()  # as in Python; the note has the line
+    assert "in assert at test_effects.py" in caught.value.__notes__[0]
     assert fun(0.5, 7) == 0.5
 
 
@@ -355,7 +360,7 @@ def format_missing():
 
 
 def format_in_plain_code():
-    wend.function(wend.do_not_capture(lambda x: f"{x:.2f}"))(1.0)
+    wend.function(wend.do_not_capture(lambda x: f"{x:.2f}".upper()))(1.0)
 
 
 MISTAKES = [
@@ -372,3 +377,123 @@ def test_mistakes_in_formats(mistake, golden):
         mistake()
     text = re.sub(r"test_effects.py:\d+", "test_effects.py:LINE", str(caught.value))
     golden.check(f"errors/{mistake.__name__}.txt", f"{type(caught.value).__name__}: {text}")
+
+
+class Refusal(Exception):
+    """An error class of the user's."""
+
+
+def raising(x, n):
+    wend.raise_if(x < 0.0, ValueError, "math domain error")
+    total = 0.0
+    for i in range(n):
+        if x > 5.0:
+            wend.raise_if(i == 1, KeyError, "{{}} {}", wnp.stack([x, total]))
+        wend.raise_if(total > 3.0, Refusal, "{:.1f} in trip {i}", total, i=i)
+        total = total + x
+    wend.raise_if(n > 8, np.linalg.LinAlgError, f"{n} is too much")
+    return total
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("wrap", [wend.function, lambda fun, backend: wend.grad(fun)])
+def test_raise_if(wrap, backend):
+    fun = wrap(raising, backend=backend)
+    cases = [
+        ((-1.0, 3), ValueError, "math domain error"),
+        ((2.0, 7), Refusal, "4.0 in trip 2"),
+        ((6.0, 2), KeyError, "'{} [6. 6.]'"),
+        ((0.1, 9), np.linalg.LinAlgError, "9 is too much"),
+    ]
+    with wend.config(backend=backend):
+        for args, kind, message in cases:
+            for _ in range(2):
+                with pytest.raises(kind) as caught:
+                    fun(*args)
+                assert type(caught.value) is kind
+                assert str(caught.value) == message
+                assert caught.value.__notes__[0].startswith("raised at test_effects.py:")
+                with pytest.raises(kind) as plain:
+                    raising(*args)
+                assert plain.value.args == caught.value.args
+        assert fun(1.0, 0) == 0.0
+        assert fun(1.0, 2) == 2.0
+
+
+def test_raise_if_stands_between_the_effects_around_it(capsys):
+    @wend.function
+    def fun(x):
+        wend.print("before")
+        wend.raise_if(x > 1.0, Refusal, "in between")
+        wend.print("after")
+        return 1.0  # on which no check depends
+
+    assert fun(0.0) == 1.0
+    with pytest.raises(Refusal):
+        fun(2.0)
+    assert lines(capsys) == ["before", "after", "before"]
+
+
+def test_raise_if_at_once_and_refused():
+    wend.raise_if(False, ValueError, "never")
+    stop = lambda x: wend.raise_if(x > 1, StopIteration)  # noqa: E731
+    for fun in (stop, wend.function(stop), wend.function(stop, backend="numpy")):
+        with pytest.raises(StopIteration) as caught:
+            fun(2.0)
+        assert caught.value.args == ()
+    with pytest.raises(KeyError, match="3 of n"):
+        wend.raise_if(np.True_, KeyError, "{} of {name}", 3, name="n")
+    with pytest.raises(AssertionError, match="no error"):
+        wend.assert_(False, "no {error}", error="error")
+    with pytest.raises(TypeMismatchError, match="the error must be a class"):
+        wend.raise_if(True, ValueError("x"), "x")
+    with pytest.raises(TypeMismatchError, match="bool scalar"):
+        wend.raise_if(1.0, ValueError, "x")
+    with pytest.raises(TypeMismatchError, match="no value is given"):
+        wend.function(lambda x: wend.raise_if(x > 1, ValueError, "{y}"))(1.0)
+
+
+def test_a_check_is_text_and_a_class_of_the_users_an_entry_of_the_side_table():
+    graph = traced(raising, 1.0, 2)
+    table = []
+    text = to_text(graph, table=table)
+    assert "{error='ValueError', text='math domain error'}" in text
+    assert "error='LinAlgError'" in text
+    assert table == [Refusal]
+    assert to_text(parse(text, table=table), table=table) == text
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        wend.grad,
+        lambda fun: wend.grad(wend.grad(fun)),
+        lambda fun: wend.jacfwd(wend.jacrev(fun)),
+        lambda fun: wend.jacrev(wend.jacfwd(fun)),
+    ],
+)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_derivatives_make_the_checks_of_the_function_once(transform, backend):
+    called = wend.function(lambda x: (wend.assert_(x > 0.0, "called"), wnp.sin(x))[1])
+
+    def fun(x):
+        y = x
+        while y < 4.0:
+            assert y > 0.5, "small"
+            y = y * x
+        if x > 3.0:
+            wend.raise_if(x > 6.0, ValueError, "large")
+            y = y + called(x - 4.0)
+        return y * y
+
+    derivative = wend.function(transform(fun), backend=backend)
+    for x, kind, message in (
+        *((0.1, AssertionError, "small"), (7.0, ValueError, "large")),
+        *((3.5, AssertionError, "called"), (0.1, AssertionError, "small")),
+    ):
+        with pytest.raises(kind) as caught:
+            derivative(x)
+        assert str(caught.value) == message
+    assert np.isfinite(derivative(1.5))
+    graph = derivative.get_concrete_function(1.5).graph
+    assert names(graph).count("raise_if") == 3

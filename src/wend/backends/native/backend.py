@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from wend.backends.fastcall import GuardCheck
 from wend.backends.native.jit.llvm import Library, digest_of, engine
 from wend.backends.native.jit.program_cache import find_program, keep_program, program_key
 from wend.backends.native.program import ENTRY, Program
 from wend.backends.native.run import threads
+from wend.backends.native.run.entry import guard_checker
 from wend.backends.native.run.executable import NativeExecutable
-from wend.backends.protocol import Backend, Executable, LazyCompiler
+from wend.backends.protocol import Backend, ChecksGuards, Executable, LazyCompiler
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step, tell
@@ -17,7 +21,7 @@ from wend.passes.pipeline import LazyOptimized
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 
-class NativeBackend(LazyCompiler):
+class NativeBackend(LazyCompiler, ChecksGuards):
     """The backend that runs graphs as machine code."""
 
     name = "native"
@@ -43,6 +47,9 @@ class NativeBackend(LazyCompiler):
         program, library = _compile(pending.optimized)
         keep_program(key, program, digest_of(program.text))
         return _make_executable(graph.name, program, library)
+
+    def guard_checker(self, checks: Sequence[GuardCheck]) -> Callable[[], bool]:
+        return guard_checker(checks)
 
     def _dump(self, graph: Graph, text: str) -> None:
         dump = dump_of(graph, graph.name)

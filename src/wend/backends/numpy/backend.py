@@ -15,8 +15,8 @@ from wend.backends.protocol import Executable
 from wend.base.config import settings
 from wend.base.dump import dump_of
 from wend.base.log import step
-from wend.base.source import at
 from wend.ir.graph import Graph
+from wend.ops.effects import error_note
 from wend.runtime.array_boundary import HOST, ArrayBoundary
 
 _program_numbers = itertools.count()
@@ -76,7 +76,7 @@ def _add_source_note(error: Exception, program: PythonProgram, file: str) -> Non
             node = program.nodes.get(trace.tb_lineno, node)
         trace = trace.tb_next
     if node is not None and node.source is not None:
-        error.add_note(f"in {node.op.name}{at(node.source)}")
+        error.add_note(error_note(node))
 
 
 BACKEND = NumpyBackend()

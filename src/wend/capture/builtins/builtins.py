@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import StructureError, explain
+from wend.base.errors import ConcreteValueError, StructureError, explain
+from wend.base.refusals import refusal
 from wend.base.source import at, user_source
-from wend.capture.builtins.rounding import rounded
+from wend.capture.builtins import conversions
+from wend.capture.builtins.conversions import as_weak
 from wend.capture.stage.branches import if_value
-from wend.capture.stage.iterables import TracedRange
+from wend.capture.stage.iterables import TracedRange, ZippedIterable
 from wend.capture.stage.truth import truth
+from wend.capture.syntax.names import PREFIX
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged
-from wend.eager.promotion import is_weak
+from wend.eager.promotion import is_weak, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import indexing, reducing, shaping
-from wend.trace.arrays.tracer import Tracer
+from wend.trace.arrays.attributes import class_of, not_iterable, unsized
 from wend.trace.control.tensor_list import TensorList
 from wend.trace.state import effects
-
-_PYTHON_TYPES: dict[str, type] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
-
-
-def as_weak(result: Any) -> Any:
-    """Return a traced scalar as a Python number, which takes the dtype of its operands (D4)."""
-    if isinstance(result, Tracer) and result.type.shape == ():
-        return type(result)(result.value, result.recording, weak=True)
-    return result
 
 
 def stack_if_list(xs: Any) -> Any:
@@ -47,48 +43,20 @@ def length(x: Any) -> Any:
     if isinstance(x, TracedRange):
         return as_weak(x.count())
     if not shaping.rank_of(x):
-        raise TypeError("len() of unsized object")
+        raise TypeError(unsized(x))
     return as_weak(shaping.shape(x)[0])
-
-
-def to_float(x: Any) -> Any:
-    """Return `float(x)`."""
-    return as_weak(shaping.astype(x, np.float64))
-
-
-def to_int(x: Any) -> Any:
-    """Return `int(x)`."""
-    return as_weak(shaping.astype(x, np.int64))
-
-
-def to_bool(x: Any) -> Any:
-    """Return `bool(x)`."""
-    if isinstance(x, (TensorList, TracedRange)):
-        return length(x) > 0
-    return as_weak(truth(x))
-
-
-def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
-    """Return `complex(real, imag)`."""
-    if type(imag) is float and imag == 0.0:
-        return as_weak(shaping.astype(real, np.complex128))
-    return as_weak(real + 1j * imag)
-
-
-def round(x: Any, digits: int | None = None) -> Any:
-    """Return `round(x, digits)`."""
-    if digits is None:
-        return to_int(ew.rint(x))
-    return rounded(x, digits) if is_weak(x) else ew.rint(x * 10.0**digits) / 10.0**digits
 
 
 def type_of(x: Any) -> type:
     """Return `type(x)`: Python's types for weak scalars, NumPy's types for others."""
     if not isinstance(x, Staged):
         return list if isinstance(x, TensorList) else type(x)
-    if x.type.shape != ():
-        return np.ndarray
-    return _PYTHON_TYPES[x.type.dtype.kind] if x.weak else x.type.dtype.type
+    return class_of(x)
+
+
+def is_scalar(x: Any) -> bool:
+    """Return `np.isscalar(x)`."""
+    return class_of(x) is not np.ndarray if isinstance(x, Staged) else bool(np.isscalar(x))
 
 
 def is_instance(x: Any, kinds: Any) -> bool:
@@ -111,13 +79,22 @@ def power(x: Any, y: Any, mod: Any = None) -> Any:
     """Return `pow(x, y, mod)`."""
     if mod is None:
         return x**y
-    raise TypeError(
-        explain(
-            f"pow{at(user_source())} of traced values takes no modulus: its integers are "
-            "unbounded in Python, and have 64 bits here.",
-            cure="write the loop that squares and takes remainders.",
+    raise refusal(
+        TypeError(
+            explain(
+                f"pow{at(user_source())} of traced values takes no modulus: its integers are "
+                "unbounded in Python, and have 64 bits here.",
+                cure="write the loop that squares and takes remainders.",
+            )
         )
     )
+
+
+def to_bool(x: Any) -> Any:
+    """Return `bool(x)`."""
+    if isinstance(x, (TensorList, TracedRange)):
+        return length(x) > 0
+    return conversions.to_bool(x)
 
 
 # Functions of many values
@@ -136,7 +113,7 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
 
     def run(*xs: Any, key: Any = None, **default: Any) -> Any:
         if len(xs) == 1 and key is None and isinstance(xs[0], (Staged, TensorList)):
-            return reduce(stack_if_list(xs[0]))
+            return _extreme_of_row(name, reduce, stack_if_list(xs[0]))
         items = [*stack_if_list(xs[0])] if len(xs) == 1 else xs
         keys = items if key is None else [*map(key, items)]
         if len(items) < 2 or not any(map(_holds_staged, (*items, *keys))):
@@ -158,6 +135,20 @@ def min_or_max(name: str, compare: Callable[[Any, Any], Any], reduce: Callable[.
     return run
 
 
+def _extreme_of_row(name: str, reduce: Callable[..., Any], row: Any) -> Any:
+    """Return the extreme of an array as Python finds it: NaN is skipped, unless it is the first."""
+    type = tensor_type(row)
+    if type.shape == ():
+        raise TypeError(not_iterable(row))
+    if type.rank != 1:
+        bool(np.zeros(2))  # NumPy's error for the truth of a row
+    if type.dtype.kind != "f":
+        return reduce(row)
+    worst = -np.inf if name == "max" else np.inf
+    extreme = reduce(ew.where(ew.isnan(row), worst, row))
+    return ew.where(ew.isnan(row[0]), row[0], extreme)
+
+
 def _holds_staged(x: Any) -> bool:
     return isinstance(x, Staged) or (isinstance(x, tuple) and any(map(_holds_staged, x)))
 
@@ -172,27 +163,114 @@ def _select(test: Any, then: Any, other: Any) -> Any:
 
 
 def any_of(xs: Any) -> Any:
-    """Return `any(xs)` over all items, since only the run knows which one holds."""
+    """Return `any(xs)`; only the run knows which item ends the search."""
     xs = stack_if_list(xs)
     is_row = isinstance(xs, Staged) and xs.type.rank == 1
-    return as_weak(reducing.any(xs)) if is_row else _fold_truths(xs, True, ew.logical_or)
+    return as_weak(reducing.any(xs)) if is_row else _Search("any", True, ew.logical_or).of(xs)
 
 
 def all_of(xs: Any) -> Any:
-    """Return `all(xs)` over all items."""
+    """Return `all(xs)`."""
     xs = stack_if_list(xs)
     is_row = isinstance(xs, Staged) and xs.type.rank == 1
-    return as_weak(reducing.all(xs)) if is_row else _fold_truths(xs, False, ew.logical_and)
+    return as_weak(reducing.all(xs)) if is_row else _Search("all", False, ew.logical_and).of(xs)
 
 
-def _fold_truths(xs: Any, decisive: bool, join: Callable[[Any, Any], Any]) -> Any:
-    result: Any = not decisive
-    for x in xs:
-        if isinstance(x, Staged):
-            result = truth(x) if isinstance(result, bool) else join(result, truth(x))
-        elif bool(x) is decisive:
-            return decisive
-    return as_weak(result)
+class _Search:
+    """A search for the first item whose truth is `decisive`.
+
+    Items that are computed by calls are computed as Python would, in branches: each only if none
+    before it was decisive. Others are all computed.
+    """
+
+    def __init__(self, name: str, decisive: bool, join: Callable[[Any, Any], Any]) -> None:
+        self._name, self._decisive, self._join = name, decisive, join
+        self._is_over = self._is_checked = False
+
+    def of(self, xs: Any) -> Any:
+        """Return whether there is such an item, for `any`, or none, for `all`."""
+        has_calls, items = _computes_by_calls(xs), iter(xs)
+        result: Any = not self._decisive
+        while not self._is_over:
+            if isinstance(result, Staged) and not self._is_checked:
+                self._is_checked = True
+                _check_binds_nothing(self._name, xs)
+            if has_calls and isinstance(result, Staged):
+                result = self._following(result, items)
+                continue
+            item = next(items, _END)
+            if item is _END:
+                break
+            if isinstance(item, Staged):
+                test = truth(item)
+                result = test if isinstance(result, bool) else self._join(result, test)
+            elif bool(item) is self._decisive:
+                return self._decisive
+        return as_weak(result)
+
+    def _following(self, result: Any, items: Iterator[Any]) -> Any:
+        """Return the result after one more item, which is computed if nothing is decided yet."""
+        taken: list[Any] = []
+
+        def test_of_item() -> Any:
+            if taken:
+                raise StructureError(
+                    explain(
+                        f"{self._name}{at(user_source())} stops where an item decides, which only "
+                        "the run knows; but its items change Python objects.",
+                        cure="write it as a `for` loop with `break`, or change them before.",
+                    )
+                )
+            taken.append(next(items, _END))
+            item = taken[0]
+            if item is _END or not isinstance(item, Staged):
+                self._is_over = item is _END or bool(item) is self._decisive
+                return bool(item) if item is not _END else not self._decisive
+            return as_weak(truth(item))
+
+        def decided() -> bool:
+            return self._decisive
+
+        then, other = (decided, test_of_item) if self._decisive else (test_of_item, decided)
+        following = if_value(result, then, other, None, self._name)
+        return result if taken[0] is _END else following
+
+
+def _check_binds_nothing(name: str, xs: Any) -> None:
+    """Check that the items of a generator expression bind no names of the code around it.
+
+    Raises:
+        ConcreteValueError: one does, by `:=`.
+    """
+    if not isinstance(xs, types.GeneratorType) or not xs.gi_code.co_freevars:
+        return
+    outer = xs.gi_code.co_freevars
+    instructions = dis.get_instructions(xs.gi_code)
+    if any(step.opname == "STORE_DEREF" and step.argval in outer for step in instructions):
+        raise ConcreteValueError(
+            explain(
+                f"{name}{at(user_source())} stops where an item decides, which only the run knows; "
+                "but its items bind a name by `:=`.",
+                cure="write it as a `for` loop with `break`.",
+            )
+        )
+
+
+_END = object()
+_RUNTIME = f"{PREFIX}_"  # the name of the functions that captured code calls
+
+
+def _computes_by_calls(xs: Any) -> bool:
+    """Return whether items are computed by calls of the user's code, when they are asked for."""
+    if isinstance(xs, types.GeneratorType):
+        return _has_calls(xs.gi_code)
+    return isinstance(xs, map) or (isinstance(xs, ZippedIterable) and xs.function is not None)
+
+
+def _has_calls(code: types.CodeType) -> bool:
+    """Return whether captured code, or code in it, calls something."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return (_RUNTIME in code.co_freevars and "call" in code.co_names) or any(map(_has_calls, inner))
 
 
 def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
@@ -212,7 +290,7 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
         )
     if reverse:  # the sort stays stable
         items, keys = items[::-1], keys[::-1]
-    order = reducing.argsort(shaping.stack(keys), stable=True)
+    order = reducing.argsort(_without_nan(shaping.stack(keys)), stable=True)
     if reverse:
         order = order[::-1]
     sorted_items = indexing.take(shaping.stack(items), order, axis=0)
@@ -220,13 +298,21 @@ def sorted_of(xs: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     return [as_weak(x) if scalars else x for x in sorted_items]
 
 
+def _without_nan(keys: Any) -> Any:
+    """Return keys to sort; NaN raises, since Python puts it where its algorithm happens to."""
+    if tensor_type(keys).dtype.kind != "f":
+        return keys
+    text = "sorted() of NaN has no order that is defined; np.sort puts NaN last"
+    return checked(keys, (reducing.any(ew.isnan(keys)), ValueError, text))
+
+
 STAGED: dict[Callable[..., Any], Callable[..., Any]] = {
     builtins.len: length,
-    builtins.float: to_float,
-    builtins.int: to_int,
+    builtins.float: conversions.to_float,
+    builtins.int: conversions.to_int,
     builtins.bool: to_bool,
-    builtins.complex: to_complex,
-    builtins.round: round,
+    builtins.complex: conversions.to_complex,
+    builtins.round: conversions.round,
     builtins.pow: power,
     builtins.sum: sum_of,
     builtins.min: min_or_max("min", operator.lt, reducing.min),

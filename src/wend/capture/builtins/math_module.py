@@ -1,4 +1,7 @@
-"""Implementations of the functions of `math` for traced numbers."""
+"""Implementations of the functions of `math` for traced numbers.
+
+Where the result is no number, or too large, they raise what `math` raises: its errors, when run.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,14 @@ from typing import Any
 import numpy as np
 
 from wend import numpy as wnp
+from wend.capture.builtins import conversions
+from wend.eager.checking import Check, checked
+from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing, shaping, special
+from wend.ops import reducing as ops
+from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.control.loops import fori_loop
 
 
@@ -24,13 +32,15 @@ def _to_float(x: Any) -> Any:
     return x if tensor_type(x).dtype.kind == "f" else cast(x, np.dtype(np.float64))
 
 
-def _log(x: Any, base: Any = None) -> Any:
-    return ew.log(x) if base is None else ew.log(x) / ew.log(base)
-
-
 def _remainder(x: Any, y: Any) -> Any:
-    """Return x minus the nearest multiple of y, with ties to the even multiple."""
-    return x - y * ew.rint(ew.divide(x, y))
+    """Return x minus the nearest multiple of y, ties to the even multiple; exact as in CPython."""
+    size, step = ew.absolute(x), ew.absolute(y)
+    below = wnp.fmod(size, step)
+    above = step - below
+    in_tie = below - 2.0 * wnp.fmod(0.5 * (size - below), step)
+    nearest = ew.where(below < above, below, ew.where(below > above, -above, in_tie))
+    nearest = ew.where(ew.isinf(step), size, nearest)
+    return ew.where(x < 0, -nearest, nearest)
 
 
 def _hypot(*xs: Any) -> Any:
@@ -45,6 +55,7 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 def _isqrt(n: Any) -> Any:
     """Return the root rounded down; the root of a float may be one off."""
+    n = checked(_as_integer(n), (n < 0, ValueError, "isqrt() argument must be nonnegative"))
     root = _to_int(ew.floor(ew.sqrt(_to_float(n))))
     root = ew.where(root * root > n, root - 1, root)
     return ew.where((root + 1) * (root + 1) <= n, root + 1, root)
@@ -54,8 +65,25 @@ def _isqrt(n: Any) -> Any:
 _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 
 
+def _as_integer(x: Any) -> Any:
+    """Return an operand that `math` takes as an integer."""
+    if tensor_type(x).shape != () or tensor_type(x).dtype.kind not in "iub":
+        name = class_name(x) if isinstance(x, Staged) else type(x).__name__
+        raise TypeError(f"{name!r} object cannot be interpreted as an integer")
+    return _to_int(x)
+
+
+def _counts(n: Any, k: Any) -> tuple[Any, Any]:
+    n, k = _as_integer(n), _as_integer(k)
+    return (
+        checked(n, (n < 0, ValueError, "n must be a non-negative integer")),
+        checked(k, (k < 0, ValueError, "k must be a non-negative integer")),
+    )
+
+
 def _comb(n: Any, k: Any) -> Any:
     """Compute a binomial by products that stay integers; 0 if k exceeds n."""
+    n, k = _counts(n, k)
     binomial = fori_loop(0, k, lambda i, product: product * (n - i) // (i + 1), 0 * n + 1)
     return ew.where(k > n, 0, binomial)
 
@@ -63,16 +91,22 @@ def _comb(n: Any, k: Any) -> Any:
 def _perm(n: Any, k: Any = None) -> Any:
     if k is None:
         return _factorial(n)
+    n, k = _counts(n, k)
     return ew.where(k > n, 0, fori_loop(0, k, lambda i, product: product * (n - i), 0 * n + 1))
 
 
 def _factorial(n: Any) -> Any:
+    n = _as_integer(n)
+    n = checked(
+        n,
+        (n < 0, ValueError, "factorial() not defined for negative values"),
+        (n >= len(_FACTORIALS), OverflowError, "the factorial of {} does not fit 64 bits"),
+    )
     return wnp.take(_FACTORIALS, n)
 
 
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Return a mantissa in [0.5, 1) and the exponent of 2."""
-    x = _to_float(x)
     magnitude = ew.where(ew.logical_and(x != 0, ew.isfinite(x)), ew.absolute(x), 1.0)
     exponent = _to_int(ew.floor(ew.log2(magnitude))) + 1
     mantissa = magnitude * ew.exp2(_to_float(-exponent))
@@ -96,56 +130,143 @@ def _prod(xs: Any, *, start: Any = 1) -> Any:
     return start
 
 
-# Name -> implementation; older versions of `math` lack some names.
-_STAGED_BY_NAME: Mapping[str, Callable[..., Any]] = {
-    "sqrt": ew.sqrt,
+# Domains
+Predicate = Callable[..., Any]
+Computed = Callable[..., Any]
+
+
+def _text(name: str, *arguments: Any) -> str:
+    """Return the text of the error that a function raises, with `{}` for a number in it."""
+    function = getattr(math, name, None)
+    try:
+        function and function(*arguments)
+    except (ValueError, OverflowError) as error:
+        return str(error).replace(f"got {arguments[0]!r}", "got {}")
+    return "math domain error"
+
+
+def _on_domain(name: str, compute: Computed, is_outside: Predicate, sample: float) -> Computed:
+    """Return a function that raises a ValueError for numbers outside its domain."""
+    text = _text(name, sample)
+
+    def run(x: Any) -> Any:
+        return compute(checked(x, (is_outside(x), ValueError, text)))
+
+    return run
+
+
+def _bounded(compute: Computed) -> Computed:
+    """Return a function that raises an OverflowError if a finite number gives an infinite one."""
+
+    def run(*xs: Any) -> Any:
+        result = compute(*xs)
+        return checked(result, _overflow(result, *xs))
+
+    return run
+
+
+def _overflow(result: Any, *xs: Any) -> Check:
+    is_too_large = ew.isinf(result)
+    for x in xs:
+        is_too_large = ew.logical_and(is_too_large, ew.isfinite(x))
+    return is_too_large, OverflowError, _RANGE_ERROR
+
+
+_RANGE_ERROR = _text("exp", 1000.0)
+_POLE_ERROR = _text("gamma", -1.0)
+
+
+def _is_pole(x: Any) -> Any:
+    return ew.logical_and(ew.equal(ew.floor(x), x), x <= 0)
+
+
+def _gamma(x: Any) -> Any:
+    x = checked(x, (_is_pole(x), ValueError, _POLE_ERROR))
+    result = special.gamma(x)
+    return checked(result, _overflow(result, x))
+
+
+def _lgamma(x: Any) -> Any:
+    is_pole = ew.logical_and(_is_pole(x), ew.isfinite(x))
+    x = checked(x, (is_pole, ValueError, _text("lgamma", -1.0)))
+    result = special.gammaln(ew.where(ew.isinf(x), ew.absolute(x), x))
+    return checked(result, _overflow(result, x))
+
+
+def _pow(x: Any, y: Any) -> Any:
+    result = ew.power(x, y)
+    are_numbers = ew.logical_and(ew.equal(x, x), ew.equal(y, y))
+    is_pole = ew.logical_and(ew.equal(x, 0.0), ew.logical_and(y < 0, ew.isfinite(y)))
+    is_outside = ew.logical_or(ew.logical_and(ew.isnan(result), are_numbers), is_pole)
+    domain = is_outside, ValueError, _text("pow", -1.0, 0.5)
+    return checked(result, domain, _overflow(result, x, y))
+
+
+def _modulo(name: str, compute: Computed) -> Computed:
+    text = _text(name, 1.0, 0.0)
+
+    def run(x: Any, y: Any) -> Any:
+        is_zero = ew.logical_and(ew.equal(y, 0.0), ew.equal(x, x))
+        is_outside = ew.logical_or(is_zero, ew.logical_and(ew.isinf(x), ew.equal(y, y)))
+        return compute(checked(x, (is_outside, ValueError, text)), y)
+
+    return run
+
+
+_log_of_positive = _on_domain("log", ew.log, lambda x: x <= 0, 0.0)
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return _log_of_positive(x) if base is None else _log_of_positive(x) / _log_of_positive(base)
+
+
+def _ulp(x: Any) -> Any:
+    x = ew.absolute(x)
+    return ew.where(ew.isinf(x), x, wnp.nextafter(x, math.inf) - x)
+
+
+def _fsum(xs: Any) -> Any:
+    """Return the sum rounded once, as `math.fsum` computes it."""
+    items = xs if isinstance(xs, (Staged, np.ndarray)) else wnp.asarray([*xs])
+    return apply(ops.fsum, wnp.asarray(items, np.float64))
+
+
+# Name -> implementation for floats; older versions of `math` lack some names.
+_OF_FLOATS: Mapping[str, Computed] = {
+    "sqrt": _on_domain("sqrt", ew.sqrt, lambda x: x < 0, -1.0),
     "cbrt": ew.cbrt,
-    "exp": ew.exp,
-    "exp2": ew.exp2,
-    "expm1": ew.expm1,
+    "exp": _bounded(ew.exp),
+    "exp2": _bounded(ew.exp2),
+    "expm1": _bounded(ew.expm1),
     "log": _log,
-    "log1p": ew.log1p,
-    "log2": ew.log2,
-    "log10": ew.log10,
-    "pow": ew.power,
-    "sin": ew.sin,
-    "cos": ew.cos,
-    "tan": ew.tan,
-    "asin": ew.asin,
-    "acos": ew.acos,
+    "log1p": _on_domain("log1p", ew.log1p, lambda x: x <= -1, -1.0),
+    "log2": _on_domain("log2", ew.log2, lambda x: x <= 0, 0.0),
+    "log10": _on_domain("log10", ew.log10, lambda x: x <= 0, 0.0),
+    "pow": _pow,
+    "sin": _on_domain("sin", ew.sin, ew.isinf, math.inf),
+    "cos": _on_domain("cos", ew.cos, ew.isinf, math.inf),
+    "tan": _on_domain("tan", ew.tan, ew.isinf, math.inf),
+    "asin": _on_domain("asin", ew.asin, lambda x: ew.absolute(x) > 1, 2.0),
+    "acos": _on_domain("acos", ew.acos, lambda x: ew.absolute(x) > 1, 2.0),
     "atan": ew.atan,
     "atan2": ew.atan2,
-    "sinh": ew.sinh,
-    "cosh": ew.cosh,
+    "sinh": _bounded(ew.sinh),
+    "cosh": _bounded(ew.cosh),
     "tanh": ew.tanh,
     "asinh": ew.asinh,
-    "acosh": ew.acosh,
-    "atanh": ew.atanh,
+    "acosh": _on_domain("acosh", ew.acosh, lambda x: x < 1, 0.5),
+    "atanh": _on_domain("atanh", ew.atanh, lambda x: ew.absolute(x) >= 1, 1.0),
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "hypot": _hypot,
-    "floor": lambda x: _to_int(ew.floor(x)),
-    "ceil": lambda x: _to_int(ew.ceil(x)),
-    "trunc": lambda x: _to_int(ew.trunc(x)),
-    "fabs": lambda x: ew.absolute(_to_float(x)),
-    "copysign": lambda x, y: wnp.copysign(_to_float(x), _to_float(y)),
-    "fmod": lambda x, y: wnp.fmod(_to_float(x), _to_float(y)),
-    "remainder": _remainder,
-    "isqrt": _isqrt,
-    "gcd": lambda *xs: functools.reduce(wnp.gcd, xs),
-    "lcm": lambda *xs: functools.reduce(wnp.lcm, xs),
-    "comb": _comb,
-    "perm": _perm,
-    "factorial": _factorial,
+    "fabs": ew.absolute,
+    "copysign": wnp.copysign,
+    "fmod": _modulo("fmod", wnp.fmod),
+    "remainder": _modulo("remainder", _remainder),
     "frexp": _frexp,
-    "ldexp": lambda x, i: x * ew.exp2(_to_float(i)),
-    "modf": lambda x: wnp.modf(_to_float(x)),
-    "nextafter": lambda x, y: wnp.nextafter(_to_float(x), _to_float(y)),
-    "ulp": lambda x: wnp.nextafter(ew.absolute(_to_float(x)), math.inf) - ew.absolute(_to_float(x)),
-    "dist": _dist,
-    "prod": _prod,
-    "fsum": lambda xs: reducing.sum(wnp.asarray(xs)),
-    "sumprod": lambda p, q: reducing.sum(wnp.asarray(p) * wnp.asarray(q)),
+    "modf": wnp.modf,
+    "nextafter": wnp.nextafter,
+    "ulp": _ulp,
     "fma": lambda x, y, z: x * y + z,
     "isnan": ew.isnan,
     "isinf": ew.isinf,
@@ -153,10 +274,59 @@ _STAGED_BY_NAME: Mapping[str, Callable[..., Any]] = {
     "isclose": _isclose,
     "erf": special.erf,
     "erfc": special.erfc,
-    "gamma": special.gamma,
-    "lgamma": special.gammaln,
+    "gamma": _gamma,
+    "lgamma": _lgamma,
+}
+
+
+def _of_floats(compute: Computed) -> Computed:
+    """Return a function whose traced operands are converted to floats first."""
+
+    def run(*xs: Any, **options: Any) -> Any:
+        return compute(
+            *[_as_float(x) if isinstance(x, Staged) else float(x) for x in xs], **options
+        )
+
+    return run
+
+
+def _as_float(x: Any) -> Any:
+    if class_of(x) is complex:
+        raise TypeError("must be real number, not complex")
+    return conversions.to_float(x)
+
+
+def _ldexp(x: Any, i: Any) -> Any:
+    x = _as_float(x) if isinstance(x, Staged) else x
+    i = _as_integer(i)
+    half = i // 2  # so that the power of 2 alone does not overflow
+    result = x * ew.exp2(_to_float(half)) * ew.exp2(_to_float(i - half))
+    return checked(result, _overflow(result, x))
+
+
+# Of integers, of any numbers, or of sequences
+_OTHERS: Mapping[str, Computed] = {
+    "floor": conversions.floor,
+    "ceil": conversions.ceil,
+    "trunc": conversions.trunc,
+    "isqrt": _isqrt,
+    "gcd": lambda *xs: functools.reduce(wnp.gcd, map(_as_integer, xs)),
+    "lcm": lambda *xs: functools.reduce(wnp.lcm, map(_as_integer, xs)),
+    "comb": _comb,
+    "perm": _perm,
+    "factorial": _factorial,
+    "ldexp": _ldexp,
+    "dist": _dist,
+    "prod": _prod,
+    "fsum": _fsum,
+    "sumprod": lambda p, q: reducing.sum(wnp.asarray(p) * wnp.asarray(q)),
 }
 
 STAGED: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    getattr(math, name): staged for name, staged in _STAGED_BY_NAME.items() if hasattr(math, name)
+    getattr(math, name): staged
+    for name, staged in {
+        **{name: _of_floats(compute) for name, compute in _OF_FLOATS.items()},
+        **_OTHERS,
+    }.items()
+    if hasattr(math, name)
 }

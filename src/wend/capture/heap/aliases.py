@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wend.base.errors import StructureError, explain
-from wend.trace.aliasing.referrers import Predicate, find_referrers, frames, is_held, users_frames
+from wend.base.source import frames
+from wend.trace.aliasing.referrers import Predicate, find_referrers, is_held, users_frames
 from wend.trace.traced import call_with
 
 

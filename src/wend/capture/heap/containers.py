@@ -136,9 +136,6 @@ def _fill_dict(container: dict[Any, Any], value: dict[Any, Any], nested: NestedC
         key: _merge_item(nested.get(key, (dict.get(container, key), {})), item)
         for key, item in value.items()
     }
-    if not isinstance(value, OrderedDict) and list(merged) != list(container):
-        # Keep the order of the keys; new ones come last.
-        merged = {key: merged[key] for key in (*container, *merged) if key in merged}
     # Subclasses override these methods: a Counter's `update` counts.
     kind = OrderedDict if isinstance(container, OrderedDict) else dict
     kind.clear(container)

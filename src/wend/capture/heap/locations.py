@@ -22,6 +22,7 @@ from wend.base import trees
 from wend.base.context_values import scoped
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
+    CONTAINER_TYPES,
     NestedContainers,
     assign_contents,
     contents,
@@ -30,6 +31,18 @@ from wend.capture.heap.containers import (
     mutated_by,
     nested_containers,
 )
+from wend.capture.heap.places import (
+    AttributePlace,
+    CellPlace,
+    ElementsPlace,
+    GlobalPlace,
+    ItemsPlace,
+    Place,
+    VariablesPlace,
+    named,
+)
+from wend.capture.heap.trace_log import count_trace_log_references, is_trace_logged, note_write
+from wend.capture.heap.unseen_code import note_object, note_uncaptured
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
     MUTATE_FIRST_ARGUMENT,
@@ -71,6 +84,10 @@ class Location(ABC):
         """Return whether it was created in the trace, or handles writes there itself."""
         return False
 
+    def places(self) -> Iterator[Place]:
+        """Yield the places in objects that a write changes."""
+        return iter(())
+
 
 class Attribute(Location):
     """An attribute of an object."""
@@ -80,6 +97,9 @@ class Attribute(Location):
         self.owner, self.name = owner, name
 
     def read(self) -> Any:
+        descriptor = inspect.getattr_static(type(self.owner), self.name, None)
+        if isinstance(descriptor, functools.cached_property):
+            return vars(self.owner).get(self.name, UNBOUND)  # without computing it
         return getattr(self.owner, self.name, UNBOUND)
 
     def write(self, value: Any) -> None:
@@ -90,6 +110,59 @@ class Attribute(Location):
         else:
             # Bypass a `__setattr__` of the class, which has run already.
             (setattr if has_own_setter else object.__setattr__)(self.owner, self.name, value)
+
+    def places(self) -> Iterator[Place]:
+        yield AttributePlace(self.label, self.owner, self.name)
+
+
+class AttributeNames:
+    """The names of an object's attributes, in the order of its `__dict__`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+
+    def __repr__(self) -> str:
+        return ", ".join(self.names)
+
+    def agrees(self, other: AttributeNames) -> bool:
+        """Return whether the names that both have are in the same order."""
+        common = {*self.names} & {*other.names}
+        first, second = ([x for x in names if x in common] for names in (self.names, other.names))
+        return first == second
+
+    def merged(self, other: AttributeNames) -> AttributeNames:
+        """Return the names of both."""
+        return AttributeNames([*dict.fromkeys((*self.names, *other.names))])
+
+
+class AttributeOrder(Location):
+    """The order of an object's attributes, which `vars` shows."""
+
+    def __init__(self, label: str, owner: Any) -> None:
+        super().__init__(f"{label}.__dict__", ("order", id(owner)))
+        self.owner = owner
+
+    def read(self) -> Any:
+        return AttributeNames([*(instance_dict(self.owner) or ())])
+
+    def write(self, value: AttributeNames) -> None:
+        attributes = instance_dict(self.owner)
+        if attributes and [*attributes] != [*value.names]:
+            names = value.merged(AttributeNames([*attributes])).names
+            ordered = {name: attributes[name] for name in names if name in attributes}
+            attributes.clear()
+            attributes.update(ordered)
+
+
+def instance_dict(owner: Any) -> dict[str, Any] | None:
+    """Return the `__dict__` of an instance; None of a class, a module, or an object without one."""
+    if isinstance(owner, (type, ModuleType)):
+        return None
+    try:
+        attributes = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return attributes if type(attributes) is dict else None
 
 
 class Contents(Location):
@@ -113,6 +186,17 @@ class Contents(Location):
         _, nested = self._nested.get(id(value), (None, {}))
         assign_contents(self.container, value, nested)
 
+    def places(self) -> Iterator[Place]:
+        return _items_places(self.label, self.container)
+
+
+def _items_places(label: str, container: Any) -> Iterator[Place]:
+    """Yield the places in a container and in those nested in it."""
+    if isinstance(container, CONTAINER_TYPES):
+        yield ItemsPlace(label, container)
+        for nested, _ in nested_containers(container).values():
+            yield from _items_places(label, nested)
+
 
 class ArrayElements(Location):
     """The elements of a concrete array."""
@@ -134,6 +218,10 @@ class ArrayElements(Location):
         # An array from outside a region is not written in it: it becomes traced.
         return isinstance(self.array, ConcreteTracedArray)
 
+    def places(self) -> Iterator[Place]:
+        if not self.is_trace_local():
+            yield ElementsPlace(self.label, self.array)
+
 
 class Cell(Location):
     """A variable of an enclosing function."""
@@ -154,6 +242,9 @@ class Cell(Location):
         elif self.read() is not UNBOUND:
             del self.cell.cell_contents
 
+    def places(self) -> Iterator[Place]:
+        yield CellPlace(self.label, self.cell)
+
 
 class Global(Location):
     """A variable of a module."""
@@ -170,6 +261,9 @@ class Global(Location):
             self.variables[self.label] = value
         else:
             self.variables.pop(self.label, None)
+
+    def places(self) -> Iterator[Place]:
+        yield GlobalPlace(self.label, self.variables)
 
 
 def evaluate(thunk: Callable[[], Any]) -> Any:
@@ -199,12 +293,17 @@ def _log_write_concrete(array: ConcreteTracedArray) -> None:
 
 
 def is_write_logged() -> bool:
-    """Return whether a write log is active."""
-    return bool(_write_logs.get())
+    """Return whether a write log is active: that of a loop or branch, or of the trace."""
+    return bool(_write_logs.get()) or is_trace_logged()
 
 
-def log_write(location: Location) -> None:
-    """Log that a location is about to be written."""
+def log_write(location: Location, *, is_certain: bool = False) -> None:
+    """Log that a location is about to be written; `is_certain`: not only perhaps."""
+    if isinstance(location, Attribute) and instance_dict(location.owner) is not None:
+        log_write(AttributeOrder(location.label.rpartition(".")[0], location.owner))
+    if is_trace_logged():
+        for place in location.places():
+            note_write(place, is_certain=is_certain)
     for log in _write_logs.get():
         if location.key not in log:
             log[location.key] = location, location.read()
@@ -212,20 +311,22 @@ def log_write(location: Location) -> None:
 
 def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None:
     """Log that an attribute of an object is about to be written."""
-    if _write_logs.get():
-        target = evaluate(owner)
-        if target is UNBOUND:
-            return
-        if not has_custom_setter(target, name):
-            log_write(Attribute(label, target, name))
-            return
-        # A setter may write any attribute.
-        prefix = label.rpartition(".")[0]
-        for attribute in getattr(target, "__dict__", ()):
-            log_write(Attribute(f"{prefix}.{attribute}", target, attribute))
-            log_write_contents(
-                functools.partial(vars(target).get, attribute), f"{prefix}.{attribute}"
-            )
+    if not is_write_logged():
+        return
+    target = evaluate(owner)
+    if target is UNBOUND:
+        return
+    if not has_custom_setter(target, name):
+        log_write(Attribute(label, target, name), is_certain=True)
+        return
+    # A setter may write any attribute.
+    prefix = label.rpartition(".")[0]
+    own = getattr(target, "__dict__", {})
+    if is_trace_logged() and own:
+        note_write(VariablesPlace(label, target))
+    for attribute in list(own):
+        log_write(Attribute(f"{prefix}.{attribute}", target, attribute))
+        log_write_contents(functools.partial(own.get, attribute), f"{prefix}.{attribute}")
 
 
 def has_custom_setter(owner: Any, name: str) -> bool:
@@ -237,14 +338,26 @@ def has_custom_setter(owner: Any, name: str) -> bool:
     return hasattr(type(descriptor), "__set__") and not isinstance(descriptor, native_descriptors)
 
 
-def log_write_contents(container: Callable[[], Any], label: str) -> None:
+def log_write_contents(
+    container: Callable[[], Any], label: str, is_store: bool = False, is_nested: bool = True
+) -> None:
     """Log that the contents of a container are about to change, if the value is one.
+
+    Args:
+        container: returns the value.
+        label: what it is called in messages.
+        is_store: whether it is certain that items are assigned.
+        is_nested: whether what is nested in it may be changed.
 
     Raises:
         AliasError: its identity is known only at run time, and somebody else holds it.
     """
+    if not is_write_logged() and not container_phis.any_phis():
+        return
+    value = evaluate(container)
+    if is_trace_logged():
+        _note_contents(value, label, is_store=is_store, is_nested=is_nested)
     if _write_logs.get() or container_phis.any_phis():
-        value = evaluate(container)
         if is_container(value):
             container_phis.check_mutation(
                 value, "" if label.startswith("a ") else label.removesuffix(".")
@@ -256,8 +369,56 @@ def log_write_contents(container: Callable[[], Any], label: str) -> None:
         log_write_arrays(value, label)
 
 
+def _note_contents(value: Any, label: str, *, is_store: bool, is_nested: bool) -> None:
+    """Tell the log of the trace that the contents of a value are about to change."""
+    if isinstance(value, CONTAINER_TYPES):
+        if is_nested:
+            for place in _items_places(label, value):
+                note_write(place, is_certain=is_store and place.owner is value)
+            for array in trees.flatten(value)[0]:
+                _note_array(array, label, is_certain=False)
+        else:
+            note_write(ItemsPlace(label, value), is_certain=is_store)
+    elif isinstance(value, np.flatiter):
+        _note_array(value.base, label, is_certain=is_store)
+    elif isinstance(value, np.ndarray):
+        _note_array(value, label, is_certain=is_store)
+    elif is_store:
+        note_object(label.removesuffix("."), value, is_here=True)
+
+
+def _note_array(array: Any, label: str, *, is_certain: bool) -> None:
+    if isinstance(array, np.ndarray) and not isinstance(array, (Staged, ConcreteTracedArray)):
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if array.flags.writeable:
+            note_write(ElementsPlace(label, array), is_certain=is_certain)
+
+
+def note_argument(value: Any, module: str) -> None:
+    """Tell the log of the trace that code of a module, which is not seen, may change a value."""
+    if not is_trace_logged() or module == "builtins":
+        return
+    options = {"is_certain": False, "may_initialize": False}
+    if isinstance(value, CONTAINER_TYPES):
+        for place in _items_places(named(type(value)), value):
+            note_write(place, **options)
+    elif type(value) is np.ndarray and not _is_numpys(module) and value.flags.writeable:
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        note_write(ElementsPlace("an array", value), **options)
+
+
+def _is_numpys(module: str) -> bool:
+    """Return whether functions of a module change only arrays that they are known to change."""
+    return module.startswith(("numpy", "wend.")) and not module.startswith("numpy.random")
+
+
 def log_write_arrays(value: Any, label: str) -> None:
     """Log that a concrete array, or those in a container, may be written."""
+    if is_trace_logged():
+        for array in trees.flatten(value)[0] if is_container(value) else [value]:
+            _note_array(array, label, is_certain=not is_container(value))
     if _write_logs.get():
         for array in trees.flatten(value)[0] if is_container(value) else [value]:
             if isinstance(array, (Staged, ConcreteTracedArray)) or not isinstance(
@@ -273,24 +434,28 @@ def log_write_arrays(value: Any, label: str) -> None:
 def count_log_references(array: np.ndarray) -> int:
     """Return how many references the active logs hold to an array."""
     key = ("elements", id(array))
-    return len({id(log[key][0]) for log in _write_logs.get() if key in log})
+    count = len({id(log[key][0]) for log in _write_logs.get() if key in log})
+    return count + count_trace_log_references("elements", array)
 
 
 def log_write_mutated_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Log that the container of a method that is about to be called may change."""
-    if not _write_logs.get() and not container_phis.any_phis():
+    if not is_write_logged() and not container_phis.any_phis():
         return
     owner = mutated_by(method)
     if owner is None and arguments and is_mutating_method(method):
         owner = arguments[0]
     if is_container(owner):
-        container_phis.check_mutation(owner)
-        log_write(Contents(f"a {type(owner).__name__}", owner))
+        if isinstance(owner, CONTAINER_TYPES):
+            note_write(ItemsPlace(named(type(owner)), owner))
+        if _write_logs.get() or container_phis.any_phis():
+            container_phis.check_mutation(owner)
+            log_write(Contents(f"a {type(owner).__name__}", owner))
 
 
 def log_write_arrays_mutated_by(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Log that the arrays which a NumPy function writes are about to change."""
-    if not _write_logs.get():
+    if not is_write_logged():
         return
     owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", "")
     mutated: list[Any] = [kwargs.get("out")]
@@ -316,6 +481,7 @@ def _mutates_first_argument(fun: Any) -> bool:
 
 def log_write_reachable(fun: FunctionType) -> None:
     """Log that anything reachable from a function may change, as it runs uncaptured."""
+    note_uncaptured(fun)
     if not _write_logs.get():
         return
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
@@ -337,8 +503,8 @@ def log_write_attributes(owner: Any, label: str) -> None:
 
 def log_write_variable(thunk: FunctionType, label: str) -> None:
     """Log that a variable shared by several functions is about to be written."""
-    if _write_logs.get():
-        log_write(variable_location(thunk, label))
+    if is_write_logged():
+        log_write(variable_location(thunk, label), is_certain=True)
 
 
 def binding_of(thunk: Any, label: str) -> Location | None:

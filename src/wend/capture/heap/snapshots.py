@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import array
 import itertools
 import types
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from wend.eager.dispatch import Staged
+from wend.runtime.array_boundary import to_host
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
-_MAX_ITEMS, _MAX_DEPTH = (
-    32,
-    3,
-)  # larger containers are compared by identity: a guard check must stay cheap
-
-MISSING = object()
+_MAX_SHOWN_ITEMS, _MAX_SHOWN_DEPTH = 32, 3
 
 
 class Snapshot(ABC):
@@ -39,7 +37,7 @@ class Snapshot(ABC):
 
 
 class ValueSnapshot(Snapshot):
-    """A number, a string or None, compared by type and value."""
+    """A number, a string or None, compared by type and value; -0.0 is not 0.0."""
 
     __slots__ = ("value",)
 
@@ -50,10 +48,11 @@ class ValueSnapshot(Snapshot):
         recorded = self.value
         if value is recorded:
             return True
-        # NaN matches NaN
-        return type(value) is type(recorded) and bool(
-            value == recorded or (value != value and recorded != recorded)
-        )
+        if type(value) is not type(recorded):
+            return False
+        if isinstance(value, (float, complex, np.inexact)):
+            return repr(value) == repr(recorded)  # tells zeros apart, and NaN is NaN
+        return bool(value == recorded)
 
     def __str__(self) -> str:
         return short_repr(self.value)
@@ -62,7 +61,8 @@ class ValueSnapshot(Snapshot):
 class IdentitySnapshot(Snapshot):
     """Any other value, compared by identity; held weakly if that is possible."""
 
-    __slots__ = ("is_data", "reference", "text")
+    __slots__ = ("reference", "text")
+    is_data = False
 
     def __init__(self, value: Any) -> None:
         self.reference: Callable[[], Any]
@@ -70,7 +70,6 @@ class IdentitySnapshot(Snapshot):
             self.reference = weakref.ref(value)
         except TypeError:
             self.reference = lambda: value
-        self.is_data = issubclass(type(value), (list, dict, *_SETS))
         self.text = _describe(value)
 
     def matches(self, value: Any) -> bool:
@@ -81,7 +80,7 @@ class IdentitySnapshot(Snapshot):
 
 
 class SequenceSnapshot(Snapshot):
-    """A short list, tuple or set, compared by its items."""
+    """A list or tuple, compared by its items."""
 
     __slots__ = ("kind", "snapshots", "text")
 
@@ -92,7 +91,8 @@ class SequenceSnapshot(Snapshot):
         if type(value) is not self.kind or len(value) != len(self.snapshots):
             return False
         return all(
-            snapshot.matches(item) for snapshot, item in zip(self.snapshots, value, strict=False)
+            snapshot.matches(item)
+            for snapshot, item in zip(self.snapshots, items_of(value), strict=False)
         )
 
     def __str__(self) -> str:
@@ -100,41 +100,131 @@ class SequenceSnapshot(Snapshot):
 
 
 class DictSnapshot(Snapshot):
-    """A short dict, compared by its keys and values."""
+    """A dict, compared by its keys, their order, and its values."""
 
-    __slots__ = ("snapshots", "text")
+    __slots__ = ("keys", "kind", "snapshots", "text")
 
-    def __init__(self, value: dict[Any, Any], snapshots: dict[Any, Snapshot]) -> None:
+    def __init__(self, value: dict[Any, Any], snapshots: list[Snapshot]) -> None:
+        self.kind = type(value)
+        self.keys = [snapshot(key) or IdentitySnapshot(key) for key in dict.__iter__(value)]
         self.snapshots, self.text = snapshots, short_repr(value)
 
     def matches(self, value: Any) -> bool:
-        if type(value) is not dict or len(value) != len(self.snapshots):
+        if type(value) is not self.kind or len(value) != len(self.snapshots):
             return False
         return all(
-            snapshot.matches(value.get(key, MISSING)) for key, snapshot in self.snapshots.items()
+            key_snapshot.matches(key) and item_snapshot.matches(item)
+            for key_snapshot, item_snapshot, (key, item) in zip(
+                self.keys, self.snapshots, dict.items(value), strict=False
+            )
         )
 
     def __str__(self) -> str:
         return self.text
 
 
-def snapshot(value: Any, depth: int = 0) -> Snapshot | None:
-    """Return a snapshot of a value; None if it is traced or holds traced values."""
+class BufferSnapshot(Snapshot):
+    """A mutable buffer, compared by its class and bytes."""
+
+    __slots__ = ("contents", "kind", "text")
+
+    def __init__(self, value: Any) -> None:
+        self.kind, self.contents, self.text = type(value), bytes(value), _describe(value)
+
+    def matches(self, value: Any) -> bool:
+        return type(value) is self.kind and bytes(value) == self.contents
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ElementsSnapshot(Snapshot):
+    """The elements of an array, compared bit by bit."""
+
+    __slots__ = ("elements", "text")
+    is_data = False
+
+    def __init__(self, array: Any) -> None:
+        self.elements = _elements(array)
+        self.text = f"an array of shape {array.shape}"
+
+    def matches(self, value: Any) -> bool:
+        return bool(_elements(value) == self.elements)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _elements(array: Any) -> Any:
+    """Return the shape, dtype and bytes of an array; Python's values for an array of objects."""
+    array = to_host(array)
+    contents = array.tolist() if array.dtype.hasobject else array.tobytes()
+    return array.shape, array.dtype, contents
+
+
+class SetSnapshot(Snapshot):
+    """A set, compared by its elements and their classes."""
+
+    __slots__ = ("elements", "kind", "text")
+
+    def __init__(self, value: Any) -> None:
+        self.kind, self.elements, self.text = type(value), _typed(value), short_repr(value)
+
+    def matches(self, value: Any) -> bool:
+        return type(value) is self.kind and _typed(value) == self.elements
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _typed(elements: Any) -> frozenset[Any]:
+    return frozenset((type(element), element) for element in frozenset(elements))
+
+
+CONTAINERS = (list, tuple, dict, set, frozenset, deque, OrderedDict, defaultdict, Counter)
+_BASES = (list, tuple, dict, set, frozenset, deque)
+
+
+def container_kind(kind: type) -> type | None:
+    """Return the builtin container that a class is, or derives from; None if it is no container."""
+    if kind in _BASES:
+        return kind
+    return next((base for base in _BASES if issubclass(kind, base)), None)
+
+
+def items_of(container: Any) -> Iterable[Any]:
+    """Return the items of a container, or the values of a dict, without running user code."""
+    kind: Any = container_kind(type(container))
+    return dict.values(container) if kind is dict else kind.__iter__(container)
+
+
+def is_atom(kind: type) -> bool:
+    """Return whether values of a class are numbers, strings or None, compared by value."""
+    return kind in _ATOMS or issubclass(kind, np.generic)
+
+
+def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
+    """Return a snapshot of a value; None if it is traced or holds traced values.
+
+    `around`: the ids of the containers that it is in.
+    """
     kind: Any = type(value)
-    if kind in _ATOMS or issubclass(kind, np.generic):
+    if is_atom(kind):
         return ValueSnapshot(value)
     if issubclass(kind, Staged):
         return None
-    if depth < _MAX_DEPTH and kind in (*_SEQUENCES, *_SETS, dict) and len(value) <= _MAX_ITEMS:
-        items = value.values() if kind is dict else value
-        item_snapshots = [snapshot(item, depth + 1) for item in items]
-        known = [item_snapshot for item_snapshot in item_snapshots if item_snapshot is not None]
-        if len(known) < len(item_snapshots):
-            return None
-        if kind is dict:
-            return DictSnapshot(value, dict(zip(value, known, strict=True)))
-        return SequenceSnapshot(value, known)
-    return IdentitySnapshot(value)
+    if kind in (bytearray, array.array):
+        return BufferSnapshot(value)
+    base = container_kind(kind)
+    if base is None or id(value) in around:
+        return IdentitySnapshot(value)
+    if base in _SETS:
+        return SetSnapshot(value)
+    item_snapshots = [snapshot(item, (*around, id(value))) for item in items_of(value)]
+    known = [item_snapshot for item_snapshot in item_snapshots if item_snapshot is not None]
+    if len(known) < len(item_snapshots):
+        return None
+    return DictSnapshot(value, known) if base is dict else SequenceSnapshot(value, known)
 
 
 def short_repr(value: Any) -> str:
@@ -150,11 +240,11 @@ def _text(value: Any, depth: int = 0) -> str:
         return repr(value.item())
     if kind in _ATOMS:
         return repr(value)
-    if kind not in (*_SEQUENCES, *_SETS, dict) or depth == _MAX_DEPTH:
+    if kind not in (*_SEQUENCES, *_SETS, dict) or depth == _MAX_SHOWN_DEPTH:
         return _describe(value)
     if not value:
         return repr(value)
-    shown_items = itertools.islice(value, _MAX_ITEMS)
+    shown_items = itertools.islice(value, _MAX_SHOWN_ITEMS)
     if kind is dict:
         shown = ", ".join(
             f"{_text(k, depth + 1)}: {_text(value[k], depth + 1)}" for k in shown_items

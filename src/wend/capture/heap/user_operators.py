@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import itertools
 import types
+from collections.abc import Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from wend.capture.heap.locations import Contents, log_write, log_write_attributes
+from wend.capture.heap.locations import Cell, Contents, log_write, log_write_attributes
+from wend.capture.heap.places import ItemsPlace
+from wend.capture.heap.trace_log import is_first_use, note_write
+from wend.capture.heap.unseen_code import note_object
 from wend.capture.libraries import is_library
 from wend.trace.aliasing.referrers import users_frames
 
@@ -57,6 +61,31 @@ def log_write_operands() -> None:
                 _log_write(attribute_value, f"{name}.{attribute}", seen)
                 if _has_missing_hook(attribute_value):
                     log_write(Contents(f"{name}.{attribute}", attribute_value))
+
+
+def note_operands(fun: types.FunctionType, objects: Mapping[str, Any] | None = None) -> None:
+    """Tell the log of the trace of such objects that a function refers to, or gets by name."""
+    if not is_first_use(fun) and not objects:
+        return
+    cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)
+    values: dict[str, Any] = {name: Cell(name, cell).read() for name, cell in cells}
+    values.update((name, fun.__globals__.get(name)) for name in fun.__code__.co_names)
+    values.update(objects or {})
+    for name, value in values.items():
+        if isinstance(value, _EXCLUDED_TYPES):
+            continue
+        if _has_missing_hook(value):
+            note_write(ItemsPlace(name, value), is_certain=False, is_here=False)
+        for label, part in ((name, value), *_attributes(name, value)):
+            if not isinstance(part, _EXCLUDED_TYPES) and _has_operators(type(part)):
+                note_object(label, part)
+            elif part is not value and _has_missing_hook(part):
+                note_write(ItemsPlace(label, part), is_certain=False, is_here=False)
+
+
+def _attributes(label: str, value: Any) -> Iterator[tuple[str, Any]]:
+    own = getattr(value, "__dict__", {})
+    return ((f"{label}.{name}", part) for name, part in own.items())
 
 
 def _has_missing_hook(value: Any) -> bool:

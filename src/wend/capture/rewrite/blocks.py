@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from wend.capture.rewrite.expressions import Expressions
 from wend.capture.rewrite.jumps import LoopFlags
-from wend.capture.rewrite.scope import Scope
+from wend.capture.rewrite.scope import Enclosing, Scope
 from wend.capture.rewrite.state import head_expressions, write_log_calls
 from wend.capture.rewrite.syntax import assign, at_first_line, located, name, runtime, thunk
 from wend.capture.rewrite.walrus import Names
@@ -20,9 +20,11 @@ from wend.capture.syntax.nodes import Kinds, cloned
 class Blocks(ABC):
     """One function that is being rewritten."""
 
-    def __init__(self, node: ast.FunctionDef, kinds: Kinds, counter: list[int]) -> None:
+    def __init__(
+        self, node: ast.FunctionDef, kinds: Kinds, counter: list[int], enclosing: Enclosing
+    ) -> None:
         self.node = node
-        self.scope = Scope(node, kinds, counter)
+        self.scope = Scope(node, kinds, counter, enclosing)
         self.expressions = Expressions(self.scope)
 
     @abstractmethod

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.state import state_of
-from wend.capture.rewrite.subscripts import is_literal_key, key_expression
-from wend.capture.rewrite.syntax import is_runtime, name, runtime, thunk
+from wend.capture.rewrite.subscripts import key_expression
+from wend.capture.rewrite.syntax import all_arguments, is_runtime, name, runtime, thunk
 from wend.capture.rewrite.walrus import NO_NAMES, Names, walrus_targets
-from wend.capture.syntax.nodes import Transformer
+from wend.capture.syntax.nodes import Transformer, walk
 
 
 class Expressions(Transformer):
@@ -23,6 +23,7 @@ class Expressions(Transformer):
         self.depth = 0
         self.maybe_bound: Names = NO_NAMES  # names that the statement may leave unbound
         self.definite: Names = NO_NAMES  # of these, bound where the expression runs
+        self.comprehended: Names = NO_NAMES  # bound by lambdas and comprehensions around it
 
     @contextlib.contextmanager
     def of(self, maybe_bound: Names) -> Iterator[None]:
@@ -33,11 +34,33 @@ class Expressions(Transformer):
         self.maybe_bound, self.definite = saved
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.maybe_bound or not isinstance(node.ctx, ast.Load):
+        return self.loaded(node)
+
+    def loaded(self, node: ast.Name, *is_base: ast.expr) -> ast.expr:
+        """Rewrite a name; what comes from outside is reported where it is loaded."""
+        if not isinstance(node.ctx, ast.Load):
             return node
-        if node.id in self.definite:
-            return ast.copy_location(runtime("surely", node), node)
-        return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
+        if node.id in self.maybe_bound:
+            if node.id in self.definite:
+                return ast.copy_location(runtime("surely", node), node)
+            return ast.copy_location(runtime("known", node, ast.Constant(node.id)), node)
+        origin = None if node.id in self.comprehended else self.scope.origin(node.id)
+        if origin is None:
+            return node
+        load = runtime(f"load_{origin}", node, ast.Constant(node.id), *is_base)
+        return ast.copy_location(load, node)
+
+    def base(self, node: ast.expr) -> ast.expr:
+        """Rewrite a value of which only an attribute or an item is read."""
+        is_base = ast.Constant(True)
+        match node:
+            case ast.Name():
+                return self.loaded(node, is_base)
+            case ast.Attribute(ctx=ast.Load()):
+                return self.attribute(node, is_base)
+            case ast.Subscript(ctx=ast.Load()):
+                return self.subscript(node, is_base)
+        return self.rewritten(node)
 
     def rewritten_where_bound(self, node: ast.expr, definite: Names) -> ast.expr:
         """Rewrite an expression that runs only where these names are bound."""
@@ -129,9 +152,12 @@ class Expressions(Transformer):
         return self.depth == 0
 
     def _visit_scope(self, node: ast.expr) -> ast.expr:
+        saved = self.comprehended
+        self.comprehended = saved | _bound_in(node)
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
+        self.comprehended = saved
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
@@ -159,23 +185,28 @@ class Expressions(Transformer):
         return ast.copy_location(runtime("made", self._visit_scope(node)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or is_literal_key(node.slice):
+        return self.subscript(node)
+
+    def subscript(self, node: ast.Subscript, *is_base: ast.expr) -> ast.expr:
+        """Rewrite `x[k]`."""
+        node.value, node.slice = self.base(node.value), self.rewritten(node.slice)
+        if not isinstance(node.ctx, ast.Load):
             return node
-        return runtime("get_item", node.value, key_expression(node.slice))
+        load = runtime("get_item", node.value, key_expression(node.slice), *is_base)
+        return ast.copy_location(load, node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or not self.may_be_property(node):
-            return node
-        return ast.copy_location(runtime("attribute", node.value, ast.Constant(node.attr)), node)
+        return self.attribute(node)
 
-    def may_be_property(self, node: ast.Attribute) -> bool:
-        """Return whether an attribute belongs to a local object, not to a module or class."""
-        owner = node.value
-        while isinstance(owner, ast.Attribute):
-            owner = owner.value
-        return not isinstance(owner, ast.Name) or owner.id in self.scope.locals
+    def attribute(self, node: ast.Attribute, *is_base: ast.expr) -> ast.expr:
+        """Rewrite `x.a`."""
+        if is_runtime(node.value):
+            return node
+        node.value = self.base(node.value)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        load = runtime("attribute", node.value, ast.Constant(node.attr), *is_base)
+        return ast.copy_location(load, node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         """Rewrite an f-string, which may be printed with numbers known only at run time."""
@@ -193,23 +224,34 @@ class Expressions(Transformer):
         return ast.Tuple([self.rewritten(part.value), ast.Constant(conversion), spec], ast.Load())
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_super = isinstance(node.func, ast.Name) and node.func.id == "super"
+        if is_super and not node.args:
+            self_name = self.scope.params[:1]
+            node.args = [name("__class__"), *map(name, self_name)]
+            return node
         if isinstance(node.func, ast.Attribute):
+            if is_runtime(node.func.value):
+                self.generic_visit(node)
+                return node  # inserted by an earlier rewrite
             # The callee is a method; it is captured when it is called.
-            owner = self.rewritten(node.func.value)
+            owner = self.base(node.func.value)
             method = ast.copy_location(ast.Attribute(owner, node.func.attr, ast.Load()), node.func)
             node.func, callee = ast.Constant(None), method
             self.generic_visit(node)
             node.func = callee
         else:
             self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and is_runtime(node.func.value):
-            return node  # inserted by an earlier rewrite
-        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            self_name = self.scope.params[:1]
-            node.args = [name("__class__"), *map(name, self_name)]
-            return node
         node.func = ast.copy_location(runtime("call", node.func), node.func)
         return node
+
+
+def _bound_in(node: ast.expr) -> Names:
+    """Return the names that a lambda or comprehension binds for the expressions in it."""
+    if isinstance(node, ast.Lambda):
+        return frozenset(argument.arg for argument in all_arguments(node.args))
+    generators = getattr(node, "generators", ())
+    targets = (part for generator in generators for part in walk(generator.target))
+    return frozenset(part.id for part in targets if isinstance(part, ast.Name))
 
 
 def _is_number(value: ast.expr) -> bool:
@@ -250,5 +292,6 @@ def strip_annotations(arguments: ast.arguments, expressions: Expressions) -> ast
 def _needs_runtime(operator: ast.cmpop, right: ast.expr) -> bool:
     """Return whether a comparison is more than an operator of the operands."""
     if isinstance(operator, (ast.Is, ast.IsNot)):
-        return not isinstance(right, ast.Constant)  # `x is None` needs no runtime
+        # `x is None` needs no runtime
+        return not isinstance(right, ast.Constant) or right.value is not None
     return isinstance(operator, (ast.In, ast.NotIn))

@@ -42,6 +42,9 @@ def _never_falls_through(stmt: ast.stmt) -> bool:
             return never_falls_through(body) and never_falls_through(orelse)
         case ast.With(body=body):
             return never_falls_through(body)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse):
+            handled = all(never_falls_through(handler.body) for handler in handlers)
+            return handled and never_falls_through([*body, *orelse])
         case ast.While(test=ast.Constant(value=value), body=body):
             return bool(value) and not contains(body, (ast.Break,), in_loops=False)
     return False

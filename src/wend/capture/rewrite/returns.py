@@ -44,7 +44,7 @@ class Returns(Loops, Branches):
         final_return: ast.stmt = ast.Return(runtime("returned", thunk(name(flags.value))))
         if isinstance(stmt, (ast.For, ast.While)):
             return self.loop_with_return(stmt, continuation, flags, initial)
-        if not never_falls_through([stmt]):
+        if continuation or not never_falls_through([stmt]):  # a `with` may swallow an error
             final_return = ast.If(name(flags.returned), [final_return], [])
         lowered = [*initial, *lower_body([stmt], flags), final_return]
         for lowered_stmt in lowered[len(initial) : -1]:

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from wend.capture.rewrite.syntax import all_arguments, definition, empty_arguments
 from wend.capture.rewrite.walrus import NO_NAMES, Names, definitely_bound, maybe_bound
 from wend.capture.syntax.names import PREFIX, changes, read
 from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
+
+
+class Enclosing(NamedTuple):
+    """The names that functions around a function bind.
+
+    Attributes:
+        captured: those of functions that are captured with it.
+        closure: those of the function's closure.
+    """
+
+    captured: frozenset[str] = frozenset()
+    closure: frozenset[str] = frozenset()
 
 
 class Scope:
@@ -25,10 +38,18 @@ class Scope:
         always_live: names that nested functions read, or that outlive the function.
         has_walrus: whether it contains a `:=`.
         flags: variables generated for it.
+        enclosing: the names of the functions around it.
     """
 
-    def __init__(self, node: ast.FunctionDef, kinds: Kinds, counter: list[int]) -> None:
+    def __init__(
+        self,
+        node: ast.FunctionDef,
+        kinds: Kinds,
+        counter: list[int],
+        enclosing: Enclosing,
+    ) -> None:
         self.counter = counter
+        self.enclosing = enclosing
         self.stores = [n for n in kinds.get(ast.Name, ()) if isinstance(n.ctx, ast.Store)]
         self.params = [argument.arg for argument in all_arguments(node.args)]
         self.globals: set[str] = set()
@@ -51,6 +72,22 @@ class Scope:
         self.locals = {*self.params, *(p for p in bound if "." not in p)}
         self.locals -= self.globals | self.outer
         self.flags: list[str] = []
+
+    def inner(self) -> Enclosing:
+        """Return what a nested function has around it."""
+        around = self.enclosing
+        return Enclosing(around.captured | self.locals, around.closure - self.locals)
+
+    def origin(self, identifier: str) -> str | None:
+        """Return "closure" or "global" for a name that comes from outside of captured code."""
+        if identifier in self.locals or identifier.startswith((PREFIX, "__")):
+            return None
+        if identifier not in self.globals:
+            if identifier in self.enclosing.closure:
+                return "closure"
+            if identifier in self.enclosing.captured:
+                return None
+        return "global"
 
     def bound_before(self, stmt: ast.stmt) -> set[str]:
         """Return the variables that may be bound before a statement."""

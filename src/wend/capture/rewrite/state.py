@@ -87,10 +87,11 @@ def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
             )
         elif path in scope.shared:
             calls.append(runtime("log_write_variable", thunk(name(path)), ast.Constant(path)))
-    calls += [
-        runtime("log_write_contents", thunk(expression(path)), ast.Constant(path))
-        for path in effects.mutated
-    ]
+    for path in effects.mutated:
+        how = [ast.Constant(path in effects.stores), ast.Constant(effects.stores.get(path, False))]
+        calls.append(
+            runtime("log_write_contents", thunk(expression(path)), ast.Constant(path), *how)
+        )
     return [ast.copy_location(ast.Expr(call), stmt) for call in calls]
 
 

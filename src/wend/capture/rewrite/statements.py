@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from wend.capture.rewrite.assignment_targets import split_targets
 from wend.capture.rewrite.compare_chains import expand_binding_chains
@@ -21,7 +21,7 @@ from wend.capture.rewrite.expressions import strip_annotations
 from wend.capture.rewrite.jumps import LoopFlags
 from wend.capture.rewrite.loops import move_exits_out_of_else
 from wend.capture.rewrite.returns import Returns, has_return
-from wend.capture.rewrite.scope import mangled
+from wend.capture.rewrite.scope import Enclosing, mangled
 from wend.capture.rewrite.subscripts import rewrite_assignments
 from wend.capture.rewrite.syntax import (
     assign,
@@ -37,19 +37,26 @@ from wend.capture.rewrite.walrus import NO_NAMES
 from wend.capture.syntax.names import RESOLVES_UNBOUND, live_after, read, yields_in_control_flow
 from wend.capture.syntax.nodes import by_kind, cloned
 
+# What NumPy may make of a floating-point error
+_FLOAT_ERRORS = frozenset(["FloatingPointError", "RuntimeWarning", "Warning"])
 # Statements that contain no others
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Delete)
 
 
-def rewrite_function(node: ast.FunctionDef) -> ast.FunctionDef:
-    """Return the definition with its control flow rewritten, without decorators and annotations."""
-    return _rewrite(node, [0])
+def rewrite_function(node: ast.FunctionDef, closure: Iterable[str] = ()) -> ast.FunctionDef:
+    """Return the definition with its control flow rewritten, without decorators and annotations.
+
+    `closure`: the names of its closure.
+    """
+    return _rewrite(node, [0], Enclosing(closure=frozenset(closure)))
 
 
-def _rewrite(node: ast.FunctionDef, counter: list[int]) -> ast.FunctionDef:
+def _rewrite(node: ast.FunctionDef, counter: list[int], enclosing: Enclosing) -> ast.FunctionDef:
     kinds = by_kind(node)
     node = split_targets(expand_binding_chains(node, counter, kinds), kinds)
-    return _FunctionRewriter(rewrite_assignments(node, kinds), kinds, counter).rewritten()
+    return _FunctionRewriter(
+        rewrite_assignments(node, kinds), kinds, counter, enclosing
+    ).rewritten()
 
 
 class _FunctionRewriter(Returns):
@@ -156,7 +163,7 @@ class _FunctionRewriter(Returns):
                 ]
                 return [
                     type(stmt)(
-                        self.block(body, live_in_handlers),
+                        self.watched(stmt, self.block(body, live_in_handlers)),
                         caught,
                         self.block(orelse, live_in_handlers),
                         self.block(final, after),
@@ -165,7 +172,7 @@ class _FunctionRewriter(Returns):
         return [self.expressions.visit(cloned(stmt))]
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
-        result = _rewrite(stmt, self.scope.counter)
+        result = _rewrite(stmt, self.scope.counter, self.scope.inner())
         result.decorator_list = [self.visit(decorator) for decorator in stmt.decorator_list]
         return result
 
@@ -179,6 +186,16 @@ class _FunctionRewriter(Returns):
             for member in stmt.body
         ]
         return result
+
+    @staticmethod
+    def watched(stmt: ast.Try | ast.TryStar, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Return the rewritten body of a `try`, watched if a handler asks for float errors."""
+        types = [handler.type for handler in stmt.handlers if handler.type is not None]
+        asked = sorted(_FLOAT_ERRORS & read(types))
+        if not asked:
+            return body
+        watch = runtime("refuse_float_operations", ast.Constant(f"except {asked[0]}"))
+        return located([ast.With([ast.withitem(watch)], body)], body[0])
 
     @staticmethod
     def check_caught(handler: ast.ExceptHandler) -> list[ast.stmt]:

@@ -7,7 +7,7 @@ import copy
 
 from wend.capture.rewrite.syntax import all_arguments, assign, name, runtime, thunk
 from wend.capture.syntax.names import changes, container_path, path_of
-from wend.capture.syntax.nodes import Kinds, StatementTransformer, walk
+from wend.capture.syntax.nodes import Kinds, StatementTransformer
 
 
 def rewrite_assignments(node: ast.FunctionDef, kinds: Kinds) -> ast.FunctionDef:
@@ -70,15 +70,6 @@ class _RewriteAssignments(StatementTransformer):
             case _:
                 return node
         return ast.copy_location(assign(array, call), node)
-
-
-def is_literal_key(key: ast.expr) -> bool:
-    """Return whether a key is a literal, so that it holds no traced value."""
-    return all(
-        isinstance(node, (ast.Constant, ast.Slice, ast.Tuple))
-        or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
-        for node in walk(key)
-    )
 
 
 def key_expression(key: ast.expr) -> ast.expr:

@@ -12,14 +12,13 @@ from wend.base.errors import CarryError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, write_log
+from wend.capture.heap.locations import UNBOUND, AttributeNames, write_log
 from wend.capture.heap.user_operators import log_write_operands
-from wend.capture.stage import guard
 from wend.capture.stage.truth import is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, State, is_carried, is_same
-from wend.capture.syntax.names import RETURN_VALUE
+from wend.capture.syntax.names import PREFIX, RETURN_VALUE
 from wend.eager.promotion import as_array, cast, tensor_type
 from wend.trace.aliasing.may_alias import is_array, record_merge
 from wend.trace.arrays.tracer import Tracer
@@ -28,6 +27,7 @@ from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
+from wend.trace.recording.run_errors import mark_escaping_errors
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]
@@ -58,6 +58,19 @@ def if_value(test: Any, then: Arm, other: Arm, state: State | None, kind: str = 
 _ARM_LABELS = ("the else path", "the if path")
 
 
+def initial_values(state: State, outer: Recording) -> list[Any]:
+    """Return the state's values; variables left over from an earlier region become unbound.
+
+    Only variables that nobody reads are affected: a loop sets those that are live in it.
+    """
+    values = state.get()
+    for k in range(len(state.variables)):
+        leaves = [] if values[k] is UNBOUND else trees.flatten(values[k])[0]
+        if any(isinstance(x, Tracer) and not outer.can_lift(x) for x in leaves):
+            values[k] = UNBOUND
+    return values
+
+
 class _StagedIf:
     """An `if` that is being recorded."""
 
@@ -83,19 +96,20 @@ class _StagedIf:
         """Record both arms, and set the state to the merged values."""
         discovery = Discovery(self.state)
         while True:
-            self.start = self.entry or self._initial_values()
+            self.start = self.entry or initial_values(self.state, self.outer)
             self.entry = None
             regions, returned, ends, discovered = [], [], [], []
             self.entered, self.left = [], []
             for index, arm in enumerate((other, then)):
                 role = f"a branch of {self.where}"
                 region = Recording(f"branch{index}", self.outer, is_region=True, role=role)
+                region.predicate = self.test
                 with write_log() as log:
                     log_write_operands()
                     try:
                         self.entered.append(self.state.set(self.start))
                         nested_before = self.state.nested_containers()
-                        with region.active(), guard.mark_escaping_errors(self.where):
+                        with region.active(), mark_escaping_errors(self.where):
                             returned.append(arm())
                         nested_after = self.state.nested_containers()
                         self.left.append(self.state.get())
@@ -115,18 +129,6 @@ class _StagedIf:
             if not discovery.needs_retrace(discovered):
                 return self._finish(regions, returned, ends)
 
-    def _initial_values(self) -> list[Any]:
-        """Return the state's values; variables left over from a dropped trace become unbound.
-
-        Only variables that nobody reads are affected: a loop sets those that are live in it.
-        """
-        values = self.state.get()
-        for k in range(len(self.state.variables)):
-            leaves = [] if values[k] is UNBOUND else trees.flatten(values[k])[0]
-            if any(isinstance(x, Tracer) and not self.outer.can_lift(x) for x in leaves):
-                values[k] = UNBOUND
-        return values
-
     def _finish(
         self, regions: Sequence[Recording], returned: list[Any], ends: Sequence[Sequence[Any]]
     ) -> Any:
@@ -136,9 +138,13 @@ class _StagedIf:
             if k < len(self.state.variables) and name not in self.live_variables:
                 results[k] = UNBOUND
                 continue
+            if isinstance(pair[0], AttributeNames):
+                results[k] = self._merged_order(name, *pair)
+                continue
             if all(is_same(value, self.start[k]) for value in pair) and not self._is_rebound(k):
                 continue
-            if isinstance(pair[0], Variable) and pair[0] is pair[1]:
+            is_decided = name.startswith(PREFIX) and pair[0] is pair[1]  # a flag of wend's own
+            if is_decided or (isinstance(pair[0], Variable) and pair[0] is pair[1]):
                 results[k] = pair[0]
                 continue
             merged_pair = self._merge_pair(name, pair)
@@ -150,7 +156,7 @@ class _StagedIf:
             else:
                 results[k] = UNBOUND
                 if not isinstance(self.start[k], unbound.MaybeBound):
-                    unbound.note_reason(name, f"on one path of the {self.where}", "on both paths")
+                    self.state.note_unbound(k, f"on one path of the {self.where}", "on both paths")
         pairs.append(self._returned_pair(returned))
         values = self._join(regions, pairs, [self.state.names[k] for k in carried])
         for k, value in zip(carried, values, strict=False):
@@ -163,6 +169,18 @@ class _StagedIf:
         ]
         container_phis.merge_paths(values, options, self.outer)
         return values[-1]
+
+    def _merged_order(
+        self, name: str, other: AttributeNames, then: AttributeNames
+    ) -> AttributeNames:
+        if then.agrees(other):
+            return then.merged(other)
+        raise StructureError(
+            explain(
+                f"{self.where}: `{name}` has the order {then} if the test holds, else {other}.",
+                cure="assign the attributes in one order on both paths, or before.",
+            )
+        )
 
     def _is_rebound(self, k: int) -> bool:
         """Return whether an arm leaves a different container, even if it is equal."""
@@ -252,7 +270,7 @@ class _StagedIf:
             with region.active():  # a variable is read where the arm left it
                 flat.append([as_array(leaf) for leaf in leaves])
             treedefs.append(treedef)
-        if treedefs[0] != treedefs[1]:
+        if not trees.is_same_structure(*treedefs):
             raise self._structure_error(rows, labels)
         types = self._common_types(flat, leaf_labels(treedefs[0], labels))
         values = []
@@ -263,8 +281,7 @@ class _StagedIf:
                 )
         node = join_branches(self.outer, self.outer.lift(self.test), regions, values)
         tracers = [
-            self.outer.wrap(value, weak=t.weak)
-            for value, t in zip(node.results, types, strict=False)
+            self.outer.wrap_as(value, t) for value, t in zip(node.results, types, strict=False)
         ]
         tracers = _share_identical_results(tracers, flat)
         self.joined = tracers, flat
@@ -294,9 +311,10 @@ class _StagedIf:
         return StructureError(
             explain(
                 f"{self.where}: `{label}` has another structure on each path.",
-                f"if the test holds: {_structure(then)}, else: {_structure(other)}",
+                f"if the test holds: {trees.described(then)}, else: {trees.described(other)}",
                 difference,
-                cure="give it the same structure on both paths: the same keys and lengths.",
+                cure="give it the same structure on both paths: the same keys in the same order, "
+                "and the same lengths.",
             )
         )
 
@@ -323,11 +341,6 @@ def leaf_labels(treedef: trees.TreeDef, labels: Sequence[str]) -> list[str]:
         index, inner = accessor[0].entry, accessor[1:]
         result.append(f"`{labels[index]}{inner.codify('') if len(inner) else ''}`")
     return result
-
-
-def _structure(value: Any) -> str:
-    _, treedef = trees.flatten(value)
-    return str(treedef).removeprefix("PyTreeSpec(").removesuffix(")").replace(", NoneIsLeaf", "")
 
 
 def _return_cure(returned: Sequence[Any]) -> str:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import dis
 import functools
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import TracebackType
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from types import CodeType, TracebackType
 from typing import Any
 
-from wend.base.errors import ConcreteValueError, NestingError, TypeMismatchError, WendError, explain
+import numpy as np
+
+from wend.base import refusals
+from wend.base.errors import (
+    ConcreteValueError,
+    NestingError,
+    StagedRaiseError,
+    TypeMismatchError,
+    WendError,
+    explain,
+)
 from wend.base.source import at, is_wend_file, raised_at, user_source
+from wend.capture import uncaptured
 from wend.capture.heap import container_phis
-from wend.capture.stage import uncaptured
-from wend.capture.state import unbound
+from wend.capture.libraries import is_library
+from wend.capture.state import unbound, unbound_attributes
+from wend.eager.dispatch import Staged
+from wend.trace.arrays.provenance import static_advice
 from wend.trace.recording.recording import current
-
-
-class StagedRaiseError(WendError):
-    """An exception is raised, or caught, depending on traced values."""
+from wend.trace.recording.run_errors import caught_error
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
@@ -33,7 +45,12 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         unbound.reset()
         try:
-            with container_phis.tracking():
+            with (
+                container_phis.tracking(),
+                unbound_attributes.tracking(),
+                refusals.final(),
+                _translated_array_stores(),
+            ):
                 return fun(*args, **kwargs)
         except NameError as error:
             unbound_error = unbound.explain_error(error)
@@ -45,10 +62,6 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             if reason is None:
                 raise
             raise reason.with_traceback(error.__traceback__) from None
-        except ValueError as error:
-            if not isinstance(error.__cause__, ConcreteValueError):
-                raise
-            raise _array_store_error(error).with_traceback(error.__traceback__) from None
         except RecursionError as error:
             recording = current()
             if recording is not None and recording.parent is not None:
@@ -56,6 +69,17 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             raise _endless_recursion_error(error) from None
 
     return run
+
+
+@contextmanager
+def _translated_array_stores() -> Iterator[None]:
+    """Translate NumPy's error for a traced value that it cannot store."""
+    try:
+        yield
+    except ValueError as error:
+        if not isinstance(error.__cause__, ConcreteValueError):
+            raise
+        raise _array_store_error(error).with_traceback(error.__traceback__) from None
 
 
 def _array_store_error(error: ValueError) -> TypeMismatchError:
@@ -129,42 +153,82 @@ def check_raise() -> None:
     """Refuse a `raise` that only some runs would reach."""
     recording = current()
     if recording is not None and recording.is_region:
+        predicate, cure = recording.predicate, ""
+        if predicate is not None:
+            advice = static_advice(predicate.value, predicate.recording)
+            cure = f"{advice}; or " if advice else ""
         raise StagedRaiseError(
             explain(
                 f"`raise`{at(user_source())} depends on a traced value: whether it happens is "
                 "not known while the function is recorded.",
-                cure="write `assert test, message`, which is checked when it runs, or return a "
-                "flag and raise outside.",
+                cure=f"{cure}write `assert test, message`, which is checked when it runs, or "
+                "return a flag and raise outside.",
             )
         )
 
 
+def refuse_foreign_error(error: Exception, callers: Container[CodeType]) -> None:
+    """Make an error a refusal if a library has raised it, or a function in C that `callers` call.
+
+    Given the number that a traced value stands for, it might not have raised it.
+    """
+    *_, entry = _traceback_entries(error.__traceback__)
+    code = entry.tb_frame.f_code
+    is_foreign = is_library(code.co_filename) and not is_wend_file(code.co_filename)
+    if (is_foreign or code in callers) and not refusals.is_refusal(error):
+        refusals.refusal(error)
+
+
+# How messages of others name what stands for a value
+_STAND_IN = re.compile(r"\b(Tracer|TensorList|TracedRange|ZippedIterable)\b|<traced ")
+
+
+def _is_about_traced(error: BaseException) -> bool:
+    """Return whether Python or a library has raised an error about what stands for a value."""
+    if isinstance(error, AttributeError):
+        name = error.name or ""
+        return isinstance(error.obj, Staged) and hasattr(_value_class(error.obj), name)
+    if _STAND_IN.search(str(error)) is None:
+        return False
+    *_, entry = _traceback_entries(error.__traceback__)
+    code = entry.tb_frame.f_code
+    is_explicit = code.co_code[entry.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return not (is_explicit and is_wend_file(code.co_filename))
+
+
+def _value_class(x: Staged) -> type:
+    kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+    return kinds[x.type.dtype.kind] if x.weak else np.ndarray
+
+
 def check_caught() -> None:
-    """Refuse to catch an exception that only some runs would raise."""
+    """Refuse to catch a refusal, or an exception that only some runs would raise."""
     error = sys.exc_info()[1]
+    if refusals.is_refusal(error):
+        assert error is not None
+        raise error
+    if any(map(_is_about_traced, filter(None, _ungrouped(error)))):
+        raise StagedRaiseError(
+            explain(
+                f"`except`{at(user_source())} catches {type(error).__name__}, which is raised for "
+                "a traced value; the number that it stands for might not raise it.",
+                str(error),
+                cure="do it before the call and pass the result, or make the argument static.",
+            )
+        ) from error
     if isinstance(error, NameError):
         unbound_error = unbound.explain_error(error)
         if unbound_error is not None:
             raise unbound_error from None
-    where = getattr(error, "__wend_region__", None)
-    if where is not None:
-        raise StagedRaiseError(
-            explain(
-                f"`except`{at(user_source())} catches {type(error).__name__} from the {where}, "
-                "which only some runs reach.",
-                cure="put the `try` inside it, or test for the case with `if`.",
-            )
-        ) from error
+    for raised in _ungrouped(error):
+        if hasattr(raised, "__wend_region__"):
+            raise caught_error(f"`except`{at(user_source())} catches", raised) from error
 
 
-@contextmanager
-def mark_escaping_errors(where: str) -> Iterator[None]:
-    """Mark exceptions that escape from a branch or loop that is being recorded."""
-    try:
-        yield
-    except WendError:
-        raise
-    except Exception as error:
-        with suppress(AttributeError):
-            error.__wend_region__ = where  # type: ignore[attr-defined]
-        raise
+def _ungrouped(error: BaseException | None) -> Iterator[BaseException | None]:
+    """Yield an error, or those of a group."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _ungrouped(inner)
+    else:
+        yield error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ import numpy as np
 
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
+from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
 from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
-from wend.numpy.shaping import stack
+from wend.numpy.shaping import astype, stack
 from wend.ops import lists, shaping
+from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.recording.arguments import is_array_leaf
@@ -85,10 +88,27 @@ class TracedRange:
             (self.stop,) = bounds
         else:
             self.start, self.stop, self.step = (*bounds, 1)[:3]
+        self.start, self.stop, self.step = map(_as_bound, (self.start, self.stop, self.step))
+        if not isinstance(self.step, Staged):
+            range(0, 0, self.step)  # Python's error for 0
+        elif isinstance(self.step, Tracer):
+            is_zero = ew.equal(self.step, 0)
+            self.step = checked(self.step, (is_zero, ValueError, "range() arg 3 must not be zero"))
 
     def __iter__(self) -> Any:
-        """Raise an error: the trip count is not known."""
-        raise ConcreteValueError(
+        """Iterate if arrays of outside give the bounds; else the trip count is not known.
+
+        Raises:
+            ConcreteValueError: arguments decide on the bounds.
+        """
+        try:
+            bounds = [operator.index(bound) for bound in (self.start, self.stop, self.step)]
+        except ConcreteValueError:
+            raise self._unknown_length() from None
+        return iter(range(*bounds))
+
+    def _unknown_length(self) -> ConcreteValueError:
+        return ConcreteValueError(
             explain(
                 f"the length of a range is needed{at(user_source())}, but its bounds are "
                 "traced: they are known only at run time.",
@@ -118,12 +138,29 @@ class TracedRange:
         """Return whether a number is in the range, as a traced bool."""
         steps = (item - self.start) // self.step
         is_one = ew.equal(self.start + steps * self.step, item)
-        return is_one & (steps >= 0) & (steps < self.count())
+        return (is_one & (steps >= 0) & (steps < self.count())).as_weak()
 
     def count(self) -> Any:
         """Return the length of the range."""
         whole = (self.stop - self.start + self.step - ew.sign(self.step)) // self.step
         return ew.maximum(whole, 0)
+
+
+def _as_bound(x: Any) -> Any:
+    """Return a bound of a range as a Python integer.
+
+    Raises:
+        TypeError: it is no integer.
+    """
+    if not isinstance(x, Staged):
+        return operator.index(x)
+    type = tensor_type(x)
+    is_integer = type.dtype.kind in "iu" or (type.dtype.kind == "b" and x.weak)
+    if type.shape != () or not is_integer:
+        if class_of(x) is np.ndarray:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        raise TypeError(f"{class_name(x)!r} object cannot be interpreted as an integer")
+    return x if x.weak and type.dtype == np.int64 else astype(x, np.int64).as_weak()
 
 
 def reversed_range(numbers: TracedRange) -> TracedRange:

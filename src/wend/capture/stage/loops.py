@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.base.errors import ConcreteValueError, WendError
 from wend.base.source import at, user_source
+from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.stage.branches import if_
 from wend.capture.stage.iterables import IndexedIterable, as_indexed
@@ -59,7 +61,7 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
             attempt.python_may_run = False
             if attempt.may_retry() and attempt.try_stage_from_start(test, body, always=True):
                 return
-            raise attempt.failure or truth_error(predicate)
+            raise refusals.noted_again(attempt.failure or truth_error(predicate))
         if not predicate:
             attempt.note_unrolled(trips)
             return
@@ -75,7 +77,8 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
 def truth_error(predicate: Any) -> Exception:
     """Return the error for the traced test of a loop that could not be staged."""
     try:
-        bool(predicate)
+        with refusals.tentative():
+            bool(predicate)
     except ConcreteValueError as error:
         return error
     raise AssertionError
@@ -86,6 +89,7 @@ def for_(
 ) -> None:
     """Run `for target in iterable: body(target)`; `broken` returns whether a `break` happened."""
     outer = current()
+    iterable = entered_items(iterable)
     indexed = None if outer is None or outer.runs_now() else as_indexed(iterable)
     if outer is None or indexed is None:
         _python_for(iterable, body, state, broken)
@@ -171,7 +175,7 @@ class _IndexedFor:
                 f"the loop has {self.indexed.count} trips; wend.unroll(...) around what it "
                 "iterates over runs it in Python"
             )
-        raise self._with_advice(failure)
+        raise refusals.noted_again(self._with_advice(failure))
 
     def _with_advice(self, failure: Exception) -> Exception:
         """Return the failure with advice on how to make the trip count concrete."""
@@ -285,9 +289,9 @@ class _StagingAttempt:
         loop = StagedLoop(self.outer, self.state, self.where, always=always, python_may_run=may_run)
         by_python = may_run or python_may_run.get()
         try:
-            with scoped(python_may_run, by_python):
+            with refusals.tentative(), refusals.final(), scoped(python_may_run, by_python):
                 loop.trace(test, body)
-            loop.check_unchanged(self.iterated_arrays)
+                loop.check_unchanged(self.iterated_arrays)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ConcreteValueError, explain
+from wend.base.errors import AliasError, ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
 from wend.capture.stage.branches import if_value
@@ -18,9 +18,13 @@ from wend.capture.stage.truth import is_traced, truth
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
+from wend.eager.promotion import tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import reducing
+from wend.trace.arrays.attributes import class_name, class_of
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownText
+from wend.trace.arrays.tracer import TracedNumber, Tracer
 from wend.trace.state import effects
 from wend.trace.state.templates import Text
 
@@ -33,11 +37,58 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GtE": operator.ge,
     "Eq": operator.eq,
     "NotEq": operator.ne,
-    "Is": is_same_object,
-    "IsNot": lambda a, b: not is_same_object(a, b),
+    "Is": lambda a, b: is_(a, b),
+    "IsNot": lambda a, b: is_not(a, b),
     "In": lambda a, b: _in(a, b),
     "NotIn": lambda a, b: not_(_in(a, b)),
 }
+
+
+def is_(a: Any, b: Any) -> Any:
+    """Return `a is b`: of bools, which are singletons, whether they are equal (D47).
+
+    Raises:
+        AliasError: whether the two are one object is known only at run time.
+    """
+    if a is b or not (isinstance(a, Tracer) or isinstance(b, Tracer)):
+        return is_same_object(a, b)
+    kind, other_kind = (class_of(x) if isinstance(x, Tracer) else type(x) for x in (a, b))
+    if isinstance(b, np.ndarray):
+        other_kind = np.ndarray
+    if isinstance(a, np.ndarray):
+        kind = np.ndarray
+    if kind is not other_kind:
+        return False
+    if kind is bool:
+        return ew.equal(a, b).as_weak()
+    if kind is not int:
+        is_same = is_same_object(a, b)
+        if is_same or not (_may_come_from_outside(a) and _may_come_from_outside(b)):
+            return is_same
+        x, y = tensor_type(a), tensor_type(b)
+        if x.dtype != y.dtype or x.rank != y.rank:
+            return False
+    raise AliasError(
+        explain(
+            f"`is`{at(user_source())} compares {a!r:.60} and {b!r:.60}: whether the two are one "
+            "object is known only at run time.",
+            cure="compare their values with ==, or np.array_equal; or pass a flag that says which "
+            "object it is, in static_argnames.",
+        )
+    )
+
+
+def is_not(a: Any, b: Any) -> Any:
+    """Return `a is not b`."""
+    return not_(is_(a, b))
+
+
+def _may_come_from_outside(x: Any) -> bool:
+    """Return whether a value may be an object of the caller: no operation has made it."""
+    if not isinstance(x, Tracer):
+        return not isinstance(x, ConcreteTracedArray)
+    node = x.value.node
+    return node is None or bool(node.regions)
 
 
 # Containers that look for an item by `==`
@@ -48,10 +99,12 @@ def _in(item: Any, container: Any) -> Any:
     """Return `item in container`."""
     if isinstance(container, TracedRange):
         return container.contains(item)
+    if isinstance(container, TracedNumber):
+        raise TypeError(f"argument of type {class_name(container)!r} is not iterable")
     if isinstance(container, Staged):
-        return reducing.any(ew.equal(container, item))
+        return _as_bool(reducing.any(ew.equal(container, item)))
     if isinstance(item, Staged) and isinstance(container, np.ndarray):
-        return reducing.any(ew.equal(container, item))
+        return _as_bool(reducing.any(ew.equal(container, item)))
     if not isinstance(container, _EQ_CONTAINERS) or not (
         isinstance(item, Staged) or any(isinstance(element, Staged) for element in container)
     ):
@@ -62,10 +115,16 @@ def _in(item: Any, container: Any) -> Any:
     for element in container:
         is_match = element is item or element == item
         if isinstance(is_match, Staged):
+            is_match = truth(is_match)
             result = is_match if result is False else ew.logical_or(result, is_match)
         elif is_match:
-            return True
-    return result
+            return _as_bool(ew.logical_or(result, True)) if isinstance(result, Staged) else True
+    return _as_bool(result)
+
+
+def _as_bool(x: Any) -> Any:
+    """Return a truth value as a Python bool, which it is even if NumPy computes it."""
+    return x.as_weak() if isinstance(x, Tracer) else x
 
 
 def and_(left: Any, right: Thunk, state: State | None = None) -> Any:
@@ -147,10 +206,8 @@ def assert_(test: Any, message: Thunk) -> None:
     """Run `assert test, message`."""
     if is_traced(test):
         message_value = message()
-        if message_value is None:
-            effects.assert_(truth(test))
-        else:
-            effects.assert_(truth(test), "{}", message_value)
+        text = () if message_value is None else ("{}", message_value)
+        effects.raise_if(not_(test), AssertionError, *text)
     elif __debug__ and not test:
         message_value = message()
         raise AssertionError(*([] if message_value is None else [message_value]))

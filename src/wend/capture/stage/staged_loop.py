@@ -9,14 +9,14 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import CarryError, StructureError, explain
+from wend.base.refusals import refusal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
-from wend.capture.heap.locations import UNBOUND, write_log
+from wend.capture.heap.locations import UNBOUND, Attribute, write_log
 from wend.capture.heap.user_operators import log_write_operands
-from wend.capture.stage import guard
-from wend.capture.stage.branches import as_type, leaf_labels, placeholder
+from wend.capture.stage.branches import as_type, initial_values, leaf_labels, placeholder
 from wend.capture.stage.truth import truth
-from wend.capture.state import unbound
+from wend.capture.state import unbound_attributes
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, Reference, State, is_carried, is_same
 from wend.capture.syntax.names import RETURN_VALUE
@@ -32,6 +32,7 @@ from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, join_loop
+from wend.trace.recording.run_errors import mark_escaping_errors
 
 Thunk = Callable[[], Any]
 
@@ -46,7 +47,7 @@ class CarriedTypes(LoopTypes):
 
     def leaves_of(self, result: Any) -> list[Any]:
         leaves, treedef = trees.flatten(result)
-        if treedef == self.treedef:
+        if trees.is_same_structure(treedef, self.treedef):
             return [as_array(leaf) for leaf in leaves]
         for label, old, new in zip(self.labels, self.init, result, strict=True):
             difference = trees.first_difference(old, new, label)
@@ -56,7 +57,7 @@ class CarriedTypes(LoopTypes):
             explain(
                 f"{self.where}: `{label}` changes its structure in the loop.",
                 difference,
-                cure="keep the same keys and lengths in every iteration, "
+                cure="keep the same keys, in their order, and lengths in every iteration, "
                 "or wend.unroll(...) what the loop iterates over.",
             )
         )
@@ -125,7 +126,7 @@ class StagedLoop:
     ) -> None:
         self.outer, self.state, self.where, self.always = outer, state, where, always
         self.python_may_run = python_may_run  # if the loop cannot be recorded
-        self.entry = state.get()
+        self.entry = initial_values(state, outer)
         self.start = list(self.entry)
         # Outer arrays that the loop updates in place: initially those that the source may update.
         containers = (value.container for value in self.start if isinstance(value, Reference))
@@ -135,13 +136,20 @@ class StagedLoop:
 
     def trace(self, test: Thunk, body: Thunk) -> None:
         """Trace both regions until the carry's types reach a fixpoint."""
+        missing = unbound_attributes.forget_missing()
+        try:
+            self._trace_to_fixpoint(test, body)
+        finally:
+            unbound_attributes.restore_missing(missing)
+
+    def _trace_to_fixpoint(self, test: Thunk, body: Thunk) -> None:
         self._reset_types()
         discovery = Discovery(self.state)
         while True:
             with write_log() as log:
                 log_write_operands()
                 try:
-                    with guard.mark_escaping_errors(self.where):
+                    with mark_escaping_errors(self.where):
                         predicate = self._trace_before(test)
                         ends = self._trace_after(body)
                 finally:
@@ -159,6 +167,9 @@ class StagedLoop:
             if not self._unify_types(ends):
                 break
         self.predicate, self.ends = predicate, ends
+        for k, location in enumerate(self.state.locations, len(self.state.variables)):
+            if isinstance(location, Attribute) and self.entry[k] is UNBOUND is not ends[k]:
+                unbound_attributes.check_first_bound(location, self.where)
 
     def _unify_types(self, ends: Sequence[Any]) -> bool:
         """Unify the types of the carry with those of an iteration; return whether any changed."""
@@ -217,7 +228,7 @@ class StagedLoop:
         with self.before.active():
             self.forward_leaves = [as_array(leaf) for leaf in leaves]
         self.forward_types: list[LeafType] = [leaf_type(leaf) for leaf in self.forward_leaves]
-        params = [self.after.param(t.type, weak=t.weak) for t in self.forward_types]
+        params = [self.after.param_of(t) for t in self.forward_types]
         self.after.open_for(self.refs)
         values = list(self.tested)
         self.after_params = trees.unflatten(self.forward_tree, params)
@@ -324,10 +335,12 @@ class StagedLoop:
         changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
         for array in arrays:
             if any(array is other for other in (*self.refs, *changed)):
-                raise TypeError(
-                    explain(
-                        f"{self.where}: {array!r} changes in the loop that goes through it.",
-                        cure="go through its positions (for i in range(len(x))), or a .copy().",
+                raise refusal(
+                    TypeError(
+                        explain(
+                            f"{self.where}: {array!r} changes in the loop that goes through it.",
+                            cure="go through its positions (for i in range(len(x))), or a .copy().",
+                        )
                     )
                 )
 
@@ -346,15 +359,15 @@ class StagedLoop:
         regions = before, [test, *forwarded], after, following
         node = join_loop(outer, start, *regions, self.refs)
         tracers = [
-            Tracer(value, outer, weak=t.weak)
+            Tracer(value, outer, weak=t.weak, zero_dim=t.zero_dim)
             for value, t in zip(node.results, self.forward_types, strict=False)
         ]
         values = list(self.start)
         unchanged = {k for k in self.forwarded if self._is_unchanged(k)}
-        for k, name in enumerate(self.state.names):
+        for k in range(len(values)):
             if k not in self.forwarded and not is_same(values[k], self.ends[k]):
                 values[k] = UNBOUND
-                unbound.note_reason(name, f"inside the {self.where}", "before the loop")
+                self.state.note_unbound(k, f"inside the {self.where}", "before the loop")
         for k, value in zip(
             self.forwarded, trees.unflatten(self.forward_tree, tracers), strict=True
         ):

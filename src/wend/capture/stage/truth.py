@@ -9,27 +9,35 @@ from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
+from wend.numpy import shaping
 from wend.trace.recording.recording import current
 
 
 def is_traced(x: Any) -> bool:
-    """Return whether the truth of a value is unknown now; a tape knows it as it runs eagerly."""
+    """Return whether the truth of a value is unknown now; a tape knows it as it runs eagerly.
+
+    What depends on arrays of outside alone is known, under a guard.
+    """
     if not isinstance(x, Staged):
         return False
     recording = current()
-    return recording is None or not recording.runs_now()
+    if recording is None:
+        return True
+    return not recording.runs_now() and recording.known_elements(x, of_outside=True) is None
 
 
 def truth(x: Any) -> Any:
     """Return the truth of a traced scalar, as Python defines it, as a traced bool."""
-    if x.type.shape == () and x.type.dtype != BOOL:
-        return ew.not_equal(x, 0)
-    if x.type.shape != ():
+    dims = x.type.shape
+    if dims is None or any(dim != 1 for dim in dims):
+        is_known = dims is not None and all(isinstance(dim, int) for dim in dims)
         raise TypeMismatchError(
             explain(
-                f"the truth value of {x!r} is needed{at(user_source())}, but it has more than one "
-                "element.",
+                f"the truth value of {x!r} is needed{at(user_source())}, but it "
+                f"{'has' if is_known and 0 not in dims else 'may have'} more than one element"
+                f"{'' if is_known and 0 not in dims else ', or none'}.",
                 cure="use .any() or .all(); or choose element by element with np.where.",
             )
         )
-    return x
+    number = shaping.reshape(x, ()) if dims else x
+    return number if x.type.dtype == BOOL else ew.not_equal(number, 0)

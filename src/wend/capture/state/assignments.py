@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.capture.guards.outside import loaded_item
 from wend.capture.heap.locations import (
     count_log_references,
     log_write_attribute,
@@ -21,7 +22,7 @@ from wend.capture.heap.locations import (
 )
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.traced_index import item_at
-from wend.eager.dispatch import any_staged
+from wend.eager.dispatch import Staged, any_staged
 from wend.numpy import parts
 from wend.trace.arrays.concrete_array import adopt, promotion_error
 from wend.trace.recording.recording import current
@@ -100,10 +101,15 @@ def in_place(target: Any, name: str, value: Any) -> Any:
     return _IN_PLACE[name](_writable(target, (value,)), one_shot_iterators.consume(value))
 
 
-def get_item(array: Any, key: Any) -> Any:
+def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     """Return `array[key]`, also for a concrete array and a traced key."""
-    if type(array) in (list, tuple):
-        return item_at(array, key)
+    kind = type(array)
+    if issubclass(kind, Staged):
+        return array[key]
+    if kind in (list, tuple):
+        return loaded_item(array, key, item_at(array, key), is_base=is_base)
+    if kind is not np.ndarray:
+        return loaded_item(array, key, array[key], is_base=is_base)
     recording = current()
     if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]
@@ -127,7 +133,7 @@ def change_attribute(owner: Any, name: str, operator: str, value: Callable[[], A
 
 def set_item_of(value: Any, owner: Any, key: Any) -> None:
     """Run `owner[key] = value`, with `value` evaluated first."""
-    log_write_contents(lambda: owner, f"a {type(owner).__name__}.")
+    log_write_contents(lambda: owner, f"a {type(owner).__name__}.", is_store=True)
     owner[key] = value
 
 

@@ -7,15 +7,19 @@ is created, and consumed, in every run.
 
 from __future__ import annotations
 
+import io
 import sys
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
+from wend.capture.heap.places import PositionPlace
+from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
 from wend.trace.recording.recording import Recording, current
 
-# The iterators created in each region, by id: most of them cannot be held weakly.
+# The iterators created in each recording, by id: most of them cannot be held weakly.
 _created: WeakKeyDictionary[Recording, dict[int, Any]] = WeakKeyDictionary()
 
 
@@ -32,10 +36,21 @@ def current_region() -> Recording | None:
 
 def register(value: Any) -> Any:
     """Note an iterator that captured code creates, and return it."""
-    region = current_region()
-    if region is not None and is_iterator(value):
-        _created.setdefault(region, {})[id(value)] = value
+    recording = current()
+    if recording is not None and is_iterator(value):
+        _created.setdefault(recording, {})[id(value)] = value
     return value
+
+
+def _tables() -> Iterator[Any]:
+    """Yield the tables of iterators, those of recordings that have ended emptied."""
+    for recording, iterators in list(_created.items()):
+        if not recording.is_open:
+            iterators.clear()
+        yield iterators
+
+
+HOLDERS.append(_tables)
 
 
 def consume(value: Any) -> Any:
@@ -46,6 +61,8 @@ def consume(value: Any) -> Any:
     """
     if is_iterator(value):
         region = current_region()
+        if region is None:
+            _note_advance(value)
         if region is not None and id(value) not in _created.get(region, ()):
             raise StructureError(
                 explain(
@@ -56,6 +73,17 @@ def consume(value: Any) -> Any:
                 )
             )
     return value
+
+
+def _note_advance(iterator: Any) -> None:
+    """Note that an iterator is advanced in a function, which may not have made it."""
+    if is_trace_logged() and not isinstance(iterator, io.IOBase):
+        recording: Any = current()
+        while recording is not None:
+            if id(iterator) in _created.get(recording, ()):
+                return
+            recording = recording.parent
+        note_write(PositionPlace(f"a {type(iterator).__name__}", iterator))
 
 
 def check_method_call(method: Any) -> None:

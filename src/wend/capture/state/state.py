@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
+from wend.base.keys import is_equal
 from wend.capture.heap import container_phis
 from wend.capture.heap.containers import (
     NestedContainers,
@@ -21,17 +22,24 @@ from wend.capture.heap.locations import (
     UNBOUND,
     ArrayElements,
     Attribute,
+    AttributeNames,
+    AttributeOrder,
     Cell,
     Contents,
     Location,
     WriteLog,
     binding_of,
+    count_log_references,
     evaluate,
     has_custom_setter,
+    instance_dict,
     log_write,
     variable_location,
 )
+from wend.capture.heap.trace_log import count_trace_log_references
+from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged, recorder
+from wend.eager.promotion import PYTHON_SCALARS
 from wend.ir.dtypes import is_supported
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, adopt, promotion_error
 from wend.trace.arrays.tracer import Tracer
@@ -127,6 +135,9 @@ class State:
                 if not is_private:
                     log_write(location)
                 self.keys.add(location.key)
+                if isinstance(location, Attribute) and instance_dict(location.owner) is not None:
+                    order = AttributeOrder(location.label.rpartition(".")[0], location.owner)
+                    self.extend([order], is_private=is_private)
                 self.locations.append(location)
                 if isinstance(location, Contents) and location.binding is not None:
                     self.extend([location.binding], is_private=is_private)
@@ -192,20 +203,32 @@ class State:
         first = len(self.variables)
         return k >= first and isinstance(self.locations[k - first], Contents)
 
+    def note_unbound(self, k: int, where: str, cure: str) -> None:
+        """Record that a value is bound only in some runs, and where it would have to be bound."""
+        unbound.note_reason(self.names[k], where, cure)
+        location = self.locations[k - len(self.variables)] if k >= len(self.variables) else None
+        if isinstance(location, Attribute):
+            unbound_attributes.note_unbound(location, where, cure)
+
     def restore(self, values: Sequence[Any]) -> None:
         """Set all values to these very objects; locations added since keep their values."""
         objects = [v.container if isinstance(v, Reference) else v for v in values]
         count = len(self.variables)
         self.setter(objects[:count])
-        for location, value in zip(self.locations, objects[count:], strict=False):
+        written = [*zip(self.locations, objects[count:], strict=False)]
+        for location, value in written:
             location.write(value)
+        for location, value in written:
+            if isinstance(location, AttributeOrder):  # of those that were unbound, too
+                location.write(value)
 
 
 def is_ref(value: Any) -> bool:
     """Return whether a value is an array that is updated in place for all who hold it."""
     if isinstance(value, np.ndarray):
         return True
-    return isinstance(value, Tracer) and not is_list(value) and value.type.shape != ()
+    is_traced = isinstance(value, Tracer) and not is_list(value)
+    return is_traced and (value.type.shape != () or bool(value.zero_dim))
 
 
 def adopt_sole_reference(thunk: Reader) -> ConcreteTracedArray | None:
@@ -216,7 +239,7 @@ def adopt_sole_reference(thunk: Reader) -> ConcreteTracedArray | None:
     is_sole = (
         type(array) is np.ndarray
         and array.base is None
-        and _reference_count(array) <= _SOLE_REFERENCE_COUNT
+        and _reference_count(array) <= _SOLE_REFERENCE_COUNT + count_log_references(array)
     )
     return adopt(array) if is_sole and array.ndim and is_supported(array.dtype) else None
 
@@ -246,6 +269,7 @@ def _is_unreferenced(location: Location) -> bool:
     if not isinstance(location, Contents):
         return False
     count, binding = _container_reference_count(location), location.binding
+    count -= count_trace_log_references("items", location.container)
     if isinstance(binding, Cell) and binding.read() is location.container:
         # The variable of a function that has returned still holds it.
         count -= _cell_reference_count(binding) <= _UNREFERENCED_CELL_COUNT
@@ -335,9 +359,11 @@ def is_same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Reference):
         return a.container is b.container
+    if isinstance(a, AttributeNames):
+        return a.agrees(b)
     leaves, tree = trees.flatten(a)
     other_leaves, other_tree = trees.flatten(b)
-    return bool(tree == other_tree) and all(map(_same_leaf, leaves, other_leaves))
+    return trees.is_same_structure(tree, other_tree) and all(map(_same_leaf, leaves, other_leaves))
 
 
 def _same_leaf(a: Any, b: Any) -> bool:
@@ -347,14 +373,11 @@ def _same_leaf(a: Any, b: Any) -> bool:
         return False  # a copy is a different array
     if isinstance(a, Staged) or isinstance(b, Staged):
         return bool(getattr(a, "value", None) is getattr(b, "value", b))
-    if is_array_leaf(a) or type(a) is not type(b):
-        return type(a) in (bool, int, float, complex) and type(a) is type(b) and bool(a == b)
-    if isinstance(a, Reference):
+    if isinstance(a, Reference) and isinstance(b, Reference):
         return a.container is b.container
-    try:
-        return bool(a == b)
-    except Exception:  # noqa: BLE001  # a user's __eq__ may raise anything
+    if is_array_leaf(a) and type(a) not in PYTHON_SCALARS:
         return False
+    return is_equal(a, b)
 
 
 def holds_staged(value: Any) -> bool:

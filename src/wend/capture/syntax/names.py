@@ -63,6 +63,7 @@ class Changes(Visitor):
         self.bound: PathSet = {}
         self.mutated: PathSet = {}
         self.rebound: PathSet = {}  # bound to a new value, not updated in place
+        self.stores: dict[str, bool] = {}  # items are assigned -> also of what is nested in it
 
     def add(self, path: str | None) -> None:
         if path is not None:
@@ -71,6 +72,11 @@ class Changes(Visitor):
     def mutate(self, path: str | None) -> None:
         if path is not None:
             self.paths[path] = self.mutated[path] = None
+
+    def store(self, path: str | None, *, is_nested: bool) -> None:
+        self.mutate(path)
+        if path is not None:
+            self.stores[path] = is_nested or self.stores.get(path, False)
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -83,7 +89,12 @@ class Changes(Visitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            self.mutate(container_path(node))
+            self.store(container_path(node), is_nested=isinstance(node.value, ast.Subscript))
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        # `self.items += more` changes a list or array in place.
+        self.store(container_path(node.target), is_nested=isinstance(node.target, ast.Subscript))
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -101,7 +112,8 @@ class Changes(Visitor):
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
             self.mutate(container_path(node.func.value))
         if isinstance(node.func, ast.Attribute) and node.func.attr in SETTERS:
-            self.mutate(container_path(node.args[0]))
+            path, changes_item = container_path(node.args[0]), node.func.attr != "set_item"
+            self.store(path, is_nested=changes_item or isinstance(node.args[0], ast.Subscript))
         for inner in getattr(node, CONTINUATION, ()):
             self.visit(inner)
         self.generic_visit(node)
@@ -239,20 +251,22 @@ def live_after(stmts: Sequence[ast.stmt], after: set[str]) -> list[set[str]]:
     return live_sets[::-1]
 
 
+def _bound_by(*targets: ast.expr) -> set[str]:
+    """Return the names that an assignment to targets binds, nested ones included."""
+    return {
+        inner.id
+        for target in targets
+        for inner in walk(target)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }
+
+
 def _live_before_statement(stmt: ast.stmt, after: set[str]) -> set[str]:
     if hasattr(stmt, RESOLVES_UNBOUND):
         return after
     match stmt:
         case ast.Assign(targets=targets, value=value):
-            killed = {t.id for t in targets if isinstance(t, ast.Name)}
-            killed |= {
-                item.id
-                for t in targets
-                if isinstance(t, (ast.Tuple, ast.List))
-                for item in t.elts
-                if isinstance(item, ast.Name)
-            }
-            return (after - killed) | read([value, *(t for t in targets)])
+            return (after - _bound_by(*targets)) | read([value, *targets])
         case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
             return (after - {name}) | read([value])
         case ast.If(test=test, body=body, orelse=orelse):
@@ -262,7 +276,7 @@ def _live_before_statement(stmt: ast.stmt, after: set[str]) -> set[str]:
             head = end | read([test])
             return head | live_before(body, head | live_before(body, head))
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            bound = {n.id for n in walk(target) if isinstance(n, ast.Name)}
+            bound = _bound_by(target)
             end = live_at_end(body, orelse, after)
             body_live = live_before(body, end) - bound
             return (

@@ -129,7 +129,7 @@ class PrimalPoint:
         `tangents` are those of the results of the function that are `connected`.
         """
         if current() is None:
-            tangents = choose(self.backend).boundary.own(tangents, self.results)
+            tangents = choose(self.backend).boundary.unshare(tangents, self.results)
         remaining = iter(tangents)
         by_result = {k: next(remaining) for k, is_connected in enumerate(connected) if is_connected}
         leaves = [

@@ -1,4 +1,7 @@
-"""Refuses effects in functions whose runs a backward pass would repeat or skip."""
+"""Refuses effects in functions whose runs a backward pass would repeat or skip.
+
+Checks are none: what runs again drops them (D36).
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,9 @@ def without_effects() -> AbstractContextManager[Any]:
 
 
 def _first_effect(graph: Graph) -> Node | None:
-    """Return the first node with an effect, at any depth."""
-    return next((node for node in graph.walk() if node.op.effect is not Effect.NONE), None)
+    """Return the first node with an effect other than a check, at any depth."""
+    effects = (Effect.WORLD, Effect.STATE)
+    return next((node for node in graph.walk() if node.op.effect in effects), None)
 
 
 def refuse_effects(traced: Traced, what: str, reason: str, cure: str) -> None:

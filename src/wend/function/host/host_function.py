@@ -159,7 +159,7 @@ class HostFunction:
         if flat_leaves is not None and all(map(is_array_leaf, flat_leaves)):
             return list(map(self._coerced, self.paths, self.specs, flat_leaves))
         leaves, tree = trees.flatten(result)
-        if tree != self.result_tree:
+        if not trees.is_same_structure(tree, self.result_tree):
             expected = trees.unflatten(self.result_tree, [0.0] * len(self.specs))
             raise StructureError(
                 explain(

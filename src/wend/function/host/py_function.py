@@ -15,6 +15,7 @@ from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array
 from wend.function.host.host_function import HostFunction
 from wend.ops import hosting
+from wend.trace.arrays.shown_text import ShownText
 from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.recording import current
 
@@ -87,6 +88,8 @@ def py_function(fun: Callable[..., Any], result_specs: Any, *args: Any) -> Any:
 def _refuse_lists(args: Any, where: Source | None) -> None:
     leaves, tree = trees.flatten(args)
     for leaf, path in zip(leaves, trees.paths(tree, "args"), strict=True):
+        if isinstance(leaf, ShownText):
+            raise leaf.looked_at()
         if is_list(leaf):
             path = path.partition("[<")[0]
             raise TypeMismatchError(

@@ -30,13 +30,14 @@ def checkpoint(
     Called with plain arrays it is just `fun`.
 
     Args:
-        fun: the function; it must not have effects, since those would be repeated.
+        fun: the function; it must not have effects, since those would be repeated. What it asserts
+            is checked in the forward pass.
         prevent_cse: accepted as in JAX; no pass of wend ever merges the two runs.
         policy: which residuals to keep after all; not built yet.
         static_argnums: arguments, by position, that stay Python values.
 
     Raises:
-        NotDifferentiableError: it prints, asserts, or has another effect.
+        NotDifferentiableError: it prints, calls Python, or assigns to a variable.
 
     Example:
         >>> import wend, wend.numpy as wnp
@@ -85,10 +86,16 @@ def _record_call(
         what = f"{where}: argument {arguments.names()[traced.written[0]]} is changed in place."
         raise TypeMismatchError(explain(what, cure=cure))
     outer.notes.update(dict.fromkeys(traced.notes))
-    operands = [outer.lift(x) for x in (*arguments.arrays, *traced.bindings)]
-    node = outer.b.call(traced.graph, operands, recompute=True)
+    traced.note_errors(outer)
+    operands = [outer.lift(x) for x in arguments.arrays]
+    operands += [outer.world()] if traced.has_world else []
+    operands += [outer.lift(x) for x in traced.bindings]
+    graph, contents = traced.with_writes_of(outer, traced.graph, arguments.arrays)
+    node = outer.b.call(graph, [*operands, *contents], recompute=True)
+    if traced.has_world:
+        outer.set_world(node.results[-1])
     results = [
         outer.wrap(value, weak=type.weak)
-        for value, type in zip(node.results, traced.result_types, strict=True)
+        for value, type in zip(node.results, traced.result_types, strict=False)
     ]
     return trees.unflatten(traced.result_tree, results)

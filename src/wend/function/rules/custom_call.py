@@ -9,6 +9,7 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.keys import is_equal
 from wend.base.source import at, user_source
 from wend.capture.convert import capture
 from wend.eager.dispatch import Staged
@@ -107,7 +108,8 @@ class CustomCall:
         """Return whether the recorded rule of another call serves this one."""
         values, other_values = self._static_values(), other._static_values()
         return (
-            self.trees == other.trees
+            len(self.trees) == len(other.trees)
+            and all(map(trees.is_same_structure, self.trees, other.trees))
             and self.traced_positions == other.traced_positions
             and self.types == other.types
             and len(values) == len(other_values)
@@ -181,11 +183,4 @@ def _normalized_argnums(name: str, nondiff: Sequence[int], count: int) -> list[i
 
 def _is_same_value(a: Any, b: Any) -> bool:
     """Return whether two Python values are equal for a trace; arrays only by identity."""
-    if a is b:
-        return True
-    if type(a) is not type(b) or isinstance(a, (Staged, np.ndarray)):
-        return False
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):
-        return False
+    return a is b or (not isinstance(a, (Staged, np.ndarray)) and is_equal(a, b))

@@ -39,7 +39,7 @@ def coerce_value(what: str, callee: Traced, out: Any) -> list[Any]:
     """
     expected = trees.unflatten(callee.result_tree, list(callee.result_types))
     leaves, treedef = trees.flatten(out)
-    if treedef != callee.result_tree:
+    if not trees.is_same_structure(treedef, callee.result_tree):
         raise StructureError(
             explain(
                 f"{what} returns another structure than the function.",

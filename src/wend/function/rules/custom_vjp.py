@@ -153,10 +153,11 @@ class VjpRule(CustomRule):
         body.add_params(len(self.traced_positions))
         if has_captured:
             body.add_captures()
-        body.add_params(
-            len(traced.graph.params) - len(self.traced_positions) - len(traced.graph.captures)
-        )
-        results, _ = body.inline()
+        others = len(self.traced_positions) + len(traced.graph.captures) + traced.has_world
+        body.add_params(len(traced.graph.params) - others)
+        results, tokens = body.inline(has_own_token=True)
+        for token in tokens:  # what bwd checks comes before its results
+            results = [body.b.after(result, token) for result in results]
         return body.b.finish(results)
 
 

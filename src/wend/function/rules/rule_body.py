@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.marked_text import without_marks
 from wend.eager.dispatch import Staged
 from wend.ir.graph import Graph, Value
 from wend.ir.rewrite import copy_nodes
@@ -73,9 +74,14 @@ class RuleBody:
             self.mapping[value] = self.b.constant(binding) if index is None else params[index]
         return params
 
-    def inline(self) -> tuple[list[Value], list[Value]]:
-        """Copy the function's nodes; return its results, and the token if there is one."""
+    def inline(self, *, has_own_token: bool = False) -> tuple[list[Value], list[Value]]:
+        """Copy the function's nodes; return its results, and the token if there is one.
+
+        `has_own_token`: its checks are ordered among themselves, not by the node's token.
+        """
         graph, count = self.traced.graph, len(self.traced.result_types)
+        if has_own_token and self.traced.has_world:
+            self._token = [self.b.token()]
         if self.traced.has_world:
             (self.mapping[next(self._function_params)],) = self._token
         self.b.nodes += copy_nodes(graph.nodes, self.mapping)
@@ -108,4 +114,6 @@ def _binding_type(binding: Any) -> Type:
 
 
 def _binding_name(binding: Any) -> str:
-    return repr(binding) if isinstance(binding, Staged) else "an array of the program"
+    return (
+        without_marks(repr(binding)) if isinstance(binding, Staged) else "an array of the program"
+    )

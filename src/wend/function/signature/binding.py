@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wend.base import trees
-from wend.base.errors import TypeMismatchError, explain, listed
+from wend.base.errors import StructureError, TypeMismatchError, explain, listed
 from wend.eager.dispatch import Staged, read
 from wend.function.signature.signature import Arguments, Signature
 from wend.function.signature.spec import TensorSpec
@@ -67,6 +67,7 @@ class Binding:
 
         Raises:
             TypeMismatchError: one of them does not fit; it is named.
+            StructureError: the keys of a dict are in another order.
         """
         assert self.declared is not None
         if self.signature.inspected is not None:
@@ -79,6 +80,10 @@ class Binding:
             problem = f"its input_signature is for {len(self.declared)} arguments, given {counts}"
             raise TypeError(f"{self.name}: {problem}")
         specs, spec_tree = trees.flatten(self.declared)
+        reordered = trees.first_reordered(self.declared, tuple(args), "args")
+        if reordered is not None:
+            cure = "pass the dict in the order of the signature."
+            raise StructureError(explain(f"{self.name}: {reordered}.", cure=cure))
         leaves = trees.flatten_up_to(spec_tree, tuple(args))
         paths = trees.paths(spec_tree, "args")
         coerced = [

@@ -7,6 +7,7 @@ treat them differently (zero-one specialization).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wend.ir.builder import new_symbol
 from wend.ir.types import Dim, Symbol, TensorType, accepts
@@ -74,7 +75,7 @@ def _with_symbols(types: Types, pairs: Sequence[tuple[Dim, Dim] | None]) -> list
                 return None
             dims.append(symbols.setdefault(pair, new_symbol()))
         shape = None if type.type.shape is None else tuple(dims)
-        relaxed.append(LeafType(TensorType(type.type.dtype, shape), type.weak, type.variable))
+        relaxed.append(replace(type, type=TensorType(type.type.dtype, shape)))
     return relaxed if symbols else None
 
 

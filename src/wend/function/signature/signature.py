@@ -14,10 +14,12 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import StructureError, TypeMismatchError, explain, listed
+from wend.base.keys import ByIdentity, NotKeyedError, key_of, shares_memory
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged
-from wend.function.signature.keys import ByIdentity, key_of
 from wend.function.signature.spec import TensorSpec
 from wend.ir.dtypes import is_supported
+from wend.runtime.array_boundary import check_no_subclass
 from wend.trace.recording.arguments import LeafType, is_array_leaf, leaf_type
 from wend.trace.state.variable import Variable
 from wend.trace.traced import call_with
@@ -33,6 +35,7 @@ class Arguments:
         traced_positions: the indices of the traced leaves.
         types: the types of the traced leaves.
         static_keys: the keys of the other leaves.
+        metadata: what `treedef` compares too coarsely, such as dict keys that are no texts.
         parameters: the names of the positional parameters.
     """
 
@@ -42,20 +45,29 @@ class Arguments:
     types: tuple[LeafType, ...]
     static_keys: tuple[Hashable, ...]
     parameters: tuple[str, ...] = ()
+    metadata: Hashable = ()
 
     @property
     def key(self) -> Hashable:
         """The cache key: equal for calls that the same trace accepts."""
-        return self.treedef, self.traced_positions, self.types, self.static_keys
+        return self.treedef, self.traced_positions, self.types, self.static_keys, self.metadata
 
     @property
     def family(self) -> Hashable:
         """A key that is equal for calls which differ only in sizes."""
         generic_types = tuple(
-            (type.type.dtype, type.type.rank, type.weak) if type.variable is None else type
+            type
+            if type.variable is not None
+            else (type.type.dtype, type.type.rank, type.weak, type.zero_dim)
             for type in self.types
         )
-        return self.treedef, self.traced_positions, generic_types, self.static_keys
+        return (
+            self.treedef,
+            self.traced_positions,
+            generic_types,
+            self.static_keys,
+            self.metadata,
+        )
 
     def with_types(self, types: Sequence[LeafType]) -> Arguments:
         """Return these arguments with other types of the traced leaves."""
@@ -66,14 +78,14 @@ class Arguments:
         """The traced leaves."""
         return [self.leaves[k] for k in self.traced_positions]
 
-    def objects(self) -> dict[str, Any]:
-        """Return the arguments that are opaque objects, by parameter name."""
+    def static_values(self) -> list[tuple[str, Any]]:
+        """Return the leaves that are not traced, with their paths."""
         traced = {*self.traced_positions}
-        return {
-            name: leaf
+        return [
+            (name, leaf)
             for k, (name, leaf) in enumerate(zip(self.all_names(), self.leaves, strict=True))
-            if k not in traced and name.isidentifier()
-        }
+            if k not in traced
+        ]
 
     def names(self) -> list[str]:
         """Return the path of each traced leaf from its parameter: `state['x']`."""
@@ -102,7 +114,7 @@ class Arguments:
             trees.flatten(original),
             trees.flatten(passed),
         )
-        if tree != new_tree:
+        if not trees.is_same_structure(tree, new_tree):
             path = _first_changed_path(original, passed, self.parameters)
         else:
             pairs = enumerate(zip(before_leaves, after_leaves, strict=True))
@@ -264,6 +276,8 @@ class Signature:
             tuple(types),
             tuple(static_keys),
             self.parameters,
+            # Besides the leaves there are (args, kwargs), args and kwargs.
+            trees.metadata_key(treedef) if treedef.num_nodes > len(leaves) + 3 else (),
         )
 
     def bound_leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
@@ -275,15 +289,17 @@ class Signature:
     def _key(self, value: Any, index: int, treedef: trees.TreeDef) -> Hashable:
         try:
             return key_of(value)
-        except TypeError:
+        except NotKeyedError as error:
             path = argument_paths(treedef, self.parameters)[index]
             if isinstance(value, Staged):
                 what = f"argument {path} is static, but was given {value!r}."
                 cure = "give it a concrete value, or leave it out of static_argnames."
-                raise TypeError(explain(what, cure=cure)) from None
-            what = f"argument {path} is {type(value).__name__}, which has no hash."
-            cure = "pass arrays, numbers, or hashable values; lists and dicts of these."
-            raise TypeError(explain(what, cure=cure)) from None
+                raise refusal(TypeError(explain(what, cure=cure))) from None
+            is_hashable = isinstance(error.value, Hashable)
+            why = "whose contents may change" if is_hashable else "which has no hash"
+            what = f"argument {path} is {type(value).__name__}, {why}."
+            cure = _cure_of_unkeyed(error.value, path)
+            raise refusal(TypeError(explain(what, cure=cure))) from None
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         """Bind arguments to parameter names; only for functions that can be inspected.
@@ -321,6 +337,20 @@ class Signature:
         return _StaticArgument(value)
 
 
+def _cure_of_unkeyed(value: Any, path: str) -> str:
+    """Return what to pass in place of a value whose contents may change."""
+    for kind in (list, dict, set):
+        if isinstance(value, kind) and type(value) is not kind:
+            plain = "frozenset" if kind is set else kind.__name__
+            name = type(value).__name__
+            return f"pass {plain}({path}): {name}, a subclass of {kind.__name__}, is no pytree."
+    if isinstance(value, set):
+        return "pass a frozenset, whose items are part of the signature; or a list."
+    if not isinstance(value, np.ndarray) and shares_memory(value):
+        return f"pass np.asarray({path}), which is traced; or bytes or a tuple of its items."
+    return "pass arrays, numbers, or hashable values; lists and dicts of these."
+
+
 def to_native_byte_order(leaf: Any) -> Any:
     """Return an array in native byte order; a copy is read-only, since the caller does not see it.
 
@@ -329,10 +359,7 @@ def to_native_byte_order(leaf: Any) -> Any:
     """
     if not isinstance(leaf, np.ndarray):
         return leaf
-    # Looked up only for subclasses, since naming `np.ma` imports it
-    if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):
-        cure = "pass x.filled(0.0) and np.ma.getmaskarray(x), as two arrays."
-        raise TypeMismatchError(explain("masked arrays are not traced.", cure=cure))
+    check_no_subclass(leaf)
     if is_supported(leaf.dtype):
         return leaf
     native_dtype = leaf.dtype.newbyteorder("=")

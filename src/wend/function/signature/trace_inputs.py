@@ -10,9 +10,9 @@ import numpy as np
 
 from wend.base import trees
 from wend.base.errors import LeakedValueError, StructureError, TypeMismatchError, explain
+from wend.base.keys import ByIdentity
 from wend.eager.promotion import PYTHON_SCALARS
 from wend.function.signature.binding import Binding
-from wend.function.signature.keys import ByIdentity
 from wend.function.signature.signature import Arguments
 from wend.ir.types import accepts
 from wend.trace.recording.arguments import LeafType
@@ -62,7 +62,7 @@ class TraceInputs:
             TypeMismatchError: one has another type, or another value, than the trace was made for.
         """
         arguments = self.binding.bind(*self._with_static_values(args, kwargs))
-        if arguments.treedef != self.treedef:
+        if not trees.is_same_structure(arguments.treedef, self.treedef):
             expected = trees.described(trees.unflatten(self.treedef, self._leaves))
             actual = trees.described(trees.unflatten(arguments.treedef, list(arguments.leaves)))
             what = f"{self.name} was traced for arguments {expected}, given {actual}."

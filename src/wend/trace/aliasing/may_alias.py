@@ -7,6 +7,7 @@ refers to x or z, for then the difference cannot be observed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +15,20 @@ import numpy as np
 
 from wend.base.errors import AliasError, explain
 from wend.eager.dispatch import recorder
+from wend.ir.types import TensorType
 from wend.trace.aliasing.referrers import find_referrers
 from wend.trace.arrays.concrete_array import ConcreteTracedArray, ref_of
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_link import CURE_OF_ALIASES
+from wend.trace.arrays.view_transforms import ViewTransform
 
 
 def is_array(leaf: Any) -> bool:
     """Return whether a leaf has elements that can change."""
     if isinstance(leaf, Tracer):
-        return leaf.value.type.shape != () if hasattr(leaf.value.type, "shape") else True
-    return bool(getattr(leaf, "ndim", 0))
+        is_number = isinstance(leaf.value.type, TensorType) and leaf.value.type.shape == ()
+        return not is_number or leaf.zero_dim is not False
+    return isinstance(leaf, np.ndarray)
 
 
 def roots(leaf: Any) -> list[Any]:
@@ -110,6 +114,52 @@ def add_may_aliases(result: Tracer, arrays: Sequence[Any]) -> None:
 def may_alias(a: Tracer, b: Tracer) -> bool:
     """Return whether two arrays may be the same at run time."""
     return not _alias_closure(a).isdisjoint(_alias_closure(b))
+
+
+def may_overlap(a: Tracer, b: Tracer) -> bool:
+    """Return whether two arrays, or the arrays that they are views of, may have an element alike.
+
+    Parts of one array that are known not to overlap do not.
+    """
+    whole, other_whole = a.base(), b.base()
+    if whole is other_whole:
+        parts = _elements(a), _elements(b)
+        return any(part is None for part in parts) or np.shares_memory(*parts)
+    if isinstance(whole, Tracer) and isinstance(other_whole, Tracer):
+        return may_alias(whole, other_whole)
+    return False
+
+
+def _elements(array: Tracer) -> np.ndarray | None:
+    """Return a picture of the memory of an array, as a view of one origin; None if unknown."""
+    link = array._part
+    if link is None:
+        shape = array.type.shape
+        if array._base is not None or shape is None or not all(isinstance(n, int) for n in shape):
+            return None
+        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]  # type: ignore[arg-type]
+        return np.lib.stride_tricks.as_strided(_ORIGIN, shape, strides)  # type: ignore[arg-type]
+    whole, key = link
+    elements = _elements(whole)
+    if elements is None:
+        return None
+    if isinstance(key, ViewTransform):
+        return None if key.is_reshape() else elements.transpose(key.attrs["perm"])
+    indices = key if isinstance(key, tuple) else (key,)
+    if not all(map(_is_known, indices)):
+        return None
+    # The ellipsis keeps an element a view.
+    return elements[indices if any(i is ... for i in indices) else (*indices, ...)]
+
+
+def _is_known(index: Any) -> bool:
+    """Return whether an index takes a view, and Python knows its numbers."""
+    parts = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
+    return all(type(part) is int or part is None or part is ... for part in parts)
+
+
+# Nothing is read from its memory, which is too small.
+_ORIGIN = np.empty(1, np.int8)
 
 
 def _alias_closure(array: Tracer) -> set[int]:

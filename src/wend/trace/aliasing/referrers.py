@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FrameType, FunctionType
+from types import CellType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from wend.base.source import is_wend_file
+from wend.base.source import frames, is_wend_file
 from wend.eager.dispatch import Staged
 
 _MAX_DEPTH = 3
 _LEAF_TYPES = (str, bytes, int, float, complex, bool, type(None), np.ndarray, Staged)
 _INTERNAL_PREFIX = "_wend_"  # names that capture puts into functions
-# The code that calls the traced function; frames outside it are not searched.
-OUTERMOST: set[CodeType] = set()
 
 Predicate = Callable[[Any], bool]
 
@@ -46,14 +43,6 @@ def is_held(value: Any, predicate: Predicate, excluding: Any = None) -> bool:
 def users_frames() -> Iterator[FrameType]:
     """Return the frames of user code that the current trace has called."""
     return (frame for frame in frames() if not is_wend_file(frame.f_code.co_filename))
-
-
-def frames() -> Iterator[FrameType]:
-    """Yield the frames of all code that the current trace has called."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code not in OUTERMOST:
-        yield frame
-        frame = frame.f_back
 
 
 def bound_cells(function: FunctionType) -> list[Any]:

@@ -397,7 +397,8 @@ def _ref_method(name: str) -> Any:
 
 for _name in (
     *("__getitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__"),
-    *("__complex__", "__index__", "__repr__", "__copy__", "__deepcopy__"),
+    *("__complex__", "__index__", "__repr__", "__str__", "__format__"),
+    *("__copy__", "__deepcopy__"),
 ):
     setattr(PromotedArray, _name, _ref_method(_name))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged, recorder
 from wend.numpy import (
     calculus,
@@ -24,7 +25,7 @@ from wend.numpy import elementwise as ew
 
 def _check_no_out(out: Any) -> None:
     if out is not None:
-        raise TypeError("out= of a method of a traced array: use the result")
+        raise refusal(TypeError("out= of a method of a traced array: use the result"))
 
 
 class Methods(Staged):
@@ -45,14 +46,32 @@ class Methods(Staged):
             raise TypeError(f"cannot cast {self!r} to {np.dtype(dtype)} by the rule {casting!r}")
         del subok
         del order
-        return shaping.astype(self, dtype, copy=copy)
+        return self._array_as(shaping.astype(self, dtype, copy=copy))
 
     def copy(self, order: str = "C") -> Any:
         del order
         recording: Any = recorder.get()
         if recording is None:
             raise self.leaked()
-        return recording.wrap(recording.lift(self), weak=self.weak)
+        copied = recording.wrap(recording.lift(self), weak=self.weak)
+        copied.zero_dim = self.zero_dim
+        return copied
+
+    def _array_as(self, result: Any) -> Any:
+        """Return a result of a method that gives arrays of arrays, and scalars of scalars."""
+        is_number = self.type.shape == () and self.zero_dim is False
+        if is_number or not isinstance(result, Staged) or result.type.shape != ():
+            return result
+        array: Any = result.as_zero_dim()  # type: ignore[attr-defined]
+        array.zero_dim = True if self.type.shape != () else self.zero_dim
+        return array
+
+    def _view_as(self, result: Any) -> Any:
+        """Return a result of a method that gives a view; a 0-d one is not written through."""
+        array = self._array_as(result)
+        if array is not result:
+            array.link_view(self)
+        return array
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -61,7 +80,8 @@ class Methods(Staged):
         return self.copy()
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+        shape = shape[0] if len(shape) == 1 else shape
+        return self._view_as(shaping.reshape(self, shape, order, copy=copy))
 
     def ravel(self, order: str = "C") -> Any:
         return shaping.reshape(self, (-1,), order)
@@ -71,13 +91,13 @@ class Methods(Staged):
 
     def transpose(self, *axes: Any) -> Any:
         perm = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return shaping.transpose(self, perm)
+        return self._view_as(shaping.transpose(self, perm))
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         return shaping.swapaxes(self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Any:
-        return shaping.squeeze(self, axis)
+        return self._view_as(shaping.squeeze(self, axis))
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Any:
         return rearranging.repeat(self, repeats, axis)
@@ -188,7 +208,7 @@ class Methods(Staged):
         return numbers.round(self, decimals)
 
     def conj(self) -> Any:
-        return ew.conjugate(self) if self.type.dtype.kind == "c" else self
+        return self._array_as(ew.conjugate(self)) if self.type.dtype.kind == "c" else self
 
     conjugate = conj
 

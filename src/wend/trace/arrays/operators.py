@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ShapeError, TypeMismatchError, explain
+from wend.base.errors import AliasError, ShapeError, TypeMismatchError, explain
+from wend.base.refusals import refusal
+from wend.base.source import at, user_source
+from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, tensor_type
 from wend.ir.types import Symbol, TensorType
 from wend.numpy import contracting, creating, numbers, shaping
 from wend.numpy import elementwise as ew
 from wend.runtime.array_boundary import foreign_boundary
+from wend.trace.arrays import python_numbers
+from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.view_link import ViewLink
 
 
@@ -22,21 +28,32 @@ def _is_scalar(x: Any) -> bool:
     return type(x) in PYTHON_SCALARS or (isinstance(x, Operators) and x.weak)
 
 
-def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[Any, Any]:
+def _binary(
+    function: Callable[..., Any],
+    of_numbers: Callable[..., Any] | None = None,
+    *,
+    of_bools: bool = False,
+) -> tuple[Any, Any]:
     """Return an operator and its reflection; two Python scalars give a Python scalar (D4).
 
-    Python computes with bools as integers, except where the operator is also one `of_bools`.
+    `of_numbers` is the operator of two Python scalars, if it is another. Python computes with bools
+    as integers, except where the operator is also one `of_bools`.
     """
+    of_numbers = of_numbers or function
+    reflected_name = _REFLECTED.get(function)
 
     def run(x: Any, y: Any) -> Any:
-        weak = _is_scalar(x) and _is_scalar(y)
-        if weak and not of_bools:
+        if not (_is_scalar(x) and _is_scalar(y)):
+            return _with_weakness(function(x, y), False)
+        if not of_bools:
             x, y = _as_number(x), _as_number(y)
-        return _with_weakness(function(x, y), weak)
+        return _with_weakness(of_numbers(x, y), True)
 
     def forward(self: Operators, other: Any) -> Any:
         if isinstance(other, list):
             _check_list(self, other)
+        if self.weak and reflected_name is not None and _has_own(other, reflected_name):
+            return NotImplemented  # Python asks the other operand first
         return run(self, _list_as_array(other)) if _is_operand(other) else NotImplemented
 
     def reflected(self: Operators, other: Any) -> Any:
@@ -47,14 +64,51 @@ def _binary(function: Callable[..., Any], *, of_bools: bool = False) -> tuple[An
     return forward, reflected
 
 
+# The reflection of each operator, which a subclass of `float` or `int` may define
+_REFLECTED = {
+    ew.add: "__radd__",
+    ew.subtract: "__rsub__",
+    ew.multiply: "__rmul__",
+    ew.divide: "__rtruediv__",
+    ew.floor_divide: "__rfloordiv__",
+    ew.remainder: "__rmod__",
+    numbers.divmod: "__rdivmod__",
+    ew.power: "__rpow__",
+    ew.bitwise_and: "__rand__",
+    ew.bitwise_or: "__ror__",
+    ew.bitwise_xor: "__rxor__",
+    ew.left_shift: "__rlshift__",
+    ew.right_shift: "__rrshift__",
+    ew.less: "__gt__",
+    ew.less_equal: "__ge__",
+    ew.greater: "__lt__",
+    ew.greater_equal: "__le__",
+    ew.equal: "__eq__",
+    ew.not_equal: "__ne__",
+}
+
+
+def _has_own(x: Any, name: str) -> bool:
+    """Return whether an instance of a subclass of Python's numbers has its own operator."""
+    kind = type(x)
+    if kind in PYTHON_SCALARS or not isinstance(x, PYTHON_SCALARS) or isinstance(x, np.generic):
+        return False
+    base = next(base for base in PYTHON_SCALARS[1:] if isinstance(x, base))
+    return getattr(kind, name, None) is not getattr(base, name, None)
+
+
 def _check_list(x: Any, other: list[Any]) -> None:
     """Refuse a list next to a Python number, where `*` repeats the list and others are errors."""
     if x.type.shape == () and (x.weak or x.type.dtype.kind in "bi"):
-        raise TypeError(
-            explain(
-                f"a list of {len(other)} items meets {x!r}, which Python would use as a repeat "
-                "count.",
-                cure="make the list an array: wnp.array(items) * n; or np.full(n, value).",
+        advice = static_advice(x.value, x.recording) if hasattr(x, "value") else None
+        cure = "make an array: np.full(n, value), or np.array(items) * n for a product"
+        raise refusal(
+            TypeError(
+                explain(
+                    f"a list of {len(other)} items meets {x!r}, which Python would use as a repeat "
+                    "count.",
+                    cure=f"{advice}; or {cure}." if advice else f"{cure}.",
+                )
             )
         )
 
@@ -88,11 +142,28 @@ def _in_place(function: Callable[..., Any]) -> Any:
     """Return an in-place operator: numbers are rebound, arrays keep their dtype and shape."""
 
     def change(self: Any, other: Any) -> Any:
-        if not _is_operand(other) or self.type.shape == ():
+        if not _is_operand(other) or not is_changeable(self):
             return NotImplemented
         return _put(self, function(self, _list_as_array(other)))
 
     return change
+
+
+def is_changeable(x: Any) -> bool:
+    """Return whether a traced value is an array, which can change in place.
+
+    Raises:
+        AliasError: it is a 0-d array in some runs, and a scalar in others.
+    """
+    if x.type.shape != () or x.zero_dim is not None:
+        return x.type.shape != () or bool(x.zero_dim)
+    raise AliasError(
+        explain(
+            f"{x!r} is changed in place{at(user_source())}, and only the run knows whether it is a "
+            "0-d array, which changes, or a number, which is replaced.",
+            cure="write x = x + y; or make it a number before: x = x[()].",
+        )
+    )
 
 
 def overrides_ufuncs(out: Any) -> bool:
@@ -143,6 +214,14 @@ def _may_be_equal(a: TensorType, b: TensorType) -> bool:
     return all(m == n or isinstance(m, Symbol) or isinstance(n, Symbol) for m, n in pairs)
 
 
+def _is_zero(divisor: Any) -> bool:
+    return bool(divisor == 0)
+
+
+def _is_negative(exponent: Any) -> bool:
+    return isinstance(exponent, (int, float)) and exponent < 0
+
+
 class Operators(ViewLink):
     """Python's operators on traced arrays, in-place ones included."""
 
@@ -156,23 +235,27 @@ class Operators(ViewLink):
     __add__, __radd__ = _binary(ew.add)
     __sub__, __rsub__ = _binary(ew.subtract)
     __mul__, __rmul__ = _binary(ew.multiply)
-    __truediv__, __rtruediv__ = _binary(ew.divide)
-    __floordiv__, __rfloordiv__ = _binary(ew.floor_divide)
-    __mod__, __rmod__ = _binary(ew.remainder)
-    __divmod__, __rdivmod__ = _binary(numbers.divmod)
-    __pow__, __rpow__ = _binary(ew.power)
+    __truediv__, __rtruediv__ = _binary(ew.divide, raising.noting("/", ew.divide, _is_zero))
+    __floordiv__, __rfloordiv__ = _binary(
+        ew.floor_divide, raising.noting("//", ew.floor_divide, _is_zero)
+    )
+    __mod__, __rmod__ = _binary(ew.remainder, raising.noting("%", ew.remainder, _is_zero))
+    __divmod__, __rdivmod__ = _binary(
+        numbers.divmod, raising.noting("divmod", numbers.divmod, _is_zero)
+    )
+    __pow__, __rpow__ = _binary(ew.power, raising.noting("**", python_numbers.power, _is_negative))
     __and__, __rand__ = _binary(ew.bitwise_and, of_bools=True)
     __or__, __ror__ = _binary(ew.bitwise_or, of_bools=True)
     __xor__, __rxor__ = _binary(ew.bitwise_xor, of_bools=True)
-    __lshift__, __rlshift__ = _binary(ew.left_shift)
-    __rshift__, __rrshift__ = _binary(ew.right_shift)
+    __lshift__, __rlshift__ = _binary(ew.left_shift, python_numbers.shift(ew.left_shift))
+    __rshift__, __rrshift__ = _binary(ew.right_shift, python_numbers.shift(ew.right_shift))
     __matmul__, __rmatmul__ = _binary(contracting.matmul)
-    __lt__, _ = _binary(ew.less, of_bools=True)
-    __le__, _ = _binary(ew.less_equal, of_bools=True)
-    __gt__, _ = _binary(ew.greater, of_bools=True)
-    __ge__, _ = _binary(ew.greater_equal, of_bools=True)
-    __eq__, _ = _binary(ew.equal, of_bools=True)
-    __ne__, _ = _binary(ew.not_equal, of_bools=True)
+    __lt__, _ = _binary(ew.less, python_numbers.comparison(operator.lt), of_bools=True)
+    __le__, _ = _binary(ew.less_equal, python_numbers.comparison(operator.le), of_bools=True)
+    __gt__, _ = _binary(ew.greater, python_numbers.comparison(operator.gt), of_bools=True)
+    __ge__, _ = _binary(ew.greater_equal, python_numbers.comparison(operator.ge), of_bools=True)
+    __eq__, _ = _binary(ew.equal, python_numbers.comparison(operator.eq), of_bools=True)
+    __ne__, _ = _binary(ew.not_equal, python_numbers.differs, of_bools=True)
 
     __iadd__: Any = _in_place(ew.add)
     __isub__: Any = _in_place(ew.subtract)
@@ -198,10 +281,12 @@ class Operators(ViewLink):
     def __invert__(self: Any) -> Any:
         is_carry = self.value.node is None and getattr(self.recording, "is_region", False)
         if self.weak and self.type.dtype.kind == "b" and not is_carry:
-            raise TypeError(
-                explain(
-                    f"~ of {self!r}, a Python bool, is an integer: ~True is -2, which is true.",
-                    cure="write `not b`; or np.logical_not(b), which takes arrays as well.",
+            raise refusal(
+                TypeError(
+                    explain(
+                        f"~ of {self!r}, a Python bool, is an integer: ~True is -2, which is true.",
+                        cure="write `not b`; or np.logical_not(b), which takes arrays as well.",
+                    )
                 )
             )
         return _with_weakness(ew.invert(self), self.weak)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from wend.base import refusals
 from wend.base.errors import ConcreteValueError, LeakedValueError, explain
 from wend.base.source import at, user_frame, user_source
 from wend.eager.dispatch import Recorder, recorder
@@ -18,9 +19,17 @@ from wend.numpy import changing, indexing, orders, parts, reducing, shaping, ufu
 from wend.numpy import elementwise as ew
 from wend.numpy.public import STAGED
 from wend.numpy.unknown import unknown
+from wend.trace.arrays.attributes import (
+    KEPT_BY_NUMBERS,
+    attribute_of,
+    class_name,
+    not_iterable,
+    unsized,
+)
 from wend.trace.arrays.methods import Methods
-from wend.trace.arrays.operators import Operators, overrides_ufuncs, put_into
+from wend.trace.arrays.operators import Operators, is_changeable, overrides_ufuncs, put_into
 from wend.trace.arrays.provenance import static_advice
+from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 
 _CAST = (
     "leave it as it is, or cast it by .astype({}); functions that take only Python numbers have "
@@ -34,17 +43,47 @@ class Tracer(Operators, Methods):
     It works with NumPy's functions, operators and indexing; each adds a node to the graph.
     """
 
-    __slots__ = ("__weakref__", "recording", "value", "weak")
+    __slots__ = ("__weakref__", "recording", "value", "weak", "zero_dim")
     __array_priority__ = 1000
 
-    def __init__(self, value: Value, recording: Recorder, *, weak: bool = False) -> None:
+    def __new__(
+        cls, value: Value, recording: Recorder, *, weak: bool = False, zero_dim: bool | None = False
+    ) -> Any:
+        if cls is not Tracer:
+            return super().__new__(cls)
+        is_number = weak and isinstance(value.type, TensorType)
+        return super().__new__(TracedNumber if is_number else TracedArray)
+
+    def __init__(
+        self,
+        value: Value,
+        recording: Recorder,
+        *,
+        weak: bool = False,
+        zero_dim: bool | None = False,
+    ) -> None:
         self.value = value
         self.recording = recording
         self.weak = weak
+        self.zero_dim = zero_dim
         self._start_unlinked()
 
     def as_weak(self) -> Tracer:
-        return type(self)(self.value, self.recording, weak=True)
+        return self._again(weak=True)
+
+    def as_zero_dim(self) -> Tracer:
+        return self._again(zero_dim=True)
+
+    def _again(self, **kind: bool) -> Tracer:
+        """Return the same value as another kind of number, or as a 0-d array (D47)."""
+        cls = Tracer if isinstance(self, (TracedNumber, TracedArray)) else type(self)
+        array: Tracer = cls(self.value, self.recording, weak=kind.get("weak", False))
+        array.zero_dim = kind.get("zero_dim", False)
+        return array
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the number or array that this stands for, or refuse it by name."""
+        return attribute_of(self, name)
 
     @property
     def type(self) -> TensorType:  # type: ignore[override]
@@ -52,8 +91,19 @@ class Tracer(Operators, Methods):
         return self.value.type
 
     def __repr__(self) -> str:
+        return self._shown(None if self.weak else "r")
+
+    def __str__(self) -> str:
+        return self._shown(text_conversion(self))
+
+    def _shown(self, conversion: str | None, spec: str = "") -> str:
+        """Return a text that the run writes, by its mark; outside of traces a plain one."""
         is_number = self.weak and self.type.dtype.kind != "b"
-        return f"<traced {self.value.type}{' (weak)' if is_number else ''}{self._origin_text()}>"
+        weak = " (weak)" if is_number else ""
+        text = f"<traced {self.value.type}{weak}{self._origin_text()}>"
+        if recorder.get() is None:
+            return text
+        return ShownText.of_field(ShownField(self, conversion, spec, text), self.recording)
 
     def _origin_text(self) -> str:
         node = self.value.node
@@ -65,13 +115,17 @@ class Tracer(Operators, Methods):
     def leaked(self) -> LeakedValueError:
         scope: Any = recorder.get()
         used = "" if scope is None or scope.runs_now() else f", and used in {scope.role}"
-        return LeakedValueError(
+        error = LeakedValueError(
             explain(
                 f"{self!r} was used outside the trace that made it.",
                 f"it was made in {self.recording.role}{used}",
                 cure="return it from the function, loop body or branch that computes it.",
             )
         )
+        trace_refusals = self.recording.refusals
+        if refusals.noted() is None and trace_refusals is not None:
+            trace_refusals.append(error)  # it is another thread that uses it
+        return error
 
     def is_reachable(self) -> bool:
         """Return whether the innermost recording may use it."""
@@ -97,7 +151,14 @@ class Tracer(Operators, Methods):
         """Return advice that would make the number known to Python, or None."""
         return static_advice(self.value, self.recording)
 
+    def _known(self) -> np.ndarray | None:
+        """Return the elements if they depend on outside arrays and constants alone, else None."""
+        scope = recorder.get()
+        return None if scope is None else scope.known_elements(self)
+
     def __bool__(self) -> bool:
+        if (known := self._known()) is not None:
+            return bool(known)
         raise self._concrete_error(
             "the truth value",
             "let wend capture the code that asks (it leaves libraries, wend.do_not_capture and "
@@ -106,23 +167,26 @@ class Tracer(Operators, Methods):
         )
 
     def __float__(self) -> float:
+        if (known := self._known()) is not None:
+            return float(known)
         raise self._concrete_error("float()", _CAST.format("float"))
 
     def __complex__(self) -> complex:
+        if (known := self._known()) is not None:
+            return complex(known)
         raise self._concrete_error("complex()", _CAST.format("complex"))
 
     def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        raise self._concrete_error(
-            "the text",
-            'print it by wend.print(x, format="{:.3f}"), or by print(f"{x:.3f}") in captured code.',
-        )
+        return self._shown(None, spec)
 
     def __int__(self) -> int:
+        if (known := self._known()) is not None:
+            return int(known)
         raise self._concrete_error("int()", _CAST.format("int"))
 
     def __index__(self) -> int:
+        if (known := self._known()) is not None:
+            return operator.index(known[()])
         raise self._concrete_error(
             "the integer",
             "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range.",
@@ -131,6 +195,8 @@ class Tracer(Operators, Methods):
     def __hash__(self) -> int:
         if getattr(self.value.type, "shape", None) != ():
             raise TypeError("unhashable type: 'numpy.ndarray'")
+        if (known := self._known()) is not None:
+            return hash(known[()])
         raise self._concrete_error(
             "the hash",
             "look things up by concrete keys; put numbers in an array, and read it by "
@@ -138,22 +204,30 @@ class Tracer(Operators, Methods):
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if (known := self._known()) is not None:
+            return np.array(known, dtype)
         raise self._concrete_error(
             "a NumPy array", "use functions of wend.numpy, which take traced arrays as well."
         )
 
     def item(self) -> Any:
-        """Raise an error: the number is not known while the function is recorded."""
+        """Return the number; raise an error if it is not known while the function is recorded."""
+        if (known := self._known()) is not None:
+            return known.item()
         raise self._concrete_error(
             ".item()", "leave it as it is: a traced scalar behaves like a number."
         )
 
     def tolist(self) -> Any:
-        """Raise an error: the numbers are not known while the function is recorded."""
+        """Return the numbers; raise an error if they are not known while it is recorded."""
+        if (known := self._known()) is not None:
+            return known.tolist()
         raise self._concrete_error(".tolist()", "iterate over it, or keep it as an array.")
 
     # Changes in place (D7)
     def __setitem__(self, key: Any, value: Any) -> None:
+        if not is_changeable(self):
+            raise TypeError(f"{class_name(self)!r} object does not support item assignment")
         if not self._is_updated_part(key, value):
             self.replace(updating.set_at(self, key, value))
 
@@ -242,7 +316,7 @@ class Tracer(Operators, Methods):
 
     @property
     def T(self) -> Any:  # noqa: N802 - its name in NumPy
-        return shaping.transpose(self)
+        return self._view_as(shaping.transpose(self))
 
     @property
     def mT(self) -> Any:  # noqa: N802 - its name in NumPy
@@ -250,11 +324,11 @@ class Tracer(Operators, Methods):
 
     @property
     def real(self) -> Any:
-        return ew.real(self)
+        return self._view_as(ew.real(self))
 
     @property
     def imag(self) -> Any:
-        return ew.imag(self)
+        return self._view_as(ew.imag(self))
 
     @property
     def itemsize(self) -> int:
@@ -265,21 +339,34 @@ class Tracer(Operators, Methods):
         return self.size * self.itemsize
 
     def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("len() of unsized object")
+        if self.type.shape == ():
+            raise TypeError(unsized(self))
         return operator.index(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        if not self.ndim:
+        if self.type.shape == ():
             advice = self._static_advice()
             cure = advice and f"if a number is needed here, {advice}."
-            raise TypeError(explain("iteration over a 0-d array", f"it is {self!r}", cure=cure))
+            raise TypeError(explain(not_iterable(self), f"it is {self!r}", cure=cure))
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
         part = indexing.getitem(self, key)
-        if part is not self and part.type.shape != () and parts.is_basic(key):
+        if part.type.shape == ():
+            return self._number_at(key, part)
+        if part is not self and parts.is_basic(key):
             part.link_part(self, key)
+        return part
+
+    def _number_at(self, key: Any, part: Any) -> Any:
+        """Return an element: a scalar, or by `x[0, ...]` a view that is a 0-d array."""
+        if key is Ellipsis or (isinstance(key, tuple) and any(k is Ellipsis for k in key)):
+            part = part.as_zero_dim()
+            if self.ndim or self.zero_dim:
+                part.link_part(self, key)
+        elif part is self and self.zero_dim is not False:
+            part = self.copy()
+            part.zero_dim = False
         return part
 
     def __contains__(self, item: Any) -> Any:
@@ -308,9 +395,53 @@ class Tracer(Operators, Methods):
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
         """Raise an error: a traced array keeps its size."""
-        raise TypeError(
-            explain(
-                f"{self!r} cannot change its size in place.",
-                cure="make another: x = np.resize(x, shape).",
+        raise refusals.refusal(
+            TypeError(
+                explain(
+                    f"{self!r} cannot change its size in place.",
+                    cure="make another: x = np.resize(x, shape).",
+                )
             )
         )
+
+
+class TracedArray(Tracer):
+    """A traced array, or a traced scalar of NumPy.
+
+    It and `TracedNumber` are both subclasses, so that neither's comparisons go first.
+    """
+
+    __slots__ = ()
+
+
+class _Missing:
+    """An attribute that arrays have and Python's numbers do not."""
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        raise AttributeError
+
+
+class TracedNumber(Tracer):
+    """A Python number of a function that is being recorded; it has a number's attributes (D47)."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise TypeError(unsized(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        raise TypeError(f"{class_name(self)!r} object is not subscriptable")
+
+    def __contains__(self, item: Any) -> Any:
+        raise TypeError(f"argument of type {class_name(self)!r} is not iterable")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+for _name in {*vars(Tracer), *vars(Methods)} - KEPT_BY_NUMBERS:
+    if not _name.startswith("_") or _name in {"__array_namespace__", "__dlpack__"}:
+        setattr(TracedNumber, _name, _Missing())

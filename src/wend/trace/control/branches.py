@@ -19,7 +19,7 @@ from wend.ir.types import Shape
 from wend.numpy import elementwise as ew
 from wend.trace.aliasing.may_alias import record_merge
 from wend.trace.immediate import run_now
-from wend.trace.recording.arguments import LeafType, leaf_type
+from wend.trace.recording.arguments import LeafType, common_zero_dim, leaf_type
 from wend.trace.recording.checks import (
     check_functions,
     check_integer,
@@ -28,6 +28,7 @@ from wend.trace.recording.checks import (
 )
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
+from wend.trace.recording.run_errors import mark_escaping_errors
 
 
 def cond(
@@ -103,7 +104,7 @@ def _branch(
     for number, (branch, role) in enumerate(zip(branches, roles, strict=True)):
         role = f"{role} of {where}"
         region = Recording(f"branch{number}", outer, is_region=True, role=role)
-        with region.active():
+        with region.active(), mark_escaping_errors(where):
             results.append(branch(*operands))
         recordings.append(region)
     leaves, treedef = _same_structure(where, recordings, results, roles)
@@ -114,9 +115,7 @@ def _branch(
             pairs = zip(branch_leaves, types, strict=True)
             values.append([region.lift(cast(leaf, type.type.dtype)) for leaf, type in pairs])
     node = join_branches(outer, outer.lift(selector), recordings, values)
-    tracers = [
-        outer.wrap(value, weak=type.weak) for value, type in zip(node.results, types, strict=False)
-    ]
+    tracers = [outer.wrap_as(value, type) for value, type in zip(node.results, types, strict=False)]
     record_merge(tracers, leaves, outer)
     return trees.unflatten(treedef, tracers)
 
@@ -128,7 +127,7 @@ def _same_structure(
     leaf_rows = [leaves]
     for role, result in zip(roles[1:], results[1:], strict=True):
         branch_leaves, branch_treedef = trees.flatten(result)
-        if branch_treedef != treedef:
+        if not trees.is_same_structure(branch_treedef, treedef):
             raise StructureError(
                 explain(
                     f"{where}: the branches return different structures.",
@@ -170,7 +169,8 @@ def unify_results(
                     cure="return the same dtype and shape from every branch.",
                 )
             )
-        unified.append(LeafType(types[0].type.with_dtype(dtype), weak))
+        zero_dim = common_zero_dim(type.zero_dim for type in types)
+        unified.append(LeafType(types[0].type.with_dtype(dtype), weak, zero_dim=zero_dim))
     return unified
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, Symbol, TensorType, accepts, symbols
 from wend.numpy import elementwise as ew
 from wend.ops import shaping
-from wend.trace.recording.arguments import LeafType, leaf_type
+from wend.trace.recording.arguments import LeafType, common_zero_dim, leaf_type
 from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.checks import check_leaves
 from wend.trace.recording.recording import Recording, current
@@ -65,21 +66,20 @@ class LoopTypes:
             if not accepts(entry_type.with_shape(dims), entry_type):
                 raise CarryError(f"{self.where}: {path} enters as {entry_type}, not as {shape}")
             self.free_dims.update(symbols(entry_type.with_shape(dims)))
-            self.types[k] = LeafType(entry_type.with_shape(dims), self.types[k].weak)
+            self.types[k] = replace(self.types[k], type=entry_type.with_shape(dims))
 
     def params(self, region: Recording) -> Any:
         """Add params for the carry to a region, and return them in its structure."""
         region.carry_types = self.carry_types.region(region.b.name)
         params = [
-            region.param(t.type, weak=t.weak, name=path)
-            for t, path in zip(self.types, self.paths, strict=True)
+            region.param_of(t, name=path) for t, path in zip(self.types, self.paths, strict=True)
         ]
         return trees.unflatten(self.treedef, params)
 
     def leaves_of(self, result: Any) -> list[Any]:
         """Return the leaves of what a body returned; it must have the carry's structure."""
         leaves, treedef = trees.flatten(result)
-        if treedef != self.treedef:
+        if not trees.is_same_structure(treedef, self.treedef):
             expected, actual = self.init, result
             if self.has_counter:
                 expected, actual = expected[1], actual[1]
@@ -118,7 +118,11 @@ class LoopTypes:
                 if carry_type.weak
                 else carry_type.type.dtype
             )
-            new = LeafType(carry_type.type.with_dtype(dtype), carry_type.weak and result_type.weak)
+            new = LeafType(
+                carry_type.type.with_dtype(dtype),
+                carry_type.weak and result_type.weak,
+                zero_dim=common_zero_dim((carry_type.zero_dim, result_type.zero_dim)),
+            )
             self._check_leaf(carry_type, new, result_type, path, body)
             unified.append(new)
         changed = unified != self.types
@@ -208,7 +212,7 @@ class LoopTypes:
     def rebuild(self, outer: Recording, values: Sequence[Value]) -> Any:
         """Return the carry after the loop."""
         pairs = zip(values, self.types, strict=True)
-        return trees.unflatten(self.treedef, [outer.wrap(v, weak=t.weak) for v, t in pairs])
+        return trees.unflatten(self.treedef, [outer.wrap_as(v, t) for v, t in pairs])
 
 
 def _example(type: LeafType) -> Any:

@@ -17,12 +17,14 @@ from wend.ir.graph import Value
 from wend.ir.types import Dim, ListType, TensorType
 from wend.numpy import elementwise as ew
 from wend.ops import shaping as shaping_ops
+from wend.trace.arrays.attributes import class_name
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.control.loop_types import LoopTypes
 from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import add_mutated_refs, join_loop
+from wend.trace.recording.run_errors import mark_escaping_errors
 from wend.trace.sizes.lengths import items_shape
 
 
@@ -187,12 +189,14 @@ class _Scan:
                 for list in lists
             ]
             following = [after.lift(index + 1)]
-            result = self.f(carry, trees.unflatten(self.rows_tree, rows))
+            with mark_escaping_errors(self.where):
+                result = self.f(carry, trees.unflatten(self.rows_tree, rows))
             if not isinstance(result, tuple) or len(result) != 2:
+                traced = isinstance(result, Tracer)
+                kind = class_name(result) if traced else type(result).__name__
                 raise StructureError(
                     explain(
-                        f"{self.where}: f must return a pair (carry, y), not "
-                        f"{type(result).__name__}.",
+                        f"{self.where}: f must return a pair (carry, y), not {kind}.",
                         cure="return (carry, None) where there is no y.",
                     )
                 )

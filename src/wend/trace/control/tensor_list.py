@@ -18,6 +18,8 @@ from wend.base.errors import (
     WendError,
     explain,
 )
+from wend.base.refusals import refusal
+from wend.eager import raising
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import as_array, cast
 from wend.ir.dtypes import INT64
@@ -91,7 +93,7 @@ class TensorList:
     def _coerce_item(self, item: Any, verb: str) -> list[Any]:
         """Return the arrays of an item, cast to the list's types."""
         leaves, treedef = trees.flatten(item)
-        if treedef != self.treedef:
+        if not trees.is_same_structure(treedef, self.treedef):
             raise StructureError(
                 explain(
                     f"an item of structure {trees.described(item)} is {verb} {self!r}.",
@@ -120,6 +122,7 @@ class TensorList:
     def pop(self) -> Any:
         """Remove the last item and return it."""
         old = self.lists
+        raising.may_raise("pop", (IndexError,))
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
         self.lists = [remaining for remaining, _ in pairs]
         items = [item for _, item in pairs]
@@ -160,6 +163,7 @@ class TensorList:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise self._unsupported("be sliced", "slice wnp.stack(...) of it.")
+        raising.may_raise("[]", (IndexError,))
         position = self._position(index)
         items = [_emit(list_ops.list_get, list, position) for list in self.lists]
         for item, list in zip(items, self.lists, strict=True):
@@ -178,6 +182,7 @@ class TensorList:
     def __setitem__(self, index: Any, item: Any) -> None:
         if isinstance(index, slice):
             raise self._unsupported("be assigned to by slices", "assign item by item.")
+        raising.may_raise("[]", (IndexError,))
         position = self._position(index)
         pairs = zip(self.lists, self._coerce_item(item, "put into"), strict=True)
         leaves = trees.flatten(item)[0]
@@ -220,12 +225,9 @@ class TensorList:
             value = recording.lift(list)
             shape = items_shape(recording.b, type.type, recording.values())
             if shape is None:
-                raise ShapeError(
-                    explain(
-                        f"the items of {self!r} have sizes that are known only inside the loop.",
-                        cure="append items of a size that is known before it, as an argument's.",
-                    )
-                )
+                what = f"the items of {self!r} have sizes that are known only inside the loop."
+                cure = "append items of a size that is known before it, as an argument's."
+                raise refusal(ShapeError(explain(what, cure=cure)))
             stacked_rows, size = recording.b.list_stack(value, shape), static_length(value)
             if size is not None:
                 stacked_rows = recording.b.refine(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wend.base.errors import explain
+from wend.base.refusals import refusal
 from wend.eager.dispatch import Staged
 from wend.eager.promotion import PYTHON_SCALARS, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
@@ -22,16 +25,19 @@ class LeafType:
         type: dtype and shape.
         weak: whether it is a Python scalar (D4).
         variable: for a `Variable`, its index among the variables that are passed.
+        zero_dim: whether it is a 0-d array, no scalar of NumPy; None: in some runs only (D47).
     """
 
     type: TensorType
     weak: bool = False
     variable: int | None = None
+    zero_dim: bool | None = False
 
     def __repr__(self) -> str:
         if self.variable is not None:
             return f"Variable {self.type}"
-        return f"{self.type}{' (weak)' if self.weak else ''}"
+        kind = " (weak)" if self.weak else " (0-d array)" if self.zero_dim else ""
+        return f"{self.type}{kind}"
 
 
 def is_array_leaf(x: Any) -> bool:
@@ -51,8 +57,26 @@ def leaf_type(x: Any) -> LeafType:
         OverflowError: a Python integer does not fit int64.
     """
     if type(x) is int and not -(2**63) <= x < 2**63:
-        raise OverflowError(f"the Python integer {x} does not fit int64")
+        raise refusal(
+            OverflowError(
+                explain(
+                    f"the Python integer {x} does not fit int64.",
+                    cure="pass it as a float, or make its argument static: static_argnames.",
+                )
+            )
+        )
     list_type = getattr(getattr(x, "value", None), "type", None)
     if isinstance(x, Staged) and isinstance(list_type, ListType):
         return LeafType(list_type)  # type: ignore[arg-type]
-    return LeafType(tensor_type(x), is_weak(x))
+    return LeafType(tensor_type(x), is_weak(x), zero_dim=is_zero_dim(x))
+
+
+def is_zero_dim(x: Any) -> bool | None:
+    """Return whether an array is a 0-d array and no scalar; None: in some runs only (D47)."""
+    return x.zero_dim if isinstance(x, Staged) else isinstance(x, np.ndarray) and not x.ndim
+
+
+def common_zero_dim(options: Iterable[bool | None]) -> bool | None:
+    """Return what is common to several runs: None where they differ."""
+    distinct = {*options}
+    return distinct.pop() if len(distinct) == 1 else None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.source import at, user_source
 from wend.ir.dtypes import is_supported
 from wend.ir.graph import Graph, Value
 from wend.ir.types import TensorType, Type
 from wend.ops.build import Build
-from wend.runtime.array_boundary import boundary_of, to_host
+from wend.runtime.array_boundary import boundary_of, check_no_subclass, to_host
 from wend.trace.arrays.captured_reads import CapturedArrayReads
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.recording.frozen_captures import FrozenCaptures
@@ -37,6 +38,38 @@ class Captures:
         self._by_key: dict[Hashable, Value] = {}
         self._concrete_arrays: list[ConcreteTracedArray] = []  # kept alive: ids are keys
         self._array_reads = CapturedArrayReads()
+        self._tracers: dict[int, Any] = {}  # of outside arrays that captured code has read, by id
+        self._binding_of: dict[Value, Any] = {}
+        self._of_outside: set[Value] = set()
+
+    def tracer(self, array: Any, wrap: Callable[[Value], Any]) -> Any:
+        """Return the traced array that stands for an array of outside: one for each array."""
+        if id(array) not in self._tracers:
+            self._tracers[id(array)] = wrap(self.array(array))
+        return self._tracers[id(array)]
+
+    def check_unchanged(self, tracer: Any) -> None:
+        """Refuse to change a traced array that stands for an array of outside.
+
+        Raises:
+            TypeMismatchError: the array would change when the function is traced, or never.
+        """
+        if any(tracer is outside for outside in self._tracers.values()):
+            raise TypeMismatchError(
+                explain(
+                    f"an array that was made outside the function, {tracer.type}, is changed in "
+                    f"place{at(user_source())}.",
+                    cure="pass it as an argument, or change a copy: x = x.copy() before.",
+                )
+            )
+
+    def binding_of(self, value: Value) -> Any:
+        """Return what a value stands for, or None."""
+        return self._binding_of.get(value)
+
+    def is_of_outside(self, value: Value) -> bool:
+        """Return whether a value stands for an array of outside, which may change later."""
+        return value in self._of_outside
 
     def array(self, array: Any) -> Value:
         """Return the value of an array of NumPy or of a backend.
@@ -45,6 +78,7 @@ class Captures:
             TypeMismatchError: its dtype is not supported, or its shape was changed in place after
                 the graph read it.
         """
+        check_no_subclass(array)
         type = boundary_of(array).type_of(array)
         if not is_supported(type.dtype):
             raise TypeMismatchError(f"arrays of dtype {type.dtype} cannot be used in a graph")
@@ -70,6 +104,7 @@ class Captures:
                 self._by_key[key] = self._lift_concrete(binding, type)
             else:
                 value = self._by_key[key] = self._new(binding, type)
+                self._of_outside.add(value)
                 if isinstance(binding, np.ndarray):
                     self._array_reads.note(value, binding)
         return self._by_key[key]
@@ -93,6 +128,7 @@ class Captures:
         value = Value(type)
         self.values.append(value)
         self.bindings.append(binding)
+        self._binding_of[value] = binding
         return value
 
     def check(self, graph: Graph) -> None:
@@ -103,5 +139,7 @@ class Captures:
     def clear(self) -> None:
         """Release all arrays."""
         self.bindings, self._concrete_arrays = [], []
+        self._tracers.clear()
+        self._binding_of.clear()
         self.frozen = None
         self._array_reads.clear()

@@ -63,7 +63,7 @@ def _with_unified_dtype(entry: LeafType, unified: LeafType) -> LeafType:
     """Return a type with the dtype of the unified one; sizes are those on entry."""
     type: Type = entry.type
     return (
-        LeafType(type.with_dtype(unified.type.dtype), unified.weak)
+        LeafType(type.with_dtype(unified.type.dtype), unified.weak, zero_dim=unified.zero_dim)
         if isinstance(type, TensorType)
         else entry
     )

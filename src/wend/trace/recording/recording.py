@@ -14,23 +14,28 @@ from typing import Any
 
 import numpy as np
 
+from wend.base import refusals
 from wend.base.context_values import scoped
 from wend.eager.dispatch import Recorder, Staged, recorder
 from wend.ir.builder import new_symbol
 from wend.ir.graph import Graph, Node, Value
-from wend.ir.op import Effect, Op
+from wend.ir.op import Op
 from wend.ir.types import TOKEN, Dim, Shape, Type
-from wend.ops import elementwise, shaping
+from wend.ops import effects, elementwise, shaping
 from wend.ops.build import Build
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.shown_text import ShownField
 from wend.trace.arrays.tracer import Tracer
 from wend.trace.arrays.view_transforms import view_transform_of
+from wend.trace.recording.arguments import LeafType
 from wend.trace.recording.captures import Captures
 from wend.trace.recording.carry_type_cache import CarryTypeCache
 from wend.trace.recording.frozen_captures import FrozenCaptures
+from wend.trace.recording.known_values import known_value
 from wend.trace.recording.mutation_log import MutationLog, MutationSnapshot
 from wend.trace.recording.replacements import copy_with_replacements
+from wend.trace.recording.run_errors import refuse_handlers
 from wend.trace.recording.variable_refs import VariableRefs
 from wend.trace.sizes.integers import ZERO, DerivedSize, Polynomial, constant, symbolic
 from wend.trace.sizes.result_sizes import reshape_sizes, slice_size
@@ -72,7 +77,11 @@ class Recording(Recorder):
         creation: the variables that a function may create.
         tapes: the gradient tapes opened in it.
         replacements: nodes that must return more results than they were recorded with, for tapes.
+        predicate: what decides whether a region of a captured `if` runs.
         notes: lines for `explain`, each once.
+        raises: the exceptions that a run of a function may raise, with the operations that do.
+        known: whether values depend on outside arrays and constants alone, as far as asked.
+        shown_fields: the values in texts that are not written yet.
     """
 
     def __init__(
@@ -106,7 +115,12 @@ class Recording(Recorder):
         self.creation: Any = None
         self.tapes: dict[int, Any] = {}
         self.replacements: dict[Node, Sequence[Node]] = {}
+        self.predicate: Tracer | None = None
+        self.refusals = refusals.noted()
         self.notes: dict[str, None] = {}
+        self.raises: dict[type[BaseException], str] = {}
+        self.known: dict[Value, bool] = {}
+        self.shown_fields: list[ShownField] = []
         self.world_param: Value | None = None
         self._world: Value | None = None
 
@@ -123,11 +137,15 @@ class Recording(Recorder):
         if op in VIEWS and type(operands[0]) is ConcreteTracedArray:
             operands = [operands[0].lazy_ref(), *operands[1:]]
         values = [self.lift(operand) for operand in operands]
-        if op.effect is Effect.WORLD:
+        if op.takes_token:
             node = self.b.emit_node(op, [self.world(), *values], **attrs)
             self._world = node.results[0]
+            if op.raises:
+                self._note_errors(node)
             return tuple(map(self.wrap, node.results[1:]))
         node = self.b.emit_node(op, values, **attrs)
+        if op.raises:
+            self._note_errors(node)
         results = tuple(map(self.wrap, node.results))
         if op in VIEWS and isinstance(operands[0], Tracer) and results[0].type.shape != ():
             results[0].link_view(operands[0])
@@ -137,6 +155,27 @@ class Recording(Recorder):
                 results[0].link_part(operands[0], transform)
         return results
 
+    def _note_errors(self, node: Node) -> None:
+        """Note what a node may raise in the run."""
+        raises = node.op.raises
+        errors = raises(node) if callable(raises) else raises
+        if errors:
+            is_check = node.op in (effects.raise_if, effects.checked)
+            self.may_raise("the check" if is_check else f"`{node.op.name}`", errors)
+
+    def may_raise(self, what: str, errors: Iterable[type[BaseException]]) -> None:
+        """Note that an operation may raise these in the run.
+
+        Raises:
+            StagedRaiseError: a handler that is active would catch one.
+        """
+        if self.runs_now():
+            return
+        function = self.function()
+        for error in errors:
+            function.raises.setdefault(error, what)
+        refuse_handlers(what, errors, in_region_only=function.runs_now())
+
     def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
         """Return a traced array for a value of this recording."""
         return Tracer(value, self, weak=weak)
@@ -144,9 +183,38 @@ class Recording(Recorder):
     def capture(self, array: Any) -> Any:
         return self.wrap(self.lift(array))
 
+    def known_elements(self, staged: Any, *, of_outside: bool = False) -> np.ndarray | None:
+        staged = staged.read()
+        if not isinstance(staged, Tracer) or self.runs_now() or not self.can_lift(staged):
+            return None
+        staged = staged.current()
+        scope: Recording = self
+        while scope is not staged.recording and scope.mutations.outer_value(staged) is None:
+            if scope.parent is None:
+                return None
+            scope = scope.parent
+        value = scope.mutations.outer_value(staged) or staged.value
+        return known_value(value, scope, of_outside=of_outside)
+
+    def captured(self, array: np.ndarray) -> Tracer:
+        """Return the traced array that stands for an array of outside: one for each array."""
+        tracer: Tracer = self.captures.tracer(array, self.wrap)
+        return tracer
+
     def param(self, type: Type, *, weak: bool = False, name: str | None = None) -> Tracer:
         """Add a param and return it as a traced array."""
         return self.wrap(self.b.param(type, name), weak=weak)
+
+    def wrap_as(self, value: Value, type: LeafType) -> Tracer:
+        """Return a traced array for a value of this recording, of a type."""
+        tracer = self.wrap(value, weak=type.weak)
+        if type.zero_dim is not False and isinstance(tracer, Tracer):
+            tracer.zero_dim = type.zero_dim
+        return tracer
+
+    def param_of(self, type: LeafType, name: str | None = None) -> Tracer:
+        """Add a param of a type and return it as a traced array."""
+        return self.wrap_as(self.b.param(type.type, name), type)
 
     def values(self) -> Iterator[Value]:
         """Yield the params, captures and results of nodes."""
@@ -260,11 +328,20 @@ class Recording(Recorder):
         return tuple(new_symbol() if x is None else self._sizes.size(x) for x in sizes)
 
     def _polynomial(self, x: Any) -> Polynomial:
-        return self._sizes.of_value(self.lift(x)) if isinstance(x, Tracer) else constant(int(x))
+        if not isinstance(x, Tracer):
+            return constant(int(x))
+        known = self.known_elements(x, of_outside=True)
+        return self._sizes.of_value(self.lift(x)) if known is None else constant(int(known))
 
     # Arrays changed in place (D7)
     def assign(self, ref: Tracer, value: Value) -> None:
-        """Give a traced array another value, here and in the regions recorded inside."""
+        """Give a traced array another value, here and in the regions recorded inside.
+
+        Raises:
+            TypeMismatchError: it stands for an array of outside.
+        """
+        owner: Any = ref.recording
+        owner.function().captures.check_unchanged(ref)
         if ref.recording is self:
             self.mutations.write_local(ref, value, len(self.b.nodes))
         elif self._is_inside(ref.recording):
@@ -287,6 +364,19 @@ class Recording(Recorder):
         for ref in refs:
             ref.mark_views()
             self.mutations.write_outer(ref, self.b.param(ref.value.type))
+
+    def changed_arguments(self) -> dict[int, Tracer]:
+        """Return the arguments of the enclosing function that may be changed here, by number."""
+        function, regions, region = self.function(), [], self
+        while region is not function and region.parent is not None:
+            regions.append(region.mutations)
+            region = region.parent
+        arguments = enumerate(zip(function.arguments, function.b.params, strict=False))
+        return {
+            k: ref
+            for k, (ref, param) in arguments
+            if ref.value is not param or any(log.outer_value(ref) is not None for log in regions)
+        }
 
     # Variables: references of the function, which regions change like arrays
     def variable_ref(self, variable: Any) -> Tracer:
@@ -396,6 +486,7 @@ class Recording(Recorder):
         self.variables.clear()
         self.mutations.clear()
         self.trip_counters.clear()
+        self.shown_fields.clear()
 
 
 # Operations whose result is a view of the first operand in NumPy.
@@ -417,3 +508,9 @@ def current() -> Recording | None:
     recording = recorder.get()
     assert recording is None or isinstance(recording, Recording)
     return recording
+
+
+def is_traced_now() -> bool:
+    """Return whether a function is being traced: its operations are recorded, not run."""
+    recording = current()
+    return recording is not None and not recording.runs_now()

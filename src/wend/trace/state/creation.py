@@ -23,7 +23,7 @@ from wend.ir.types import TensorType, accepts
 from wend.ops.build import Build
 from wend.passes.strip_stores import strip_stores
 from wend.runtime.array_boundary import HOST
-from wend.runtime.storage import Storage
+from wend.runtime.storage import Storage, StorageOwner
 from wend.trace.recording.recording import Recording
 
 
@@ -165,7 +165,9 @@ def _set_initial(recording: Recording, variable: Any, value: Value) -> None:
     variable.declare(value.type)
     copier = _SliceCopier(recording, variable)
     copier.copy(recording, [value])
-    streams = [x for x, _ in copier.captures if getattr(x, "is_stream", False)]
+    streams: list[Any] = [
+        x for x, _ in copier.captures if isinstance(x, StorageOwner) and x.is_stream
+    ]
     if streams:
         copier = _SliceCopier(recording, variable)
     outputs = [value, *(recording.lift(stream.read()) for stream in streams)]
@@ -174,7 +176,7 @@ def _set_initial(recording: Recording, variable: Any, value: Value) -> None:
     params = (*(param for _, param in copier.leaves), *(param for _, param in copier.captures))
     results = tuple(copies[value] for value in outputs)
     graph = strip_stores(Graph("initial", params, tuple(copier.b.nodes), results))
-    captured = tuple(getattr(x, "storage", x) for x, _ in copier.captures)
+    captured = tuple(x.storage if isinstance(x, StorageOwner) else x for x, _ in copier.captures)
     advanced = tuple(stream.storage for stream in streams)
     initializer = Initializer(variable.storage, graph, leaves, captured, advanced)
     needs_pending = any(isinstance(x, Storage) and not x.owner.is_initialized for x in captured)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from wend.base.errors import AssertionFailed, TypeMismatchError, explain
+from wend.base.errors import TypeMismatchError, explain
 from wend.base.source import at, user_source
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import is_weak
+from wend.numpy.elementwise import logical_not
 from wend.ops import effects as ops
+from wend.trace.arrays.shown_text import ShownText
 from wend.trace.recording.checks import check_predicate
 from wend.trace.recording.recording import current
 from wend.trace.state.templates import Template
@@ -48,17 +54,43 @@ def print(
         >>> step(0.125, 7)
           7: 0.12
     """
-    if format is None:
-        if fields:
-            raise TypeMismatchError(
-                explain(
-                    f"print{at(user_source())}: {', '.join(fields)} belongs to no format.",
-                    cure='name it in one: wend.print(x, n=n, format="{} of {n}").',
-                )
+    if format is None and fields:
+        raise TypeMismatchError(
+            explain(
+                f"print{at(user_source())}: {', '.join(fields)} belongs to no format.",
+                cure='name it in one: wend.print(x, n=n, format="{} of {n}").',
             )
-        format = sep.replace("{", "{{").replace("}", "}}").join(["{}"] * len(values))
-    template = Template.of(format, values, fields)
-    attrs = {"format": str(template)}
+        )
+    if format is None:
+        template = text_of_print(values, sep)
+    else:
+        template = Template.of(format, values, fields)
+    write(template, end, file, flush)
+
+
+def text_of_print(values: Iterable[Any], separator: str) -> Template:
+    """Return the text that `print` writes for some values."""
+    template = Template()
+    for k, value in enumerate(values):
+        if k:
+            template.value(separator)
+        template.value(value, "s")
+    return template
+
+
+def write(template: Template, end: str = "\n", file: Any = None, flush: bool = False) -> None:
+    """Write a text when the function runs, as often as it runs.
+
+    A stream that is `sys.stdout` or `sys.stderr` is what these are in the run.
+    """
+    if isinstance(end, ShownText):
+        template.value(end)
+        end = ""
+    if file is sys.stdout:
+        file = None
+    elif file is sys.stderr:
+        file = ops.STDERR
+    attrs: dict[str, Any] = {"format": str(template)}
     options = {"end": end, "file": file, "flush": flush}
     defaults = {"end": "\n", "file": None, "flush": False}
     attrs |= {name: value for name, value in options.items() if value is not defaults[name]}
@@ -68,6 +100,63 @@ def print(
         ops.print_.kernel(None, *template.arrays, **attrs)
         return
     recording.emit(ops.print_, template.arrays, attrs)
+
+
+class DeferredCall:
+    """A call of Python that the run makes, with the values that it has then.
+
+    Args:
+        name: its name for the user.
+        function: what to call.
+        arguments: its arguments: texts and numbers may be traced, the others are passed as they
+            are.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        self.name, self._function = name, function
+        self.arrays: list[Any] = []
+        self._makers = [self._maker(argument) for argument in arguments]
+
+    def __repr__(self) -> str:
+        return f"<call of {self.name}>"
+
+    def _maker(self, argument: Any) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes an argument from the values of the run."""
+        start = len(self.arrays)
+        if isinstance(argument, ShownText):
+            template = Template.of(argument)
+            format, stop = str(template), start + len(template.arrays)
+            self.arrays += template.arrays
+            return lambda values: ops.format_values(format, values[start:stop])
+        if not isinstance(argument, Staged):
+            return lambda values: argument
+        self.arrays.append(argument)
+        if is_weak(argument):
+            return lambda values: values[start].item()
+        return lambda values: values[start]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Make the call and return what it returns."""
+        return self._function(*(make(values) for make in self._makers))
+
+
+def call_in_run(
+    name: str, function: Callable[..., Any], *arguments: Any, result: str | None = None
+) -> Any:
+    """Call Python when the function runs, in order with its other effects.
+
+    Args:
+        name: its name for the user.
+        function: what to call.
+        *arguments: its arguments; texts and numbers may be traced.
+        result: the dtype of the number that it returns; None if the result is ignored.
+    """
+    recording = current()
+    assert recording is not None
+    action = DeferredCall(name, function, arguments)
+    attrs = {"action": action, "result": result}
+    results = recording.emit(ops.host_action, action.arrays, attrs)
+    return results[0].as_weak() if results else None
 
 
 def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> None:
@@ -83,7 +172,7 @@ def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> N
         **fields: values that the message refers to by name.
 
     Raises:
-        AssertionFailed: the condition is false; it is an `AssertionError`.
+        AssertionError: the condition is false.
         TypeMismatchError: the message has a field without a value.
 
     Example:
@@ -92,10 +181,50 @@ def assert_(condition: Any, message: str = "", *values: Any, **fields: Any) -> N
     """
     where = at(user_source())
     check_predicate(condition, f"assert_{where}")
-    template = Template.of(message or f"assertion{where} failed", values, fields)
+    text = message or f"assertion{where} failed"
+    raise_if(logical_not(condition), AssertionError, text, *values, **fields)
+
+
+def raise_if(
+    predicate: Any,
+    error: type[BaseException],
+    text: str | None = None,
+    /,
+    *values: Any,
+    **fields: Any,
+) -> None:
+    """Raise an exception if a predicate holds when the function runs.
+
+    The check is made after earlier effects and before later ones, in the forward pass alone.
+
+    Args:
+        predicate: a bool scalar, plain or traced.
+        error: the class of the exception; it is called with the text, if there is one.
+        text: a format string for the values and the fields, or an f-string of captured code.
+        *values: values for the text.
+        **fields: values that the text refers to by name.
+
+    Raises:
+        error: the predicate holds.
+        TypeMismatchError: the error is no exception class, or the text has a field without a value.
+
+    Example:
+        >>> import wend
+        >>> wend.raise_if(1 > 2, ValueError, "one is {}", 1)
+    """
+    where = at(user_source())
+    check_predicate(predicate, f"raise_if{where}")
+    if not (isinstance(error, type) and issubclass(error, BaseException)):
+        raise TypeMismatchError(f"raise_if{where}: the error must be a class, not {error!r:.60}")
+    template = Template.of("" if text is None else text, values, fields)
+    format = None if text is None else str(template)
     recording = current()
     if recording is None:
-        if not condition:
-            raise AssertionFailed(ops.format_values(str(template), template.arrays))
+        if predicate:
+            raise error(*(() if format is None else (ops.format_values(format, template.arrays),)))
         return
-    recording.emit(ops.assert_, [condition, *template.arrays], {"message": str(template)})
+    attrs: dict[str, Any] = {"error": ops.error_name(error), "text": format}
+    changed = recording.changed_arguments()
+    if changed:
+        attrs["written"] = tuple(changed)
+    recording.emit(ops.raise_if, [predicate, *template.arrays, *changed.values()], attrs)

@@ -6,18 +6,21 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wend.base import trees
 from wend.base.errors import TypeMismatchError, explain
+from wend.base.marked_text import has_marks, without_marks
 from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, read
 from wend.eager.promotion import is_weak
-from wend.trace.arrays.shown_text import ShownText
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
+from wend.trace.arrays.shown_text import ShownField, ShownText, text_conversion
 from wend.trace.recording.arguments import is_array_leaf
-from wend.trace.recording.recording import current
+from wend.trace.recording.recording import current, is_traced_now
 from wend.trace.state.variable import Variable
 
 _FORMATTER = Formatter()
@@ -26,62 +29,65 @@ _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii
 
 
 class Text(ShownText):
-    """An f-string with traced values: a string that `print` and `assert` write at run time.
+    """An f-string with traced values: a string that `print` and `assert` write at run time."""
 
-    Attributes:
-        template: its format string and values.
-    """
+    __slots__ = ()
 
-    __slots__ = ("template",)
-    template: Template
+    @property
+    def template(self) -> Template:
+        """The text as a format string and values."""
+        template = Template()
+        template.shown(self)
+        return template
 
     @staticmethod
     def of(parts: Iterable[str | tuple[Any, str | None, str]]) -> str:
-        """Return the text of literals and (value, conversion, spec); a `Text` if one is traced.
-
-        Values that are known now are formatted as Python does.
-        """
-        recording = current()
-        is_traced = recording is not None and not recording.runs_now()
+        """Return the text of literals and (value, conversion, spec); a `Text` if one is traced."""
+        if not is_traced_now():
+            return "".join(part if isinstance(part, str) else _formatted(*part) for part in parts)
         template = Template()
         for part in parts:
             if isinstance(part, str):
                 template.literal(part)
-                continue
-            value, conversion, spec = part
-            if is_traced and holds_traced(value):
-                template.value(value, conversion, spec)
             else:
-                converted = value if conversion is None else _CONVERSIONS[conversion](value)
-                template.literal(format(converted, spec))
-        return template.text() if template.arrays else str(template).format()
+                template.value(*part)
+        return template.text()
+
+    @staticmethod
+    def adopted(text: str) -> str:
+        """Return a text that uncaptured code made, as a `Text` if it names traced values."""
+        return Text(text) if type(text) is not Text and has_marks(str.__str__(text)) else text
 
     @staticmethod
     def joined(separator: str, texts: Sequence[str]) -> str:
         """Return the texts joined by a separator; a `Text` if one of them is."""
-        parts = [part for text in texts for part in (separator, text)][1:]
-        template = Template()
-        for part in parts:
-            template.value(part)
-        return template.text() if template.arrays else str(template).format()
+        return Text.adopted(str.join(separator, map(str.__str__, texts)))
 
-    def __add__(self, other: str) -> str:
-        return Text.joined("", [self, other])
 
-    def __radd__(self, other: str) -> str:
-        return Text.joined("", [other, self])
+class TextField(NamedTuple):
+    """A value in a template."""
+
+    array: Any
+    conversion: str | None
+    spec: str
+
+    def __str__(self) -> str:
+        conversion = f"!{self.conversion}" if self.conversion else ""
+        return f"{{{conversion}{':' + self.spec if self.spec else ''}}}"
+
+    def marked(self) -> str:
+        """Return the text that is shown until the value is known."""
+        recording = current()
+        assert recording is not None
+        text = without_marks(str(self.array))
+        return ShownText.of_field(ShownField(*self, text), recording)
 
 
 class Template:
-    """A format string, and the arrays for its fields in order.
-
-    Attributes:
-        arrays: traced arrays, and NumPy arrays, which may change before the text is written.
-    """
+    """A format string, and the arrays for its fields in order."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
-        self.arrays: list[Any] = []
+        self._parts: list[str | TextField] = []
 
     @staticmethod
     def of(format: str, values: Sequence[Any] = (), fields: Mapping[str, Any] | None = None) -> Any:
@@ -92,66 +98,74 @@ class Template:
                 support.
         """
         new = Template()
-        if isinstance(format, Text):
+        if isinstance(format, ShownText):
             new.value(format)
         else:
             new._format(format, values, fields or {})
         return new
 
-    def __str__(self) -> str:
-        return "".join(self._parts)
+    @property
+    def arrays(self) -> list[Any]:
+        """The values of the fields in order, as they were when the text was made."""
+        return [part.array for part in self._parts if isinstance(part, TextField)]
 
-    def text(self) -> Text:
-        """Return a string that is written at run time; until then it names the traced values."""
-        text = Text(str(self).format(*map(_DisplayName, self.arrays)))
-        text.template = self
-        return text
+    def __str__(self) -> str:
+        return "".join(
+            str(part) if isinstance(part, TextField) else part.replace("{", "{{").replace("}", "}}")
+            for part in self._parts
+        )
+
+    def text(self) -> str:
+        """Return the text; one with traced values names them until it is written."""
+        if not any(isinstance(part, TextField) for part in self._parts):
+            return "".join(map(str, self._parts))
+        parts = (p.marked() if isinstance(p, TextField) else p for p in self._parts)
+        return Text("".join(map(str.__str__, parts)))
 
     def literal(self, text: str) -> None:
         """Append literal text."""
-        self._parts.append(text.replace("{", "{{").replace("}", "}}"))
+        self._parts.append(text)
+
+    def shown(self, text: str) -> None:
+        """Append a text, with a field for each traced value that it names."""
+        if not has_marks(str.__str__(text)):
+            self.literal(str.__str__(text))
+            return
+        for part in ShownText(text).parts():
+            if isinstance(part, str):
+                self.literal(part)
+            else:
+                self._field(part.array, part.conversion, part.spec)
 
     def value(self, x: Any, conversion: str | None = None, spec: str = "") -> None:
         """Append a value: a field if it is only known at run time, otherwise its text."""
-        if isinstance(x, Text):
-            self._parts += x.template._parts
-            self.arrays += x.template.arrays
-        elif _is_array(x) and conversion in ("r", "a") and not spec:
+        if isinstance(x, ShownText):
+            if spec:
+                raise x.looked_at()
+            self.shown(repr(x) if conversion in ("r", "a") else x)
+        elif not _is_array(x):
+            self.shown(_text_of_object(x, conversion, spec))
+        elif not spec and conversion in ("r", "a"):
             self._repr_field(x)
-        elif _is_array(x):
+        elif not spec and conversion == "s":
+            self._field(x, text_conversion(x))
+        else:
             if conversion in ("r", "a") and is_weak(x):
                 conversion = None  # the repr of a Python number is its str
             _check_spec(x, conversion, spec)
-            self._field(x, ("!" + conversion if conversion else "") + (":" + spec if spec else ""))
-        elif holds_traced(x):
-            self._container(x)
-        else:
-            self.literal(format(_CONVERSIONS[conversion](x) if conversion else x, spec))
+            self._field(x, conversion, spec)
 
-    def _field(self, array: Any, suffix: str = "") -> None:
-        self._parts.append(f"{{{suffix}}}")
-        self.arrays.append(read(array))
-
-    def _container(self, x: Any) -> None:
-        """Append what Python would write for a container, with a field for each array in it."""
-        leaves, tree = trees.flatten(x)
-        shown = [_Marker(k) if _is_array(leaf) else leaf for k, leaf in enumerate(leaves)]
-        # By number: a dict is printed in insertion order, but flattened in key order.
-        first, *parts = _Marker.pattern.split(str(trees.unflatten(tree, shown)))
-        self.literal(first)
-        for number, text in zip(parts[::2], parts[1::2], strict=True):
-            self._repr_field(leaves[int(number)])
-            self.literal(text)
+    def _field(self, array: Any, conversion: str | None = None, spec: str = "") -> None:
+        if not conversion:
+            _check_spec(array, conversion, spec)
+        self._parts.append(TextField(_now(array), conversion, spec))
 
     def _repr_field(self, x: Any) -> None:
         """Append the `repr` of an array, with a field for its elements."""
         if isinstance(x, Variable):
-            start, end = x.repr_parts
-            self.literal(start)
-            self._field(x)
-            self.literal(end)
+            self.shown(repr(x))
         else:
-            self._field(x, "" if is_weak(x) else "!r")
+            self._field(x, None if is_weak(x) else "r")
 
     def _format(self, format: str, values: Sequence[Any], fields: Mapping[str, Any]) -> None:
         numbers = itertools.count()
@@ -173,16 +187,90 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Staged, np.ndarray)) and is_array_leaf(x)
 
 
+def _now(array: Any) -> Any:
+    """Return an array with its elements as of here: the text does not follow later changes."""
+    recording = current()
+    if recording is None or recording.runs_now():
+        return read(array)
+    if isinstance(array, ConcreteTracedArray) and not isinstance(array, Staged):
+        return np.array(np.ndarray.view(array, np.ndarray))
+    array = read(array)
+    return recording.wrap(recording.lift(array), weak=is_weak(array))
+
+
+def _formatted(x: Any, conversion: str | None, spec: str) -> str:
+    return format(_CONVERSIONS[conversion](x) if conversion else x, spec)
+
+
+# How a text calls a `__str__` or `__repr__` of the user's: captured, where code is captured
+capture_method: Callable[[Any], Any] = lambda method: method  # noqa: E731
+
+
+def _text_of_object(x: Any, conversion: str | None, spec: str) -> str:
+    """Return the text of an object, with marked texts for the traced values in it."""
+    if not is_traced_now():
+        return _formatted(x, conversion, spec)
+    x = _with_own_texts(x)
+    kind: Any = type(x)
+    if conversion is None and (spec or kind.__format__ is not object.__format__):
+        return _called(kind.__format__, format, x, spec)
+    if conversion == "r" or (conversion != "a" and kind.__str__ is object.__str__):
+        text = _called(kind.__repr__, repr, x)
+    else:
+        text = ascii(x) if conversion == "a" else _called(kind.__str__, str, x)
+    if not spec:
+        return text
+    if has_marks(text):
+        raise ShownText(text).looked_at()
+    return format(text, spec)
+
+
+def _called(method: Any, builtin: Callable[..., str], *args: Any) -> str:
+    """Return the result of a special method, called through its builtin unless it is a user's."""
+    if not isinstance(method, FunctionType):
+        return builtin(*args)
+    text = capture_method(method)(*args)
+    return text if isinstance(text, str) else builtin(*args)  # which raises
+
+
+class _OwnText:
+    """An item of a container whose text is made: its `repr` is made as for the item alone."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def __repr__(self) -> str:
+        template = Template()
+        template.value(self.item, "r")
+        return str.__str__(template.text())
+
+
+def _with_own_texts(x: Any) -> Any:
+    """Return a value with items replaced in its containers: arrays, and the user's objects."""
+    leaves, tree = trees.flatten(x)
+    if len(leaves) == 1 and leaves[0] is x:
+        return x
+    items = [_OwnText(leaf) if _has_own_text(leaf) else leaf for leaf in leaves]
+    if all(new is old for new, old in zip(items, leaves, strict=True)):
+        return x
+    return trees.unflatten(tree, items)
+
+
+def _has_own_text(x: Any) -> bool:
+    is_array = isinstance(x, np.ndarray) and not isinstance(x, ConcreteTracedArray) and _is_array(x)
+    return is_array or (isinstance(type(x).__repr__, FunctionType) and not isinstance(x, Staged))
+
+
 def holds_traced(x: Any) -> bool:
     """Return whether a value, or something in it, is only known at run time."""
-    if isinstance(x, (Staged, Text)):
+    if isinstance(x, (Staged, ShownText)):
         return True
-    return any(isinstance(leaf, (Staged, Text)) for leaf in trees.flatten(x)[0])
+    return any(isinstance(leaf, (Staged, ShownText)) for leaf in trees.flatten(x)[0])
 
 
 def _check_spec(x: Any, conversion: str | None, spec: str) -> None:
     """Refuse a spec that does not fit the dtype, at the line that wrote it."""
-    dtype = getattr(x, "dtype", None)
+    dtype = x.type.dtype if isinstance(x, Staged) else getattr(x, "dtype", None)
     if not spec or conversion or dtype is None:
         return
     try:
@@ -209,28 +297,3 @@ def _missing_value_error(
             cure="pass the value; write literal braces twice: {{ }}.",
         )
     )
-
-
-class _DisplayName:
-    """A traced value in a text that is shown before it is written."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __repr__(self) -> str:
-        return str(self.array)
-
-    def __format__(self, spec: str) -> str:
-        return str(self.array)
-
-
-class _Marker:
-    """Marks the position of an array in the text of a container."""
-
-    pattern = re.compile("\0([0-9]+)\0")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __repr__(self) -> str:
-        return f"\0{self.number}\0"

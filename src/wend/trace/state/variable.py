@@ -20,8 +20,9 @@ from wend.eager.promotion import as_array, cast, is_weak, tensor_type
 from wend.ir.dtypes import is_supported
 from wend.ir.types import TensorType, accepts
 from wend.numpy import elementwise as ew
-from wend.runtime.storage import PassedStorage, Storage
+from wend.runtime.storage import PassedStorage, Storage, StorageOwner
 from wend.trace.arrays.resolve import call_function, call_ufunc
+from wend.trace.arrays.shown_text import ShownField, ShownText
 from wend.trace.state.creation import create
 
 _versions = itertools.count()
@@ -68,7 +69,7 @@ def _refused(self: Any, other: Any) -> Any:
     )
 
 
-class Variable(Staged):
+class Variable(Staged, StorageOwner):
     """An array that keeps its dtype and shape, and changes by assignment.
 
     In operations it stands for its value. A `wend.function` that uses one reads it at each call, so
@@ -112,8 +113,6 @@ class Variable(Staged):
     __hash__ = None  # type: ignore[assignment]  # as arrays: == is elementwise
     __array_priority__ = 1000
     weak = False
-    # Whether it is the state of a generator, which initial values of variables advance.
-    is_stream = False
 
     def __init__(self, initial: Any, name: str | None = None, trainable: bool = True) -> None:
         self.name = name
@@ -142,16 +141,20 @@ class Variable(Staged):
         return new
 
     def __repr__(self) -> str:
-        start, end = self.repr_parts
-        if self._array is None:
-            return f"{start}no value yet{end}"
-        with np.printoptions(threshold=16):
-            return f"{start}{self._array}{end}"
+        name = f" {self.name!r}" if self.name else ""
+        return f"<Variable{name}: {self.type}, {self._contents_text()}>"
 
-    @property
-    def repr_parts(self) -> tuple[str, str]:
-        """The text before and after the value in its `repr`."""
-        return f"<Variable{f' {self.name!r}' if self.name else ''}: {self.type}, ", ">"
+    def _contents_text(self) -> str:
+        """Return the text of its value; while a function is recorded, one that the run writes."""
+        if self._array is None:
+            text = "no value yet"
+        else:
+            with np.printoptions(threshold=16):
+                text = str(self._array)
+        recording: Any = recorder.get()
+        if recording is None or recording.runs_now():
+            return text
+        return ShownText.of_field(ShownField(self, None, "", text), recording)
 
     def __str__(self) -> str:
         return repr(self) if self._array is None else str(self.read())

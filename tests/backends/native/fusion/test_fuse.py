@@ -364,3 +364,25 @@ def test_rows_of_one_axis_less() -> None:
 
     same(fun, X)
     same(fun, X, input_signature=[wend.TensorSpec((None, None), float)])
+
+
+def test_array_operations_fuse_across_a_check_unless_they_may_fail() -> None:
+    def fun(x: Any, n: Any) -> Any:
+        y = wnp.exp(x)
+        assert n > 0
+        return wnp.sum(y * 2.0)
+
+    def looked_up(x: Any, i: Any, n: Any) -> Any:
+        y = x[i] + 1.0
+        assert n > 0
+        return wnp.sum(y * 2.0)
+
+    x, i = np.ones(1000), np.arange(1000)
+    for program, args, nests in ((fun, (x, 1), 1), (looked_up, (x, i, 1), 2)):
+        graph = fuse_array_loops(run_passes(traced(program, *args), OPTIMIZE))
+        assert [node.op.name for node in graph.nodes].count("loop_nest") == nests
+    compiled = wend.function(looked_up, backend="native")
+    with pytest.raises(IndexError):  # as in the program, though the check would fail, too
+        compiled(x, i + 1, 0)
+    with pytest.raises(AssertionError):
+        compiled(x, i, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import resource
 import signal
@@ -121,8 +122,8 @@ def test_what_is_not_as_in_the_form_misses() -> None:
     fun = native(lambda x, y: (x * 2.0, y + 1.0))
     call = fast_call(fun, np.zeros((2, 3)), np.float64(1.0)).call
     good, one = np.ones((2, 3)), np.float64(1.0)
-    for y in (one, np.asarray(1.0)):
-        assert call(good, y)[1] == 2.0
+    assert call(good, one)[1] == 2.0
+    assert call(good, np.asarray(1.0)) is FALLBACK  # which a function may change
     odd = np.frombuffer(bytes(8 * 6 + 1), np.int8)[1:].view(np.float64).reshape(2, 3)
     others = [
         *(good.T, good.T.copy(), good[:, ::-1], np.asfortranarray(good), odd, np.ones((2, 4))),
@@ -168,7 +169,6 @@ def test_sizes_that_are_not_known() -> None:
     square = native(lambda x: x + 1.0, reduce_retracing=True)
     assert repeated(square, np.zeros((3, 3)))[-1].shape == (3, 3)
     call = square._cache.fast_paths.first.fast_call.call
-    square._cache.fast_paths.first.fast_call.allow_calls(100)
     for shape in ((2, 2), (3, 3), (100, 100)):
         assert call(np.zeros(shape)).shape == shape
     for shape in ((2, 3), (1, 1), (0, 0), (3,)):
@@ -199,15 +199,21 @@ def test_guards() -> None:
     assert call(np.float64(1.0)) == 2.0
 
 
-def test_calls_that_are_granted() -> None:
+def test_calls_are_counted_until_they_stop() -> None:
+    counter = ctypes.c_int64()
     made = fast_call(
-        native(lambda x: x + 1.0), 1.0, operands=(CallArgument(0, is_weak=True),), is_single=True
+        native(lambda x: x + 1.0),
+        1.0,
+        operands=(CallArgument(0, is_weak=True),),
+        is_single=True,
+        counter=counter,
     )
-    made.allow_calls(3)
-    assert [made.call(1.0) is FALLBACK for _ in range(5)] == [False] * 3 + [True] * 2
-    assert made.allow_calls(2) == 0
-    assert made.call(1.0) == 2.0
-    assert made.allow_calls(5) == 1
+    assert [made.call(x) is FALLBACK for x in (1.0, 2.0, 3, 4.0)] == [False, False, True, False]
+    assert counter.value == 3
+    made.stop()
+    assert made.call(1.0) is FALLBACK
+    assert made.call() is FALLBACK
+    assert counter.value == 3
 
 
 def test_another_callable_does_what_misses() -> None:
@@ -254,7 +260,6 @@ def test_references_are_balanced() -> None:
 
     call = fun._cache.fast_paths.first.call
     for given_ in (args, (np.ones(4), 1.0, 1), (np.ones(3), 1.0, 2**70), (np.ones(3), 1.0)):
-        fun._cache.fast_paths.first.fast_call.allow_calls(2000)
         before = counts()
         for _ in range(1000):
             call(*given_)

@@ -17,6 +17,7 @@ from wend.backends.native.fastcall.descriptor import (
     SIZES_AT,
     TYPE_AT,
     VALUE_AT,
+    ZERO_DIM,
 )
 from wend.backends.native.rt.blocks import load
 
@@ -82,6 +83,7 @@ define internal i1 @wend.put(ptr %param, ptr %object, ptr %block, ptr %sizes, pt
     i64 {FLOAT}, label %float
     i64 {INTEGER}, label %integer
     i64 {BOOLEAN}, label %boolean
+    i64 {ZERO_DIM}, label %zero.dim
   ]
 no:
   ret i1 false
@@ -90,12 +92,13 @@ yes:
 
 scalar:
   %is.scalar = icmp eq ptr %type, %wanted
-  br i1 %is.scalar, label %plain, label %maybe
+  br i1 %is.scalar, label %plain, label %no
 plain:
 {load("value", "object", VALUE_AT)}
   store i64 %value, ptr %slot
   br label %yes
-maybe:
+
+zero.dim:
   %may.be = icmp eq ptr %type, @ndarray
   br i1 %may.be, label %pointed, label %no
 pointed:

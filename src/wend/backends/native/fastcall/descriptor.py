@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from wend.backends.native.rt.blocks import load
 
-# The words of each fast call: how many calls it may serve; the graph's function; the stack of idle
-# workspaces; flags; the number of arguments, the tables of params, results and guards with their
-# lengths; the fallback object and Python's callbacks; the known bytes of the results and the bytes
-# from which the GIL is released; the arenas' offset in the block, their number and strides; and the
-# bytes that an idle workspace may keep
+# The words of each fast call: the counter of its calls; the graph's function; the stack of idle
+# workspaces; flags; the number of arguments (negative: none is accepted), the tables of params,
+# results and guards with their lengths; the tuple of the checks on Python objects or 0, and whether
+# one has failed; the fallback object and Python's callbacks; the known bytes of the results and the
+# bytes from which the GIL is released; the arenas' offset in the block, their number and strides;
+# and the bytes that an idle workspace may keep
 WORDS = (
-    *("left", "run", "idle", "flags", "arguments"),
+    *("calls", "run", "idle", "flags", "arguments"),
     *("params", "param_count", "results", "result_count", "guards", "guard_count"),
+    *("checks", "stale"),
     *("miss", "otherwise", "more", "fail", "trim", "handler"),
     *("bytes", "limit", "arenas", "arena_count", "strides", "kept"),
 )
@@ -23,7 +27,7 @@ RELEASES, SINGLE = 1, 2  # flags
 # Each param: kind, bytes of this record, constant object or 0, index of the argument, offset in
 # the block, type, dtype, item size, number of axes; for each axis its size (or one of the codes in
 # the second line) and the number of its symbol
-NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN = range(6)
+NOTHING, ARRAY, SCALAR, FLOAT, INTEGER, BOOLEAN, ZERO_DIM = range(7)
 ANY, PLURAL, SAME = -1, -2, -3
 
 # Each result: kind, bytes of this record, offset in the block, dtype (or object), item size, number
@@ -31,12 +35,28 @@ ANY, PLURAL, SAME = -1, -2, -3
 OBJECT, NUMBER, POINTED, NEW = range(4)
 MAX_AXES = 64  # of an array, and symbols of a graph
 
-# Byte offsets in objects. In arrays: data, ndim, shape, dtype, flags, memory handler
+
+class RecordKind(IntEnum):
+    """The kinds of the records of checks.
+
+    Each record: kind, owner, key, expected object (0: none), and for some kinds an extent and the
+    address of the function that makes checksums. Records of the kind NEVER fail.
+    """
+
+    NEVER = 0
+    DICT, ATTRIBUTE, CELL, TYPE, ITEM, LENGTH, ITEMS, ENTRIES = range(1, 9)
+    LAYOUT, BYTES, CHECKSUM, CALL = range(9, 13)
+
+
+CHECK_WORDS = 6  # of each record
+
+# Byte offsets in objects. In arrays: data, ndim, shape, strides, dtype, flags, memory handler
 TYPE_AT = object.__basicsize__ - 8
 VALUE_AT = object.__basicsize__  # of NumPy scalars
 ITEM_AT = tuple.__basicsize__  # the first item of a tuple
-DATA_AT, AXES_AT, SIZES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
-    VALUE_AT + k for k in (0, 8, 16, 40, 48, 72)
+ITEMS_AT = list.__basicsize__ - 16  # the pointer to the items of a list
+DATA_AT, AXES_AT, SIZES_AT, STRIDES_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = (
+    VALUE_AT + k for k in (0, 8, 16, 24, 40, 48, 72)
 )
 
 

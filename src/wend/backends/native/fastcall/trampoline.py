@@ -24,14 +24,15 @@ from wend.backends.native.fastcall.descriptor import (
     WORDS,
     word,
 )
+from wend.backends.native.fastcall.guard_checks import GUARD_CHECKS
 from wend.backends.native.fastcall.results import RESULT
-from wend.backends.native.rt.blocks import load
+from wend.backends.native.rt.blocks import load, put
 from wend.backends.native.rt.pool import TOTAL
 from wend.backends.native.target.value_layout import ARENA_BYTES
 
-NAMES = ("wend.call", "wend.call.or", "wend.get")
+NAMES = ("wend.call", "wend.call.or", "wend.get", "wend.guards.check")
 NUMPY_IMPORTS = {"PyArray_Scalar": 60, "PyArray_NewFromDescr": 94}  # indices in NumPy's C-API table
-TYPES = {"ndarray": np.ndarray, "float": float, "int": int}
+OBJECTS = {"ndarray": np.ndarray, "float": float, "int": int, "true": True, "false": False}
 
 
 _TRIM = f"""
@@ -78,23 +79,20 @@ define ptr @wend.call(ptr %self, ptr %arguments, i64 %count) {{
   %sizes = alloca [{MAX_AXES} x i64]
   %sum = alloca i64
 {load("array", "self", ITEM_AT, "ptr")}{load("words", "array", DATA_AT, "ptr")}
-{word("left")}{word("miss", "ptr")}
+{word("miss", "ptr")}
   call void @Py_IncRef(ptr %miss)
-  %some = icmp sgt i64 %left, 0
-  br i1 %some, label %counts, label %no
-no:
-  ret ptr %miss
-counts:
 {load("wanted", "words", 8 * WORDS.index("arguments"))}
   %as.many = icmp eq i64 %count, %wanted
   br i1 %as.many, label %guarded, label %no
+no:
+  ret ptr %miss
 guarded:
 {word("guards", "ptr")}{word("guard_count")}
   br label %guard
 guard:
   %g = phi i64 [ 0, %guarded ], [ %g1, %held ]
   %g.rest = icmp ult i64 %g, %guard_count
-  br i1 %g.rest, label %hold, label %space
+  br i1 %g.rest, label %hold, label %checked
 hold:
   %g.at = getelementptr [3 x ptr], ptr %guards, i64 %g
   %holds = call i1 @wend.holds(ptr %g.at)
@@ -102,6 +100,16 @@ hold:
 held:
   %g1 = add i64 %g, 1
   br label %guard
+checked:
+{word("checks", "ptr")}
+  %unchecked = icmp eq ptr %checks, null
+  br i1 %unchecked, label %space, label %check
+check:
+  %all.hold = call i1 @wend.guards.hold(ptr %checks)
+  br i1 %all.hold, label %space, label %stale
+stale:
+{put("1", "words", 8 * WORDS.index("stale"))}
+  br label %no
 
 space:
 {word("idle", "ptr")}
@@ -164,8 +172,10 @@ misfit:
 
 run.it:
   call void @Py_DecRef(ptr %miss)
-  %left1 = sub i64 %left, 1
-  store i64 %left1, ptr %left.at
+{word("calls", "ptr")}
+  %calls.before = load i64, ptr %calls
+  %calls.after = add i64 %calls.before, 1
+  store i64 %calls.after, ptr %calls
 {word("run", "ptr")}{word("flags")}{word("limit")}
   %weight = load i64, ptr %sum
   %heavy = icmp ugt i64 %weight, %limit
@@ -280,10 +290,17 @@ _DECLARATIONS = """
 @ndarray = external global i8
 @float = external global i8
 @int = external global i8
+@true = external global i8
+@false = external global i8
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare void @PyErr_Clear()
 declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Occurred()
 declare ptr @PyList_GetItem(ptr, i64)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
+declare i32 @PyObject_GetOptionalAttr(ptr, ptr, ptr)
+declare ptr @PyObject_CallObject(ptr, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyTuple_New(i64)
@@ -301,6 +318,7 @@ declare ptr @wend.malloc(ptr, i64)
 declare void @wend.give_back(ptr, ptr, i64)
 declare void @wend.leave(ptr, ptr)
 declare ptr @memcpy(ptr, ptr, i64)
+declare i32 @memcmp(ptr, ptr, i64)
 """
 
-LIBRARY = f"{_DECLARATIONS}{GUARDS}{PARAM}{RESULT}{_TRIM}{_CALL}"
+LIBRARY = f"{_DECLARATIONS}{GUARDS}{GUARD_CHECKS}{PARAM}{RESULT}{_TRIM}{_CALL}"

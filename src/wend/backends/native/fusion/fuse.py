@@ -291,14 +291,19 @@ class _FusionPass:
 
     # Nodes outside groups
     def _place(self, node: Node) -> None:
-        """Place a node that is in no group."""
+        """Place a node that is in no group.
+
+        A check leaves groups open, except those that may fail themselves: errors are in order.
+        """
+        is_check = node.op.effect is Effect.CHECK
         if node.regions or node.op.effect is not Effect.NONE:
             for group in [*self._open_groups.values()]:
-                self._close(group)
+                if not is_check or self._may_trap(group):
+                    self._close(group)
         store_group = self._storing_group(node)
         if store_group is not None and self._fuse_store(node, store_group):
             return
-        if node.op.effect is not Effect.NONE or any(r.has_effects() for r in node.regions):
+        if node.op.effect is not Effect.NONE or any(r.effects() for r in node.regions):
             self._place_traps_before(node)
         if node.regions or node.op in WRITERS:
             self._place_readers_before(node)
@@ -404,6 +409,19 @@ class _FusionPass:
             is_deferred = may_trap(node) and value not in self._new_values
             if is_deferred and self._has_use_after(value, effect):
                 self._materialize(value)
+
+    def _may_trap(self, group: FusionGroup) -> bool:
+        return any(
+            is_lookup(member) or any(map(self._is_read_by_trap, member.operands))
+            for member in group.members
+        )
+
+    def _is_read_by_trap(self, value: Value) -> bool:
+        """Return whether reading a value redoes a layout operation that may trap."""
+        node = self._layout_nodes.get(value)
+        return node is not None and (
+            may_trap(node) or any(map(self._is_read_by_trap, node.operands))
+        )
 
     def _has_use_after(self, value: Value, writer: Node) -> bool:
         """Return whether a node that is not yet visited reads a layout result."""

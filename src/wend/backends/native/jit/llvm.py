@@ -194,7 +194,7 @@ class Engine:
     def trampoline(self) -> Library:
         """The library of `fastcall/trampoline.py`."""
         data = numpy_capi.numpy_functions(trampoline.NUMPY_IMPORTS)
-        data |= {name: id(type) for name, type in trampoline.TYPES.items()}
+        data |= {name: id(x) for name, x in trampoline.OBJECTS.items()}
         with _LOCK:
             # Level 0: LLVM's passes would take 30 ms and save 5 ns a call.
             code = self._compile_object(trampoline.LIBRARY, 0)

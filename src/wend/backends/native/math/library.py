@@ -71,7 +71,7 @@ def _general_pow(symbol: str) -> str:
 COLD_NAMES = (
     *("exp.edge", "log.edge", "sincos.far"),
     *(f"{name}.far" for name in SINCOS),
-    *(_general_pow(form) for form in INLINED_VARIANTS if form.startswith("pow.")),
+    *(_general_pow(form) for form in sorted(INLINED_VARIANTS) if form.startswith("pow.")),
     *(f"sincos.far.v{n}" for n in LANES),
     *(
         form

@@ -171,10 +171,17 @@ _restore = ctypes.pythonapi.PyErr_Restore
 _restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
 
 
+# Before Python 3.13
+_PRIVATE_NAMES = {
+    "Py_IsFinalizing": "_Py_IsFinalizing",
+    "PyObject_GetOptionalAttr": "_PyObject_LookupAttr",
+}
+
+
 def python_function(name: str) -> int:
     """Return the address of a function of the Python interpreter."""
-    if name == "Py_IsFinalizing" and sys.version_info < (3, 13):
-        name = "_Py_IsFinalizing"
+    if sys.version_info < (3, 13):
+        name = _PRIVATE_NAMES.get(name, name)
     address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     assert address is not None
     return address

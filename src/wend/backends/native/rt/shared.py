@@ -11,6 +11,7 @@ from wend.backends.native.rt import (
     blas,
     blas_functions,
     blocks,
+    checksum,
     isin,
     lapack,
     numpy_sorts,
@@ -47,6 +48,7 @@ SHARED_MODULES: Sequence[SharedModule] = (
     SharedModule(lambda: blocks.LIBRARY, blocks.NAMES),
     SharedModule(lambda: pool.LIBRARY, pool.NAMES),
     SharedModule(lambda: sums.LIBRARY, sums.NAMES),
+    SharedModule(lambda: checksum.LIBRARY, checksum.NAMES),
     *(
         SharedModule(
             partial(row_argminmax.library, how, dtype),

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wend.backends.fastcall import FALLBACK, CallArgument, CallConstant, CallOperand, CallSignature
+from wend.backends.fastcall import (
+    FALLBACK,
+    CallArgument,
+    CallConstant,
+    CallOperand,
+    CallSignature,
+    GuardCheck,
+)
 from wend.backends.native.fastcall import descriptor as code
 from wend.backends.native.jit.llvm import Library, engine
 from wend.backends.native.program import ENTRY, HostCall, Program, is_object, param_size
+from wend.backends.native.run.guard_table import GuardTable, guard_table
 from wend.backends.native.run.marshal import struct_format
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.run.workspace_pool import WorkspacePool
@@ -27,7 +35,9 @@ from wend.ir.types import Dim, HostType, Symbol, TensorType, TokenType, Type, wi
 # A graph without loops keeps the GIL unless its arguments and results are larger than this: then
 # it runs longer than the 0.1 µs that releasing the GIL takes.
 _MAX_BYTES_UNDER_GIL = 1 << 16
-_UNLIMITED_CALLS = 1 << 62
+_ARGUMENTS, _OTHERWISE, _CHECKS, _STALE = map(
+    code.WORDS.index, ("arguments", "otherwise", "checks", "stale")
+)
 _WEAK_KINDS = {FLOAT64: code.FLOAT, INT64: code.INTEGER, BOOL: code.BOOLEAN}
 
 
@@ -40,21 +50,43 @@ class _PyMethodDef(ctypes.Structure):
     )
 
 
-_METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
+_METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS = 0x80, 0x02, 0x04
 _LOCK = threading.Lock()  # there is one handler, to which arrays may refer forever
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
 _new_function.restype = ctypes.py_object
 
 
+class _Methods(NamedTuple):
+    """The methods of machine code that Python calls, and the memory handler of their results."""
+
+    call: _PyMethodDef
+    call_or: _PyMethodDef
+    check: _PyMethodDef
+    handler: MemoryHandler
+
+
 @cache
-def _method_defs() -> tuple[_PyMethodDef, _PyMethodDef, MemoryHandler]:
-    """Return the method definitions of `wend.call` and `wend.call.or`, and the memory handler."""
+def _methods() -> _Methods:
     addresses = engine().trampoline.addresses
-    call_address, call_or_address = addresses["wend.call"], addresses["wend.call.or"]
-    call_or_method = _PyMethodDef(b"wend", call_or_address, _METH_FASTCALL | _METH_KEYWORDS, None)
-    handler = MemoryHandler({name: engine().shared_address(name) for name in HANDLER_FUNCTIONS})
-    return _PyMethodDef(b"wend", call_address, _METH_FASTCALL, None), call_or_method, handler
+
+    def method(name: str, flags: int) -> _PyMethodDef:
+        return _PyMethodDef(b"wend", addresses[name], flags, None)
+
+    return _Methods(
+        method("wend.call", _METH_FASTCALL),
+        method("wend.call.or", _METH_FASTCALL | _METH_KEYWORDS),
+        method("wend.guards.check", _METH_NOARGS),
+        MemoryHandler({name: engine().shared_address(name) for name in HANDLER_FUNCTIONS}),
+    )
+
+
+def guard_checker(checks: Sequence[GuardCheck]) -> Callable[[], bool]:
+    """Return a callable that tells whether checks, which hold now, still hold."""
+    with _LOCK:
+        method = _methods().check
+    checker: Callable[[], bool] = _new_function(ctypes.addressof(method), guard_table(checks), None)
+    return checker
 
 
 class ArrayReader:
@@ -66,7 +98,7 @@ class ArrayReader:
 
     def __init__(self, type: TensorType, offset: int) -> None:
         with _LOCK:
-            self._handler = _method_defs()[2]
+            self._handler = _methods().handler
         self.format = struct_format(type)
         self._slots = len(registers(type))
         self._words = np.array(_result(type, offset), np.int64)
@@ -103,7 +135,8 @@ class NativeFastCall:
         workspaces: WorkspacePool,
     ) -> None:
         with _LOCK:
-            method, self._call_or_method, handler = _method_defs()
+            methods = _methods()
+        self._call_or_method, handler = methods.call_or, methods.handler
         params, results = _params(signature, program), _results(signature, program)
         objects = [workspaces.more, workspaces.fail, workspaces.trim]
         guards = [
@@ -121,8 +154,10 @@ class NativeFastCall:
         at_params, at_results, at_guards, at_strides = (table.ctypes.data for table in tables)
         self._guards = tables[2]
         self._expected = [guard.expected for guard in signature.guards]
+        self._checks: list[GuardTable | None] = [None]
+        counter = ctypes.c_int64() if signature.counter is None else signature.counter
         words_by_name = {
-            "left": _UNLIMITED_CALLS,
+            "calls": ctypes.addressof(counter),
             "run": library.addresses[ENTRY],
             "idle": workspaces.top,
             "flags": code.RELEASES * (program.may_take_long or bool(program.slow_nodes))
@@ -134,6 +169,8 @@ class NativeFastCall:
             "result_count": signature.result_count,
             "guards": at_guards,
             "guard_count": len(signature.guards),
+            "checks": 0,
+            "stale": 0,
             "miss": id(FALLBACK),
             "otherwise": 0,
             "more": id(objects[0]),
@@ -158,27 +195,35 @@ class NativeFastCall:
             library,
             workspaces,
             self._expected,
+            self._checks,
+            counter,
         )
-        self.call: Callable[..., Any] = _new_function(ctypes.addressof(method), owner, None)
+        self.call: Callable[..., Any] = _new_function(ctypes.addressof(methods.call), owner, None)
 
     @property
-    def remaining_calls(self) -> int:
-        """The number of calls that it may still serve."""
-        return int(self._words[0])
+    def has_stale_checks(self) -> bool:
+        """Whether a check has failed since they were set."""
+        return bool(self._words[_STALE])
 
     def call_or(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callable that accepts keywords and calls `otherwise` where `call` falls back."""
-        self._words[code.WORDS.index("otherwise")] = id(otherwise)
+        self._words[_OTHERWISE] = id(otherwise)
         owner = (*self._owner, otherwise)
         callable_or: Callable[..., Any] = _new_function(
             ctypes.addressof(self._call_or_method), owner, None
         )
         return callable_or
 
-    def allow_calls(self, count: int) -> int:
-        """Set the number of calls that it may serve; return what was left of the old number."""
-        remaining, self._words[0] = self.remaining_calls, count
-        return remaining
+    def stop(self) -> None:
+        """Fall back at every call from now on."""
+        self._words[_ARGUMENTS] = -1
+
+    def set_checks(self, checks: Sequence[GuardCheck]) -> None:
+        """Set the checks on Python objects, which hold now."""
+        table = guard_table(checks) if checks else None
+        self._words[_CHECKS] = 0 if table is None else id(table)
+        self._checks[0] = table  # the old table lives until here
+        self._words[_STALE] = 0
 
     def set_guard(self, number: int, value: Any) -> None:
         """Set the value that a guard expects."""
@@ -251,7 +296,9 @@ def _param_kind(type: Type, operand: CallOperand, symbol_numbers: dict[Symbol, i
         return [code.ARRAY, 0, id(dtype), dtype.itemsize, len(type.dims), *axes]
     if isinstance(operand, CallArgument) and operand.is_weak:
         return [_WEAK_KINDS[dtype], id(True), id(False), 0, 0]
-    return [code.SCALAR, id(dtype.type), id(dtype), dtype.itemsize, 0]
+    is_zero_dim = isinstance(operand, CallArgument) and operand.is_zero_dim
+    kind = code.ZERO_DIM if is_zero_dim else code.SCALAR
+    return [kind, id(dtype.type), id(dtype), dtype.itemsize, 0]
 
 
 def _axis(dim: Dim, operand: CallOperand, symbol_numbers: dict[Symbol, int]) -> tuple[int, int]:

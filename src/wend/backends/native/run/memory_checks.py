@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.backends.fastcall import FALLBACK, CallSignature, FastCall
+from wend.backends.fastcall import FALLBACK, CallSignature, FastCall, GuardCheck
 from wend.backends.native.rt import redzones
 from wend.backends.native.run import workspace
 from wend.backends.protocol import Executable, FastCallable
@@ -45,8 +45,8 @@ class _CheckedFastCall:
     fast_call: FastCall
 
     @property
-    def remaining_calls(self) -> int:
-        return self.fast_call.remaining_calls
+    def has_stale_checks(self) -> bool:
+        return self.fast_call.has_stale_checks
 
     def call(self, *args: Any) -> Any:
         try:
@@ -61,8 +61,11 @@ class _CheckedFastCall:
 
         return call_checked
 
-    def allow_calls(self, count: int) -> int:
-        return self.fast_call.allow_calls(count)
+    def stop(self) -> None:
+        self.fast_call.stop()
+
+    def set_checks(self, checks: Sequence[GuardCheck]) -> None:
+        self.fast_call.set_checks(checks)
 
     def set_guard(self, number: int, value: Any) -> None:
         self.fast_call.set_guard(number, value)

@@ -13,6 +13,7 @@ from wend.backends.native.run.host import HostNode, host_runner
 from wend.backends.native.run.workspace import Workspace
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.base.source import at
+from wend.ops.effects import error_note
 
 
 class WorkspacePool:
@@ -95,7 +96,7 @@ class WorkspacePool:
             except BaseException as error:  # noqa: BLE001 - the caller raises it
                 # The body of a loop nest has noted the op already.
                 if node is not None and node.op is not loop_nest:
-                    error.add_note(f"in {node.op.name}{at(node.source)}")
+                    error.add_note(error_note(node))
                 return error
         where = f"{self.name}{at(node.source)}" if node is not None else self.name
         match reason:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wend.base.source import at
 from wend.ir.graph import Graph, Node
 from wend.ir.op import ByRegions, Op
 from wend.ir.types import Shape, Type
 from wend.ops.control import infer_call
+from wend.ops.effects import error_note
 
 
 def _infer(
@@ -61,7 +61,7 @@ def run_body(node: Node, *operands: Any) -> tuple[Any, ...]:
         try:
             result = inner.op.kernel(*(values[v] for v in inner.operands), **inner.attrs)
         except Exception as error:
-            error.add_note(f"in {inner.op.name}{at(inner.source)}")
+            error.add_note(error_note(inner))
             raise
         values[inner.results[0]] = result
     return tuple(values[v] for v in body.results)

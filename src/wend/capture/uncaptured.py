@@ -28,6 +28,17 @@ _CURES = {
 }
 
 
+_COMPARED_IN_C = (
+    "Python compares the items in code of its own: `==` of lists, tuples or dicts, list.index, "
+    "list.remove, list.count, bisect, heapq."
+)
+_CURE_OF_COMPARED = (
+    "compare the numbers themselves (a[0] == b[0] and a[1] == b[1]); or keep them in an array: "
+    "np.argmax(items == x) for index, np.searchsorted for bisect, np.sort or np.argmin for heapq; "
+    "or use wend.cond, wend.while_loop, wnp.where."
+)
+
+
 def is_captured(code: CodeType) -> bool:
     """Return whether code is the captured form of a user's function."""
     marker = code.co_consts[-1] if code.co_consts else None
@@ -42,8 +53,12 @@ def is_outlined(code: CodeType | None) -> bool:
 def explain_error(error: ConcreteValueError) -> ConcreteValueError | None:
     """Return the error with the reason why its code is not captured; None if it is."""
     code = error.code
-    if code is None or is_captured(code):
+    if code is None:
         return None
+    if is_captured(code):
+        is_truth = error.summary.startswith("the truth value")
+        text = explain(error.summary, _COMPARED_IN_C, cure=_CURE_OF_COMPARED)
+        return ConcreteValueError(text) if is_truth else None
     where = f"`{code.co_qualname}` at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     reason, cure = _reason(code)
     return ConcreteValueError(
@@ -64,6 +79,11 @@ def _reason(code: CodeType) -> tuple[str, str]:
         return f"{reason}: it comes from {code.co_filename}, not from a file", _CURES[reason]
     if reason is not None:
         return reason, _CURES[reason]
+    if code.co_filename.startswith("<") and code.co_name.startswith("__"):
+        return (
+            "is generated code, as of a dataclass",
+            "compare the fields themselves: a.x == b.x and a.y == b.y.",
+        )
     return (
         "is called by an operator or by library code, not by a call in captured code",
         "call it there by name, as a function or method.",

@@ -1,0 +1,147 @@
+"""Tables of checks on Python objects, as `wend.guards.hold` reads them."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wend.backends.fastcall import MISSING, GuardCheck
+from wend.backends.native.fastcall.descriptor import CHECK_WORDS, VALUE_AT, RecordKind
+from wend.backends.native.jit.llvm import engine
+
+GuardTable = tuple[Any, ...]  # the array of the records, and what keeps their objects
+
+_MAX_COMPARED_BYTES = 1024  # of an array; more are compared by their checksum
+_BYTES_AT = bytes.__basicsize__ - 1  # the first byte of a bytes object
+_LENGTH_AT: dict[type, int] = {list: VALUE_AT, tuple: VALUE_AT, dict: VALUE_AT, set: VALUE_AT + 8}
+_KINDS = {
+    "dict": RecordKind.DICT,
+    "attribute": RecordKind.ATTRIBUTE,
+    "cell": RecordKind.CELL,
+    "type": RecordKind.TYPE,
+    "item": RecordKind.ITEM,
+    "items": RecordKind.ITEMS,
+    "entries": RecordKind.ENTRIES,
+    "call": RecordKind.CALL,
+}
+
+
+def guard_table(checks: Iterable[GuardCheck]) -> GuardTable:
+    """Return the table of checks, which hold now.
+
+    It refers weakly to what can be referred to weakly, but for arrays and callables: it keeps
+    nobody's objects alive, and once one is gone, it fails.
+    """
+    builder = _TableBuilder()
+    for check in checks:
+        builder.add(check)
+    return builder.table()
+
+
+class _TableBuilder:
+    def __init__(self) -> None:
+        self._records: list[tuple[int, ...]] = []
+        self._strong: list[Any] = []
+        self._weak: dict[int, Any] = {}
+
+    def table(self) -> GuardTable:
+        array = np.zeros((len(self._records), CHECK_WORDS), np.int64)
+        for row, record in zip(array, self._records, strict=True):
+            row[: len(record)] = record
+
+        def fail(_: Any) -> None:
+            # All records, since a later one may be the next to be read.
+            array[:, 0] = RecordKind.NEVER
+
+        references = [weakref.ref(x, fail) for x in self._weak.values()]
+        return (array, references, *self._strong)
+
+    def add(self, check: GuardCheck) -> None:
+        kind, owner, key, expected = check
+        if kind == "bytes":
+            self._add_bytes(owner, expected)
+        elif kind == "layout":
+            self._add_layout(owner, expected)
+        elif kind == "length":
+            self._records.append(
+                (RecordKind.LENGTH, self._id(owner), _length_offset(owner), 0, expected)
+            )
+        elif kind == "item" and isinstance(owner, tuple):
+            if owner[key] is not expected:
+                self._records.append((RecordKind.NEVER,))
+        elif kind == "item":
+            self._records.append((RecordKind.ITEM, self._id(owner), key, self._id(expected)))
+        elif kind == "call":
+            self._strong.append(owner)
+            self._records.append((RecordKind.CALL, id(owner), 0, self._id(expected)))
+        else:
+            self._records.append((_KINDS[kind], self._id(owner), self._id(key), self._id(expected)))
+
+    def _id(self, x: Any) -> int:
+        """Return the address of an object to which the table refers; 0 for `MISSING`."""
+        if x is MISSING:
+            return 0
+        if type(x).__weakrefoffset__:
+            self._weak[id(x)] = x
+        else:
+            self._strong.append(x)
+        return id(x)
+
+    def _add_layout(self, array: np.ndarray, expected: np.ndarray) -> None:
+        sizes = np.array([*expected.shape, *expected.strides, 0], np.int64)
+        self._strong += [array, sizes, expected.dtype]
+        ids = id(array), id(expected.dtype)
+        self._records.append((RecordKind.LAYOUT, *ids, sizes.ctypes.data, expected.ndim))
+
+    def _add_bytes(self, array: np.ndarray, expected: bytes | int | None) -> None:
+        if not array.flags.c_contiguous or array.dtype.hasobject:
+            self.add(GuardCheck("call", _contents_check(array, expected), None, True))
+            return
+        self._add_layout(array, array)  # it tells how many bytes there are
+        start = array.ctypes.data
+        if expected is None and array.nbytes <= _MAX_COMPARED_BYTES:
+            expected = array.tobytes()
+        if isinstance(expected, bytes):
+            self._strong.append(expected)
+            address = id(expected) + _BYTES_AT
+            is_possible = len(expected) == array.nbytes
+            kind = RecordKind.BYTES if is_possible else RecordKind.NEVER
+            self._records.append((kind, id(array), start, address, array.nbytes))
+        else:
+            total = checksum(array) if expected is None else expected
+            signed = (total + (1 << 63)) % (1 << 64) - (1 << 63)
+            address = engine().shared_address("wend.checksum")
+            self._records.append(
+                (RecordKind.CHECKSUM, id(array), start, signed, array.nbytes, address)
+            )
+
+
+def _length_offset(owner: Any) -> int:
+    for kind, offset in _LENGTH_AT.items():
+        if isinstance(owner, kind):
+            return offset
+    raise TypeError(f"a check of the length takes a list, tuple, dict or set, not {owner!r:.40}")
+
+
+def _contents_check(array: np.ndarray, expected: bytes | int | None) -> Callable[[], bool]:
+    """Return a callable that compares the elements of an array that is not contiguous."""
+    old = array.tobytes() if expected is None else expected
+    if isinstance(old, bytes):
+        return lambda: array.tobytes() == old
+    return lambda: checksum(np.ascontiguousarray(array)) == old
+
+
+@cache
+def _checksum_function() -> Callable[[int, int], int]:
+    type = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int64)
+    return type(engine().shared_address("wend.checksum"))
+
+
+def checksum(array: np.ndarray) -> int:
+    """Return the 64-bit checksum of the elements of a C-contiguous array."""
+    return _checksum_function()(array.ctypes.data, array.nbytes)

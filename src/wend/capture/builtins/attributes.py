@@ -1,0 +1,30 @@
+"""Attributes of traced values in captured code: those of the values that they stand for (D47)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wend.capture.builtins.builtins import type_of
+from wend.trace.arrays.attributes import class_of, missing
+from wend.trace.arrays.tracer import Tracer
+
+_OWN = frozenset({"at", "type", "weak"})  # of traced arrays only
+
+
+def staged_attribute(x: Tracer, name: str) -> Any:
+    """Return an attribute of a traced value.
+
+    Raises:
+        AttributeError: the value that it stands for has no such attribute.
+    """
+    if name == "__class__":
+        return type_of(x)
+    kind = class_of(x)
+    if not hasattr(kind, name) and name not in _OWN:
+        raise missing(x, name)
+    return getattr(x, name)
+
+
+def has_staged_attribute(x: Any, name: str) -> bool:
+    """Return whether the value that a traced value or list stands for has an attribute."""
+    return hasattr(class_of(x) if isinstance(x, Tracer) else list, name)

@@ -1,0 +1,130 @@
+"""`float`, `int`, `round` and their kind of traced numbers, with the errors that Python raises."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.source import at, user_source
+from wend.capture.builtins.rounding import rounded
+from wend.capture.stage.truth import truth
+from wend.eager.checking import checked
+from wend.eager.dispatch import Staged
+from wend.eager.promotion import is_weak, tensor_type
+from wend.numpy import elementwise as ew
+from wend.numpy import numbers, shaping
+from wend.trace.arrays.attributes import class_of
+from wend.trace.arrays.provenance import static_advice
+from wend.trace.arrays.tracer import Tracer
+
+_INT_END = 2.0**63  # the first float above all 64-bit integers
+
+
+def as_weak(result: Any) -> Any:
+    """Return a traced scalar as a Python number, which takes the dtype of its operands (D4)."""
+    if isinstance(result, Tracer) and result.type.shape == ():
+        return result.as_weak()
+    return result
+
+
+def as_scalar(x: Any, convert: Callable[[Any], Any] = float) -> Any:
+    """Return the one number of an operand.
+
+    Raises:
+        TypeError: it is an array that NumPy does not convert to a Python number, or a complex one.
+    """
+    type = tensor_type(x)
+    if type.shape == ():
+        if type.dtype.kind == "c" and is_weak(x):
+            convert(1j)  # Python's error
+        return x
+    sizes = [size if isinstance(size, int) else 2 for size in type.shape or (2,)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        convert(np.ones(sizes))  # NumPy's error, which depends on its version
+    return shaping.reshape(x, ())
+
+
+def to_float(x: Any) -> Any:
+    """Return `float(x)`."""
+    return as_weak(shaping.astype(as_scalar(x), np.float64))
+
+
+def to_int(x: Any) -> Any:
+    """Return `int(x)`."""
+    return _integer(as_scalar(x, builtins.int))
+
+
+def _integer(x: Any) -> Any:
+    """Return a whole number as a Python integer; NaN, infinities and too large ones raise."""
+    if tensor_type(x).dtype.kind != "f":
+        return as_weak(shaping.astype(x, np.int64))
+    number = shaping.astype(x, np.float64)
+    fits = ew.logical_and(ew.less(number, _INT_END), ew.greater_equal(number, -_INT_END))
+    number = checked(
+        number,
+        (ew.isnan(number), ValueError, "cannot convert float NaN to integer"),
+        (ew.isinf(number), OverflowError, "cannot convert float infinity to integer"),
+        (ew.logical_not(fits), OverflowError, "{} as an integer does not fit 64 bits"),
+    )
+    return as_weak(shaping.astype(number, np.int64))
+
+
+def to_bool(x: Any) -> Any:
+    """Return `bool(x)`."""
+    return as_weak(truth(x))
+
+
+def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
+    """Return `complex(real, imag)`."""
+    real, imag = (
+        as_scalar(x, builtins.complex) if isinstance(x, Staged) else x for x in (real, imag)
+    )
+    if type(imag) is float and imag == 0.0:
+        return as_weak(shaping.astype(real, np.complex128))
+    return as_weak(real + 1j * imag)
+
+
+def round(x: Any, digits: Any = None) -> Any:
+    """Return `round(x, digits)`."""
+    if class_of(x) is np.ndarray:
+        builtins.round(np.ones(1))  # type: ignore[call-overload]  # NumPy's error
+    if isinstance(digits, Staged):
+        raise ConcreteValueError(
+            explain(
+                f"round{at(user_source())} needs its number of digits, {digits!r}, which is known "
+                "only at run time.",
+                cure=_static_cure(digits, "round by np.floor(x * 10.0**n + 0.5) / 10.0**n."),
+            )
+        )
+    if digits is None:
+        return _integer(ew.rint(as_scalar(x, builtins.round)))
+    return rounded(x, digits) if is_weak(x) else numbers.round(x, digits)
+
+
+def _static_cure(number: Any, other: str) -> str:
+    advice = isinstance(number, Tracer) and static_advice(number.value, number.recording)
+    return f"{advice}; or {other}" if advice else other
+
+
+def floor(x: Any) -> Any:
+    """Return `math.floor(x)`."""
+    return _integer(ew.floor(as_scalar(x)))
+
+
+def ceil(x: Any) -> Any:
+    """Return `math.ceil(x)`."""
+    return _integer(ew.ceil(as_scalar(x)))
+
+
+def trunc(x: Any) -> Any:
+    """Return `math.trunc(x)`."""
+    if class_of(x) is np.ndarray:
+        math.trunc(np.ones(1))  # type: ignore[arg-type]  # NumPy's error
+    return _integer(ew.trunc(as_scalar(x)))

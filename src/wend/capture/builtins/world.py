@@ -1,0 +1,286 @@
+"""Calls that read or write the world around the program, in captured code.
+
+A trace makes them once, but Python makes them at every call. Clocks, streams, logs and warnings are
+therefore called by the run, in order with what is printed. What gives no number (a file, the
+keyboard) or draws one from a hidden state is refused by name.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as dt
+import io
+import os
+import sys
+import types
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
+from wend.capture.builtins import host_calls
+from wend.capture.builtins.refused_calls import (
+    CLOCK,
+    DRAW,
+    FILE,
+    PATH_FILES,
+    REFUSED_FAMILIES,
+    SYSTEM,
+    Call,
+    name_of,
+    reason_to_refuse,
+    refusal,
+    refusing,
+)
+from wend.capture.builtins.streams import pprint_in_run, stream_method
+from wend.capture.libraries import is_library
+from wend.capture.state.made_objects import is_made_here, note_made
+from wend.trace.arrays.shown_text import ShownText
+from wend.trace.recording.recording import is_traced_now
+from wend.trace.state.templates import Text
+
+_UNSEEDED = frozenset({"default_rng", "Random", "RandomState", "SeedSequence"})
+
+
+# What captured code makes itself
+def _made(make: Call, is_random: bool) -> Call:
+    """Wrap a class whose objects the function may use while it is traced."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        seed = next(iter((*args, *kwargs.values())), None)
+        if is_random and (seed is None or make.__name__ == "SystemRandom"):
+            raise refusal(make.__name__ + "()", DRAW)
+        check_arguments(make, (*args, *kwargs.values()))
+        return note_made(make(*args, **kwargs))
+
+    return run
+
+
+def _random_kinds() -> tuple[type, ...]:
+    """Return the classes of random generators, without importing their modules (7 ms)."""
+    kinds: tuple[type, ...] = ()
+    if (module := sys.modules.get("random")) is not None:
+        kinds += (module.Random,)
+    if (module := sys.modules.get("numpy.random")) is not None:
+        kinds += (module.Generator, module.RandomState, module.BitGenerator, module.SeedSequence)
+    return kinds
+
+
+def check_arguments(fun: Any, arguments: tuple[Any, ...]) -> None:
+    """Check what uncaptured code gets.
+
+    Raises:
+        UnsupportedError: a random generator or file of outside, which it may advance.
+        ConcreteValueError: a text that names traced values, which it may look at.
+    """
+    for argument in arguments:
+        if isinstance(argument, ShownText):
+            if not _takes_texts(fun):
+                raise argument.looked_at()
+            continue
+        kind: Any = type(argument)
+        family = _family_of_class(kind)
+        if family in ("random", "stream") and not is_made_here(argument):
+            reason = DRAW if family == "random" else FILE
+            raise refusal(f"{name_of(fun)} of a {kind.__name__}", reason)
+
+
+def check_uncaptured(fun: Any) -> None:
+    """Check code of the user's that runs as plain Python: a generator, or what makes an object.
+
+    Raises:
+        UnsupportedError: it names a function that prints, or reads the world.
+    """
+    methods = [fun]
+    if isinstance(fun, type):
+        methods = [getattr(fun, name, None) for name in ("__new__", "__init__", "__post_init__")]
+    for method in methods:
+        if not isinstance(method, types.FunctionType) or is_library(method.__code__.co_filename):
+            continue
+        if getattr(method, "__wend_do_not_capture__", False):
+            continue
+        name = next(filter(None, map(partial(_effect_named, method), method.__code__.co_names)), "")
+        if name:
+            why = "is a generator" if method is fun else "makes an object"
+            raise UnsupportedError(
+                explain(
+                    f"`{method.__qualname__}`, called{at(user_source())}, {why}: it runs as plain "
+                    f"Python when the function is traced, but calls {name}, which Python would do "
+                    "at each call.",
+                    cure=f"call {name} in the code around it.",
+                )
+            )
+
+
+def _effect_named(fun: types.FunctionType, name: str) -> str | None:
+    """Return a name in a function's code if it stands for an effect, or None."""
+    value = fun.__globals__.get(name, getattr(builtins, name, None))
+    if isinstance(value, types.ModuleType):
+        effects = _EFFECTS_OF_MODULES.get(value.__name__, ())
+        used = [attribute for attribute in fun.__code__.co_names if attribute in effects]
+        return f"{name}.{used[0]}" if used else None
+    try:
+        is_effect = value is print or replacement_of_call(value) is not None
+    except TypeError:  # not hashable
+        return None
+    return name if is_effect else None
+
+
+_EFFECTS_OF_MODULES = {
+    "random": ("random", "randint", "uniform", "gauss", "choice", "shuffle", "sample"),
+    "numpy": ("random",),
+    "numpy.random": ("rand", "randn", "normal", "uniform", "randint", "default_rng"),
+    "time": ("time", "perf_counter", "monotonic", "sleep"),
+    "warnings": ("warn",),
+    "uuid": ("uuid1", "uuid4"),
+    "os": ("urandom", "getenv", "environ"),
+}
+
+
+_TEXT_METHODS = ("format", "format_map", "join", "__add__", "__str__", "__repr__", "__format__")
+
+
+def _takes_texts(fun: Any) -> bool:
+    """Return whether uncaptured code only passes on the texts that it gets."""
+    owner = getattr(fun, "__self__", None)
+    if isinstance(owner, (str, bytes)):
+        return fun.__name__ in _TEXT_METHODS
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return type(owner).__module__ in ("builtins", "collections")
+    if isinstance(fun, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return fun.__objclass__ is not str or fun.__name__ in _TEXT_METHODS
+    if fun in (bytes, bytearray):
+        return False
+    module = getattr(fun, "__module__", None)
+    return module in ("builtins", None) or getattr(fun, "__wend_do_not_capture__", False)
+
+
+# Which call is which
+def replacement_of_call(fun: Any) -> Call | None:
+    """Return what captured code calls in place of a function; None for the function itself."""
+    owner = getattr(fun, "__self__", None)
+    if owner is not None and not isinstance(owner, (types.ModuleType, *_PLAIN_OWNERS)):
+        method = _replacement_of_method(owner, getattr(fun, "__name__", ""))
+        return method if method is not None and is_traced_now() else None
+    module, name = getattr(fun, "__module__", None), getattr(fun, "__name__", "")
+    if not isinstance(module, str):
+        return None
+    family = _FAMILIES.get(module.partition(".")[0])
+    if family is None or not is_traced_now():
+        return None
+    return family(fun, module, name)
+
+
+_PLAIN_OWNERS = (str, list, dict, tuple, set, np.ndarray, int, float)
+
+
+def _replacement_of_method(owner: Any, name: str) -> Call | None:
+    kind = owner if isinstance(owner, type) else type(owner)
+    match _family_of_class(kind):
+        case "stream":
+            return stream_method(owner, name)
+        case "random" if not is_made_here(owner):
+            return refusing(f"{kind.__name__}.{name}", DRAW)
+        case "date" if name in ("now", "today", "utcnow"):
+            return refusing(f"{kind.__name__}.{name}", CLOCK)
+        case "path" if name in PATH_FILES:
+            return refusing(f"{kind.__name__}.{name}", FILE)
+        case "csv":
+            return refusing(f"csv.{kind.__name__}.{name}", FILE)
+        case "logging":
+            return host_calls.logging_method(owner, name)
+    if owner is os.environ:
+        return refusing(f"os.environ.{name}", SYSTEM)
+    is_standard = owner is sys.stdout or owner is sys.stderr
+    return stream_method(owner, name) if is_standard else None
+
+
+_families: WeakKeyDictionary[type, str | None] = WeakKeyDictionary()
+
+
+def _family_of_class(kind: type) -> str | None:
+    """Return the family of calls that the methods of a class belong to, or None."""
+    if kind not in _families:
+        _families[kind] = _find_family(kind)
+    return _families[kind]
+
+
+def _find_family(kind: type) -> str | None:
+    if issubclass(kind, io.IOBase):
+        return "stream"
+    if issubclass(kind, _random_kinds()):
+        return "random"
+    if issubclass(kind, dt.date):
+        return "date"
+    modules = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    families = {"pathlib": "path", "_csv": "csv", "logging": "logging"}
+    return next((families[module] for module in modules if module in families), None)
+
+
+def _of_random(fun: Any, module: str, name: str) -> Call | None:
+    if name in _UNSEEDED or (
+        isinstance(fun, type) and issubclass(fun, _random_kinds()) and name != "Generator"
+    ):
+        return _made(fun, is_random=True)
+    if name in ("seed", "ranf", "sample"):
+        return refusing(f"numpy.random.{name}", DRAW)
+    return _made(fun, is_random=False) if name == "Generator" else None
+
+
+def _of_numpy(fun: Any, module: str, name: str) -> Call | None:
+    if module.startswith("numpy.random"):
+        return _of_random(fun, module, name)
+    return _of_system(fun, module, name)
+
+
+def _of_io(fun: Any, module: str, name: str) -> Call | None:
+    if name in ("StringIO", "BytesIO"):
+        return _made(fun, is_random=False)
+    return _of_system(fun, module, name)
+
+
+def _of_system(fun: Any, module: str, name: str) -> Call | None:
+    reason = reason_to_refuse(module, name)
+    public = "os" if module in ("posix", "nt") else module.strip("_").partition(".")[0]
+    prefix = "" if public in ("builtins", "io") else f"{public}."
+    return None if reason is None else refusing(f"{prefix}{name}", reason)
+
+
+def _of_json(fun: Any, module: str, name: str) -> Call | None:
+    if name not in ("dump", "dumps"):
+        return None
+
+    def run(value: Any, *args: Any, **options: Any) -> Any:
+        text = Text.of([(value, "r", "")])
+        if isinstance(text, ShownText):
+            raise text.looked_at()
+        check_arguments(fun, args)
+        return fun(value, *args, **options)
+
+    return run
+
+
+def _of_pprint(fun: Any, module: str, name: str) -> Call | None:
+    return (
+        pprint_in_run if name in ("pprint", "pp") and isinstance(fun, types.FunctionType) else None
+    )
+
+
+_FAMILIES: dict[str, Callable[[Any, str, str], Call | None]] = {
+    "time": host_calls.of_time,
+    "random": _of_random,
+    "numpy": _of_numpy,
+    "io": _of_io,
+    "_io": _of_io,
+    "logging": host_calls.of_logging,
+    "warnings": host_calls.of_warnings,
+    "_warnings": host_calls.of_warnings,
+    "_py_warnings": host_calls.of_warnings,
+    "pprint": _of_pprint,
+    "json": _of_json,
+    **dict.fromkeys(REFUSED_FAMILIES, _of_system),
+}

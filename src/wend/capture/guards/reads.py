@@ -1,0 +1,243 @@
+"""Reads of the Python world outside of a trace, each with what it gave (D44)."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from wend.backends.fastcall import MISSING, GuardCheck
+from wend.capture.guards.checks import (
+    attribute_check,
+    call_check,
+    cell_check,
+    content_checks,
+    distinct,
+    global_check,
+    item_check,
+)
+from wend.capture.heap.snapshots import Snapshot, short_repr
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that changed since it was traced."""
+
+    name: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        if self.new == self.old:
+            return f"{self.name} is another ({self.old})"
+        return f"{self.name} is {self.new}, not {self.old}"
+
+
+class Read(ABC):
+    """A guard on one value that a trace read from an object of outside, its owner.
+
+    The owner is held weakly where that is possible: once it is gone, the guard cannot fail.
+    """
+
+    __slots__ = ("key", "name", "owner", "snapshot")
+
+    def __init__(self, name: str, owner: Any, key: Any, snapshot: Snapshot) -> None:
+        self.name, self.key, self.snapshot = name, key, snapshot
+        self.owner: Callable[[], Any]
+        try:
+            self.owner = weakref.ref(owner)
+        except TypeError:
+            self.owner = lambda: owner
+
+    def __repr__(self) -> str:
+        return f"{self.name} = {self.snapshot}"
+
+    @abstractmethod
+    def value_in(self, owner: Any) -> Any:
+        """Return the current value in the owner; `MISSING` if there is none."""
+
+    def change(self) -> Change | None:
+        """Return the change of the value since it was read, or None."""
+        owner = self.owner()
+        if owner is None:
+            return None
+        now = self.value_in(owner)
+        if self.snapshot.matches(now):
+            return None
+        return Change(self.name, str(self.snapshot), "gone" if now is MISSING else short_repr(now))
+
+    def checks(self) -> Iterator[GuardCheck | None]:
+        """Yield checks that hold as long as the guard does; None if it fails now."""
+        owner = self.owner()
+        if owner is None:
+            return
+        value = self.value_in(owner)
+        if not self.snapshot.matches(value):
+            yield None
+            return
+        links = [*self.links(owner, value)]
+        if None in links:
+            yield call_check(lambda: self.change() is None)
+            return
+        yield from links
+        yield from content_checks(self.snapshot, value)
+
+    @abstractmethod
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        """Yield the checks that the owner has this value; None if compiled code cannot tell."""
+
+
+class GlobalRead(Read):
+    """A read of a global; the owner is the module's dict."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return owner.get(self.key, MISSING)
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield global_check(owner, self.key, value)
+
+
+class AttributeRead(Read):
+    """A read of an attribute that runs no code of the user's."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return static_attribute(owner, self.key)
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield attribute_check(owner, self.key, value)
+
+
+class PartRead(Read):
+    """A read of what a function or `functools.partial` is made of."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return getattr(owner, self.key)
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield attribute_check(owner, self.key, value)
+
+
+class KeysRead(Read):
+    """A read of the names of an object's attributes."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return tuple(instance_dict(owner) or ())
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield None
+
+
+class ClassRead(Read):
+    """A read of a method in the class that defines it."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return owner.__dict__.get(self.key, MISSING)
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield attribute_check(owner, self.key, value)
+
+
+class ItemRead(Read):
+    """A read of an item of a list, tuple or dict."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        try:
+            return owner[self.key]
+        except (KeyError, IndexError):
+            return MISSING
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield from item_check(owner, self.key, value)
+
+
+class CellRead(Read):
+    """A read of a closure's variable; the owner is the cell."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        try:
+            return owner.cell_contents
+        except ValueError:  # not bound
+            return MISSING
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield cell_check(owner, value)
+
+
+class ContentsRead(Read):
+    """A read of a whole container, or of the elements of an array."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        return owner
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield from ()
+
+
+class GuardSet:
+    """The guards of a trace."""
+
+    def __init__(self, reads: Iterable[Read] = ()) -> None:
+        self.reads = tuple(reads)
+
+    def hold(self) -> bool:
+        """Return whether no guard fails."""
+        return all(read.change() is None for read in self.reads)
+
+    def checks(self) -> list[GuardCheck] | None:
+        """Return checks that hold as long as no guard fails; None if one fails now."""
+        checks: list[GuardCheck] = []
+        for read in self.reads:
+            for check in read.checks():
+                if check is None:
+                    return None
+                checks.append(check)
+        return distinct(checks)
+
+    def changes(self) -> list[Change]:
+        """Return the values that changed since the trace."""
+        return [change for read in self.reads if (change := read.change()) is not None]
+
+    def texts(self) -> list[str]:
+        """Return the numbers, strings and containers that the trace read, by name."""
+        return list(dict.fromkeys(repr(read) for read in self.reads if read.snapshot.is_data))
+
+
+def static_attribute(owner: Any, name: str) -> Any:
+    """Return an attribute of an object, module or class, if reading it runs no code."""
+    kind = owner if issubclass(type(owner), type) else type(owner)
+    of_class = next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
+    if isinstance(of_class, types.MemberDescriptorType) and owner is not kind:
+        return getattr(owner, name, MISSING)  # a slot
+    if owner is not kind and not hasattr(type(of_class), "__set__"):
+        attributes = instance_dict(owner)
+        if attributes is not None and name in attributes:
+            return attributes[name]
+    return MISSING if hasattr(type(of_class), "__get__") else of_class
+
+
+def instance_dict(owner: Any) -> dict[str, Any] | None:
+    """Return the `__dict__` of an object, without running code of its class."""
+    try:
+        attributes = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return attributes if type(attributes) is dict else None

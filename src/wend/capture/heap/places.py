@@ -1,0 +1,269 @@
+"""Places in objects that a trace may write, with what they hold."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import ABC, abstractmethod
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from types import MemberDescriptorType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wend.capture.heap.outliving import is_node
+from wend.trace.arrays.concrete_array import ConcreteTracedArray
+
+ABSENT = object()  # what a place holds that is unbound
+
+
+class Place(ABC):
+    """One place in an object that code may write, without what is nested in it."""
+
+    __slots__ = ("label", "owner")
+
+    def __init__(self, label: str, owner: Any) -> None:
+        self.label, self.owner = label, owner
+
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """A key that is equal for places of the same place."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return what it holds, not affected by later writes; `ABSENT` if nothing."""
+
+    @abstractmethod
+    def write(self, value: Any) -> None:
+        """Restore what `read` has returned."""
+
+    def holds(self, old: Any) -> bool:
+        """Return whether it holds what `read` has returned."""
+        return self.read() is old
+
+    def may_be_local(self) -> bool:
+        """Return whether the owner may have been made in the trace."""
+        return is_node(self.owner)
+
+    def is_among(self, alive: set[int]) -> bool:
+        """Return whether the owner outlives the trace; `alive`: the ids of those that do."""
+        return id(self.owner) in alive or not self.may_be_local()
+
+    def make_plain(self) -> None:
+        """Replace arrays whose elements a trace has known by NumPy's."""
+        value = self.read()
+        new = plain(value)
+        if new is not value:
+            self.write(new)
+
+
+class AttributePlace(Place):
+    """An attribute that an object itself holds."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, label: str, owner: Any, name: str) -> None:
+        super().__init__(label, owner)
+        self.name = name
+
+    @property
+    def key(self) -> Hashable:
+        return "attribute", id(self.owner), self.name
+
+    def read(self) -> Any:
+        if isinstance(self.owner, (type, ModuleType)):
+            return vars(self.owner).get(self.name, ABSENT)
+        own = instance_dict(self.owner)
+        if own is not None and self.name in own:
+            return own[self.name]
+        if isinstance(self._descriptor(), MemberDescriptorType):
+            return getattr(self.owner, self.name, ABSENT)
+        return ABSENT
+
+    def write(self, value: Any) -> None:
+        kind: Any = type(self.owner) if isinstance(self.owner, (type, ModuleType)) else object
+        if value is not ABSENT:
+            kind.__setattr__(self.owner, self.name, value)
+        elif self.read() is not ABSENT:
+            kind.__delattr__(self.owner, self.name)
+
+    def _descriptor(self) -> Any:
+        return inspect.getattr_static(type(self.owner), self.name, None)
+
+
+class ItemsPlace(Place):
+    """The items of a list, dict, set or the like."""
+
+    __slots__ = ()
+
+    @property
+    def container(self) -> Any:
+        """The container, which the owner is or has."""
+        return self.owner
+
+    @property
+    def key(self) -> Hashable:
+        return "items", id(self.owner)
+
+    def read(self) -> Any:
+        owner = self.container
+        if isinstance(owner, dict):
+            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+            return [x for pair in kind.items(owner) for x in pair]
+        return bytes(owner) if isinstance(owner, (bytearray, array)) else [*owner]
+
+    def write(self, value: Any) -> None:
+        owner = self.container
+        if isinstance(owner, dict):
+            kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+            kind.clear(owner)
+            for name, item in zip(value[::2], value[1::2], strict=True):
+                kind.__setitem__(owner, name, item)
+        elif isinstance(owner, array):
+            del owner[:]
+            owner.frombytes(value)
+        elif isinstance(owner, bytearray):
+            owner[:] = value
+        elif isinstance(owner, list):
+            list.__setitem__(owner, slice(None), value)
+        else:
+            owner.clear()
+            (owner.extend if isinstance(owner, deque) else owner.update)(value)
+
+    def holds(self, old: Any) -> bool:
+        now = self.read()
+        if isinstance(now, bytes):
+            return bool(now == old)
+        return len(now) == len(old) and all(a is b for a, b in zip(now, old, strict=True))
+
+    def make_plain(self) -> None:
+        plain(self.container)
+
+
+class VariablesPlace(ItemsPlace):
+    """All attributes in the `__dict__` of an object."""
+
+    __slots__ = ()
+
+    @property
+    def container(self) -> Any:
+        return instance_dict(self.owner)
+
+    @property
+    def key(self) -> Hashable:
+        return "variables", id(self.owner)
+
+
+class CellPlace(Place):
+    """A variable of an enclosing function."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        return "cell", id(self.owner)
+
+    def read(self) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return ABSENT
+
+    def write(self, value: Any) -> None:
+        if value is not ABSENT:
+            self.owner.cell_contents = value
+        elif self.read() is not ABSENT:
+            del self.owner.cell_contents
+
+
+class GlobalPlace(Place):
+    """A variable of a module."""
+
+    __slots__ = ()
+
+    def may_be_local(self) -> bool:
+        return False
+
+    @property
+    def key(self) -> Hashable:
+        return "global", id(self.owner), self.label
+
+    def read(self) -> Any:
+        return self.owner.get(self.label, ABSENT)
+
+    def write(self, value: Any) -> None:
+        if value is not ABSENT:
+            self.owner[self.label] = value
+        else:
+            self.owner.pop(self.label, None)
+
+
+class ElementsPlace(Place):
+    """The elements of a plain array."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        return "elements", id(self.owner)
+
+    def read(self) -> Any:
+        return np.array(np.ndarray.view(self.owner, np.ndarray))
+
+    def write(self, value: Any) -> None:
+        np.ndarray.view(self.owner, np.ndarray)[...] = value
+
+    def holds(self, old: Any) -> bool:
+        return bool(self.owner.shape == old.shape and self.owner.tobytes() == old.tobytes())
+
+
+class PositionPlace(Place):
+    """The position of an iterator."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        return "position", id(self.owner)
+
+    def read(self) -> Any:
+        try:
+            return copy.copy(self.owner).__reduce__()[2]
+        except (TypeError, IndexError, AttributeError):
+            return ABSENT
+
+    def write(self, value: Any) -> None:
+        if value is not ABSENT and hasattr(self.owner, "__setstate__"):
+            self.owner.__setstate__(value)
+
+    def holds(self, old: Any) -> bool:
+        return False  # it has been advanced
+
+
+def plain(value: Any) -> Any:
+    """Return a value with NumPy's arrays for those of a trace; lists and dicts are changed."""
+    if type(value) is ConcreteTracedArray:
+        return np.ndarray.view(value, np.ndarray)
+    if type(value) in (list, dict):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in [*pairs]:
+            if (new := plain(item)) is not item:
+                value[key] = new
+    return value
+
+
+def instance_dict(owner: Any) -> dict[str, Any] | None:
+    """Return the `__dict__` of an object, without running code of its class."""
+    try:
+        own = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return own if isinstance(own, dict) else None
+
+
+def named(kind: type) -> str:
+    """Return what an object of a class is called: "a Counter", "an Event"."""
+    return f"{'an' if kind.__name__[:1] in 'AEIOUaeiou' else 'a'} {kind.__name__}"

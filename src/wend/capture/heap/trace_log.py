@@ -1,0 +1,264 @@
+"""The writes of a trace to objects, and which of these objects outlive it.
+
+A trace runs the function's Python once, however often it will be called. What it changes in its
+own objects is a part of the graph. A change to an object that outlives the trace would happen when
+the function is traced, not at each call, and is refused unless it only initializes something: a
+second trace must not write again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import (
+    CodeType,
+    FunctionType,
+)
+from typing import Any
+
+from wend.base.context_values import scoped
+from wend.base.errors import SideEffectError, WendError, explain, listed
+from wend.base.source import Source, at, user_source
+from wend.capture.heap.outliving import (
+    MAX_NODES,
+    Tables,
+    is_node,
+    outliving,
+    outliving_after_collection,
+    parts_of,
+    still_referenced,
+)
+from wend.capture.heap.places import (
+    ElementsPlace,
+    GlobalPlace,
+    ItemsPlace,
+    Place,
+    PositionPlace,
+)
+from wend.eager.dispatch import Staged
+from wend.trace.control.tensor_list import TensorList
+from wend.trace.recording.recording import current
+from wend.trace.state.templates import Text
+from wend.trace.state.variable import Variable
+
+
+class _Entry:
+    """A write: the place, what it held before, where it was first written; see `note_write`."""
+
+    __slots__ = ("is_certain", "may_initialize", "old", "place", "source")
+
+    def __init__(self, place: Place, source: Source | None) -> None:
+        self.place, self.source = place, source
+        self.is_certain, self.may_initialize = False, True
+        self.old = place.read()
+
+    def is_write(self) -> bool:
+        return self.is_certain or not self.place.holds(self.old)
+
+
+class TraceLog:
+    """The places that one trace has written, with what they held before."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Hashable, _Entry] = {}
+        self._outliving: list[_Entry] = []
+        self.captured: tuple[Any, ...] = ()
+        self._functions: dict[CodeType, None] = {}
+
+    def adds_function(self, fun: FunctionType) -> bool:
+        """Return whether a function is new to the trace, and note it."""
+        is_new = fun.__code__ not in self._functions
+        self._functions[fun.__code__] = None
+        return is_new
+
+    def note(self, place: Place, is_here: bool) -> _Entry:
+        """Log that a place is about to be written; see `note_write`."""
+        entry = self.entries.get(place.key)
+        if entry is None:
+            entry = self.entries[place.key] = _Entry(place, user_source() if is_here else None)
+        return entry
+
+    def rollback(self, *, only_traced: bool = False) -> None:
+        """Restore what all places held before, or those that hold traced values now."""
+        for entry in reversed(self.entries.values()):
+            place = entry.place
+            if not place.holds(entry.old) and (not only_traced or _reaches_traced(place.read())):
+                place.write(entry.old)
+
+    def outliving(self, captured: tuple[Any, ...]) -> list[_Entry]:
+        """Return the writes to objects that outlive the trace, which has just ended.
+
+        Args:
+            captured: what the graph has captured, which alone keeps no object of the user.
+        """
+        writes = [entry for entry in self.entries.values() if entry.is_write()]
+        self.captured = captured
+        for search in (still_referenced, outliving, outliving_after_collection):
+            if writes:
+                owners = [e.place.owner for e in writes if e.place.may_be_local()]
+                alive = search(owners, _tables())
+                del owners
+                writes = [e for e in writes if e.place.is_among(alive)]
+        return writes
+
+    def settle(self, name: str, captured: tuple[Any, ...]) -> bool:
+        """Return whether the trace has changed what outlives it.
+
+        Raises:
+            SideEffectError: it has put a traced value there, or may do so in each call.
+        """
+        writes = self.outliving(captured)
+        for entry in writes:
+            entry.place.make_plain()
+        refused = [
+            entry
+            for entry in writes
+            if not entry.may_initialize or _reaches_traced(entry.place.read())
+        ]
+        if refused:
+            raise refusal(refused, name)
+        self._outliving = writes
+        return bool(writes)
+
+    def refuse_any(self, name: str, captured: tuple[Any, ...]) -> None:
+        """Refuse a trace that has written to what outlives it."""
+        writes = self.outliving(captured)
+        if writes:
+            raise refusal(writes, name)
+
+    @contextmanager
+    def explaining_failure(self, name: str) -> Iterator[None]:
+        """Refuse the writes that `settle` has found if the second trace, in this block, fails."""
+        try:
+            yield
+        except WendError:
+            raise
+        except Exception as error:
+            if self._outliving:
+                raise refusal(self._outliving, name) from error
+            raise
+
+    def described(self) -> str:
+        """Return what `settle` has found, for messages."""
+        return listed(dict.fromkeys(_subject(entry.place) for entry in self._outliving))
+
+
+def refusal(writes: Sequence[_Entry], name: str) -> SideEffectError:
+    """Return the error for writes that a call of `name` would not repeat."""
+    entry = next((write for write in writes if write.is_certain), writes[0])
+    place, where = entry.place, at(entry.source)
+    subject = _subject(place)
+    if isinstance(place, PositionPlace):
+        what = f"{subject} gives its items once; it is advanced{where}, and outlives the call"
+        cure = "make the iterator in the function, or pass the item as an argument."
+    elif isinstance(place, ElementsPlace):
+        what = f"{subject} is changed in place{where}, and is an array of outside"
+        cure = "pass it as an argument, change a copy of it, or keep it in a wend.Variable."
+    else:
+        what = f"{subject} is changed{where}, and outlives the call"
+        cure = (
+            "return the new value, or keep it in a wend.Variable; what the function itself makes "
+            "may change."
+        )
+    reason = f"{what}: it would change when {name} is traced, not at each call."
+    return SideEffectError(explain(reason, cure=cure))
+
+
+def _subject(place: Place) -> str:
+    label = place.label.removesuffix(".")
+    return label if label.startswith(("a ", "an ")) else f"`{label}`"
+
+
+# The active logs
+_logs: ContextVar[tuple[TraceLog, ...]] = ContextVar("wend_trace_logs", default=())
+# Functions that return containers in which wend holds objects of the user for the time of a trace
+HOLDERS: list[Callable[[], Iterable[Any]]] = []
+
+
+@contextmanager
+def trace_log() -> Iterator[TraceLog]:
+    """Log the writes of a trace.
+
+    They are undone if wend refuses it. An error of the user's own undoes nothing in Python; only
+    traced values are taken back then.
+    """
+    log = TraceLog()
+    with scoped(_logs, (*_logs.get(), log)):
+        try:
+            yield log
+        except WendError:
+            log.rollback()
+            raise
+        except BaseException:
+            log.rollback(only_traced=True)
+            raise
+
+
+def count_trace_log_references(kind: str, owner: Any) -> int:
+    """Return how many references the active logs hold to a container or array, by its key."""
+    entries = (log.entries.get((kind, id(owner))) for log in _logs.get())
+    return len({id(entry.place) for entry in entries if entry is not None})
+
+
+def is_trace_logged() -> bool:
+    """Return whether the writes of a trace are logged."""
+    return bool(_logs.get())
+
+
+def is_first_use(fun: FunctionType) -> bool:
+    """Return whether the active trace uses a function for the first time."""
+    return bool([log for log in _logs.get() if log.adds_function(fun)])
+
+
+def note_write(
+    place: Place, *, is_certain: bool = True, is_here: bool = True, may_initialize: bool = True
+) -> None:
+    """Log that a place is about to be written, in all active traces.
+
+    Args:
+        place: the place.
+        is_certain: whether the write is one even if the place holds the same then.
+        is_here: whether the user's current line is the one that writes.
+        may_initialize: whether code that has been seen decides to write, as an initialization does.
+    """
+    for log in _logs.get():
+        entry = log.note(place, is_here)
+        entry.is_certain |= is_certain
+        entry.may_initialize &= may_initialize
+
+
+def _reaches_traced(value: Any) -> bool:
+    """Return whether a value is traced, or holds a traced one at any depth."""
+    stack, seen = [value], set[int]()
+    while stack and len(seen) < MAX_NODES:
+        x = stack.pop()
+        if isinstance(x, Variable):
+            continue
+        if isinstance(x, (TensorList, Text)) or (isinstance(x, Staged) and not _is_outer(x)):
+            return True
+        if id(x) not in seen and is_node(x):
+            seen.add(id(x))
+            stack += parts_of(x)
+    return False
+
+
+def _is_outer(x: Any) -> bool:
+    """Return whether a traced value belongs to a trace around this one."""
+    recording = current()
+    while recording is not None:
+        if recording is getattr(x, "recording", None):
+            return True
+        recording = recording.parent
+    return False
+
+
+def _tables() -> Tables:
+    """Return wend's own tables that hold objects of the user."""
+    holders: list[Any] = [holder for holders_of in HOLDERS for holder in holders_of()]
+    holders += [log.captured for log in _logs.get()]
+    entries = {id(e): e for log in _logs.get() for e in log.entries.values()}
+    places = {id(e.place): e.place for e in entries.values()}
+    holders += [*entries.values(), *places.values()]
+    holders += [e.old for e in entries.values() if isinstance(e.place, ItemsPlace)]
+    return holders, {id(x.owner) for x in places.values() if isinstance(x, GlobalPlace)}

@@ -1,0 +1,112 @@
+"""Code that is not captured: what it may change is logged as possibly written."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections import deque
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from wend.capture.heap.containers import CONTAINER_TYPES
+from wend.capture.heap.outliving import is_node
+from wend.capture.heap.places import (
+    AttributePlace,
+    CellPlace,
+    GlobalPlace,
+    ItemsPlace,
+    VariablesPlace,
+    instance_dict,
+)
+from wend.capture.heap.trace_log import is_trace_logged, note_write
+from wend.capture.libraries import is_library
+
+
+def note_uncaptured(fun: FunctionType) -> None:
+    """Log that what a function refers to by name may change, as it runs uncaptured."""
+    if not is_trace_logged() or getattr(fun, "__wend_do_not_capture__", False):
+        return
+    names = {name for code in _codes(fun.__code__) for name in code.co_names}
+    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        place = CellPlace(name, cell)
+        note_write(place, is_certain=False)
+        _note_parts(name, place.read(), names)
+    for name in names & fun.__globals__.keys():
+        value = fun.__globals__[name]
+        if not isinstance(value, (FunctionType, ModuleType, type)):
+            note_write(GlobalPlace(name, fun.__globals__), is_certain=False)
+        _note_parts(name, value, names)
+
+
+def note_construction(cls: type) -> None:
+    """Log that what the constructor of a user's class refers to by name may change."""
+    names = ("__new__", "__init__", "__post_init__", "__call__")  # the last one of its metaclass
+    for fun in [getattr(type(cls) if n == "__call__" else cls, n, None) for n in names]:
+        if isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename):
+            note_uncaptured(fun)
+            for base in cls.__mro__[:-1]:
+                for name in _stored_attributes(fun.__code__):
+                    place = AttributePlace(f"{base.__name__}.{name}", base, name)
+                    note_write(place, is_certain=False)
+                _note_parts(base.__name__, base, {*fun.__code__.co_names})
+
+
+@functools.lru_cache(256)
+def _stored_attributes(code: CodeType) -> frozenset[str]:
+    """Return the names of the attributes that code assigns to."""
+    return frozenset(x.argval for x in dis.get_instructions(code) if x.opname == "STORE_ATTR")
+
+
+def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
+    """Log that the attributes of an object may change, and the containers in these.
+
+    Args:
+        label: what it is called in messages.
+        value: the object.
+        is_here: whether the user's current line calls unseen code that may change it.
+    """
+    own = instance_dict(value) if is_node(value) else None
+    if own is not None:
+        options = {"is_certain": False, "is_here": is_here, "may_initialize": not is_here}
+        note_write(VariablesPlace(label, value), **options)
+        for name, part in list(own.items()):
+            for container in _containers_in(part):
+                note_write(ItemsPlace(f"{label}.{name}", container), **options)
+
+
+def _containers_in(value: Any) -> Iterator[Any]:
+    """Yield a container, and those in it."""
+    if isinstance(value, CONTAINER_TYPES):
+        yield value
+        if isinstance(value, (list, dict, deque)):
+            for item in list(value.values() if isinstance(value, dict) else value):
+                yield from _containers_in(item)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _note_parts(label: str, value: Any, names: set[str]) -> None:
+    """Log that a container, an object, or attributes of these names of a class may change."""
+    if isinstance(value, CONTAINER_TYPES):
+        note_write(ItemsPlace(label, value), is_certain=False)
+    elif isinstance(value, type):
+        for name in names & vars(value).keys() if _is_users(value) else ():
+            if not isinstance(vars(value)[name], (FunctionType, property)):
+                note_write(AttributePlace(f"{label}.{name}", value, name), is_certain=False)
+            _note_parts(f"{label}.{name}", vars(value)[name], set())
+    elif not is_node(value) or isinstance(value, FunctionType):
+        return
+    elif instance_dict(value) is not None:
+        note_write(VariablesPlace(label, value), is_certain=False)
+
+
+def _is_users(cls: type) -> bool:
+    """Return whether a class is written in Python, outside of the installed packages."""
+    functions = (x for x in vars(cls).values() if isinstance(x, FunctionType))
+    return any(not is_library(fun.__code__.co_filename) for fun in functions)

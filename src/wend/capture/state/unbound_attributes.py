@@ -1,0 +1,132 @@
+"""Attributes that a loop or branch binds in some runs only.
+
+As for names, reading one is refused, and so is asking whether it exists: `hasattr`, `getattr` with
+a default, `vars`. A loop may not bind an attribute that its first trip has found missing, since the
+next trip would find it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from wend.base.context_values import scoped
+from wend.base.errors import explain
+from wend.base.source import at, user_source
+from wend.capture.heap.locations import UNBOUND, Attribute, log_write
+from wend.capture.state.unbound import UnboundError
+
+_Key = tuple[int, str]
+_ALL = ""  # in place of a name: all attributes of an object
+
+
+class _Attributes:
+    """Attributes of which one trace knows more; objects are held so that no id is reused."""
+
+    def __init__(self, outer: _Attributes | None) -> None:
+        # Unbound in some runs: with what binds them, and where a value would have to be given
+        self.unbound: dict[_Key, tuple[Any, str, str]] = {} if outer is None else {**outer.unbound}
+        self.missing: dict[_Key, tuple[Any, str]] = {}  # found missing, with the place
+
+
+_attributes: ContextVar[_Attributes | None] = ContextVar("wend_attributes", default=None)
+
+
+@contextmanager
+def tracking() -> Iterator[None]:
+    """Track attributes in this block, the trace of a function."""
+    with scoped(_attributes, _Attributes(_attributes.get())):
+        yield
+
+
+def note_unbound(location: Attribute, where: str, cure: str) -> None:
+    """Record where an attribute is bound in some runs only."""
+    attributes = _attributes.get()
+    if attributes is not None:
+        key = id(location.owner), location.name
+        attributes.unbound[key] = location.owner, f"bound only {where}", cure
+
+
+def note_missing(owner: Any, name: str = _ALL) -> None:
+    """Record that code has found an attribute missing, or has looked which ones exist.
+
+    Raises:
+        UnboundError: it exists in some runs.
+    """
+    attributes = _attributes.get()
+    if attributes is None:
+        return
+    for (key, unbound_name), (_, where, cure) in attributes.unbound.items():
+        is_asked = key == id(owner) and name in (_ALL, unbound_name)
+        if is_asked and Attribute("", owner, unbound_name).read() is UNBOUND:
+            label = f"{type(owner).__name__}.{unbound_name}"
+            raise UnboundError(
+                explain(
+                    f"`{label}` is read{at(user_source())}, but it is {where}.",
+                    cure=f"give it a value {cure}.",
+                )
+            )
+    attributes.missing[id(owner), name] = owner, at(user_source())
+
+
+def forget_missing() -> dict[_Key, tuple[Any, str]]:
+    """Start a new record of missing attributes; return the old one, for `restore_missing`."""
+    attributes = _attributes.get()
+    if attributes is None:
+        return {}
+    old, attributes.missing = attributes.missing, {}
+    return old
+
+
+def restore_missing(old: dict[_Key, tuple[Any, str]]) -> None:
+    """Add the record from before a loop to that of the loop."""
+    attributes = _attributes.get()
+    if attributes is not None:
+        attributes.missing = old | attributes.missing
+
+
+def check_first_bound(location: Attribute, where: str) -> None:
+    """Check an attribute that a loop binds first.
+
+    Raises:
+        UnboundError: the loop has found it missing before.
+    """
+    attributes = _attributes.get()
+    missing = {} if attributes is None else attributes.missing
+    for name in (location.name, _ALL):
+        if (id(location.owner), name) in missing:
+            _, place = missing[id(location.owner), name]
+            raise UnboundError(
+                explain(
+                    f"{where}: `{location.label}` is found missing{place}, and bound in the same "
+                    "loop: only its first trip would find it missing.",
+                    cure=f"give `{location.label}` a value before the loop.",
+                )
+            )
+
+
+# What captured code calls
+def read_attribute(owner: Any, name: str) -> Any:
+    """Return `owner.name`."""
+    if name == "__dict__":
+        note_missing(owner)
+    is_cached = isinstance(getattr(type(owner), name, None), functools.cached_property)
+    if is_cached and name not in vars(owner):
+        note_first_read(owner, name)
+    return getattr(owner, name)
+
+
+def note_first_read(owner: Any, name: str) -> None:
+    """Log that a cached property is about to be computed, which binds an attribute."""
+    note_missing(owner, name)
+    log_write(Attribute(f"{type(owner).__name__}.{name}", owner, name), is_certain=True)
+
+
+def variables_of(*owners: Any) -> Any:
+    """Return `vars(owner)`."""
+    for owner in owners:
+        note_missing(owner)
+    return vars(*owners)

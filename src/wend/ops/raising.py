@@ -1,0 +1,61 @@
+"""Errors that kernels of operations may raise in a run, where shape rules cannot tell (D45)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.ir.graph import Node, Value
+from wend.ir.op import Raises
+from wend.ir.types import TensorType
+
+LINALG: Raises = (np.linalg.LinAlgError,)
+# Operations that only move elements, and those whose results are positions in range
+_MOVING = frozenset(["cast", "reshape", "transpose", "broadcast_to", "slice"])
+_GIVING_POSITIONS = frozenset(["argsort", "argmax", "argmin", "nonzero", "iota"])
+
+
+def if_sizes_unknown(node: Node) -> Raises:
+    """Return what an operation raises if sizes do not agree, where only the run knows them."""
+    tensors = [v.type for v in node.operands if isinstance(v.type, TensorType)]
+    are_known = all(type.is_static for type in tensors)
+    return () if are_known and len(tensors) == len(node.operands) else (ValueError,)
+
+
+def if_out_of_range(start: int) -> Callable[[Node], Raises]:
+    """Return the rule for an operation whose operands from `start` on are positions."""
+
+    def errors(node: Node) -> Raises:
+        array = node.operands[0].type
+        dims = array.shape if isinstance(array, TensorType) else None
+        limit = min((dim if isinstance(dim, int) else 0 for dim in dims or ()), default=0)
+        positions = node.operands[start:]
+        return () if all(_is_in_range(x, limit) for x in positions) else (IndexError,)
+
+    return errors
+
+
+def _is_in_range(positions: Value, limit: int) -> bool:
+    """Return whether positions are known to be in an axis of this size, or were found in one."""
+    node = positions.node
+    while node is not None and node.op.name in _MOVING:
+        node = node.operands[0].node
+    if node is None:
+        return False
+    if node.op.name != "constant":
+        return node.op.name in _GIVING_POSITIONS
+    value: Any = node.attrs["value"][()]
+    return bool(np.all(value < limit) and np.all(value >= -limit))
+
+
+def if_negative_power(node: Node) -> Raises:
+    """Return what a power raises: integers have none with a negative exponent."""
+    exponent = node.operands[1]
+    if not isinstance(exponent.type, TensorType) or exponent.type.dtype.kind not in "iu":
+        return ()
+    value = exponent.node
+    is_constant = value is not None and value.op.name == "constant"
+    is_known = is_constant and np.all(value.attrs["value"][()] >= 0)  # type: ignore[union-attr]
+    return () if is_known else (ValueError,)

@@ -1,0 +1,42 @@
+"""Pages that tools write are up to date; what is a test already is not run for them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tools import coverage_table, npbench_table
+
+from tests.helpers import arrays
+from tests.helpers.arrays import LATER, OWN, Sample
+
+
+def test_npbench_s_kernels() -> None:
+    """Its checks are tests/programs/test_npbench.py."""
+
+    def holds(*_: Any) -> bool:
+        return True
+
+    assert npbench_table.page(holds) == npbench_table.PAGE.read_text(encoding="utf-8")
+
+
+# The checks of array functions are tests/numpy/test_functions.py, on the reference. Here they run
+# on native code: values always, derivatives (whose operations tests/backends/native/ has) seldom.
+@pytest.mark.skipif(bool(OWN.keys() & LATER.keys()), reason="of a NumPy that has all of it")
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param([arrays.check_traced], id="values"),
+        pytest.param(
+            [arrays.check_eager, arrays.check_traced, arrays.check_through, arrays.check_gradient],
+            id="all",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_array_functions(run: list[Callable[[Sample], None]]) -> None:
+    def passes(check: Callable[[Sample], None], samples: list[Sample]) -> bool:
+        return check not in run or coverage_table.passes(check, samples)
+
+    assert coverage_table.page(passes) == coverage_table.PAGE.read_text(encoding="utf-8")
