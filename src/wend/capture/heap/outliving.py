@@ -41,7 +41,8 @@ def parts_of(x: Any) -> list[Any]:
         base = np.ndarray.base.__get__(x)
         return [*gc.get_referents(x), *([] if base is None else [base])]
     if isinstance(x, FunctionType):
-        excluded = x.__globals__, x.__builtins__
+        function: Any = x  # typeshed has no `__builtins__`
+        excluded = function.__globals__, function.__builtins__
         return [
             part for part in gc.get_referents(x) if not any(part is table for table in excluded)
         ]
