@@ -52,6 +52,7 @@ GOALS = (
     Goal("demo", GRADIENT, 0.3e-3),
     Goal("demo", FIRST_GRADIENT, 0.5),
     Goal("call", VALUE, 1.0, "numba"),
+    Goal("call_outside", VALUE, 0.25e-6),
     Goal("first_call", FIRST_VALUE, 0.04),
     Goal("first_call", IMPORT, 0.15),
     Goal("million", GRADIENT, 3.0, C, VALUE),

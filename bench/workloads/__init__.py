@@ -30,6 +30,7 @@ NAMES = (
     "nested",
     "newton",
     "call",
+    "call_outside",
     "first_call",
     "million",
     "demo",

@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 
-from wend.base.handlers import Handler, active_handlers, first_catching
+from wend.base.handlers import (
+    Handler,
+    active_handlers,
+    first_catching,
+    note_entered,
+    note_left,
+)
 
 FILE = __file__
 
@@ -243,6 +249,38 @@ def generator_in_a_variable() -> list[Any]:
 def generator_that_passes() -> list[Any]:
     with passing():
         return classes()
+
+
+def made(kind: Callable[[], Any]) -> Any:
+    return kind()
+
+
+@manager([(BaseException,)])
+def what_a_call_makes() -> list[Any]:
+    with made(Swallows):
+        return classes()
+    return []
+
+
+@manager([(BaseException,)])
+def one_of_two() -> list[Any]:
+    with Swallows() if MANAGERS else Passes():
+        return classes()
+    return []
+
+
+@manager([(KeyError,)])
+def exit_stack_of_some() -> list[Any]:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.suppress(KeyError))
+        stack.enter_context(passing())
+        stack.callback(print)
+        note_entered(stack, sys._getframe())
+        try:
+            return classes()
+        finally:
+            note_left()
+    return []
 
 
 @pytest.mark.parametrize(("function", "expected"), MANAGERS)

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import wend
+from wend.base import keys
 from wend.base.keys import ByIdentity, NotKeyedError, is_equal, key_of, weak_parts
 
 
@@ -344,3 +345,33 @@ def test_identity():
     a = Unhashable(1)
     assert ByIdentity(a) == ByIdentity(a) != ByIdentity(Unhashable(1))
     assert ByIdentity(a) != a
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: object
+    b: object = 1.0
+
+
+def test_the_key_of_a_frozen_object_is_kept_as_long_as_the_object():
+    value = Frozen((1.0, Frozen("x")), frozenset({2}))
+    before = len(keys._frozen_keys)
+    assert key_of(value)[1] is key_of(value)[1]
+    assert key_of(value) == key_of(Frozen((1.0, Frozen("x")), frozenset({2})))
+    assert key_of(value) != key_of(Frozen((1, Frozen("x")), frozenset({2})))
+    assert len(keys._frozen_keys) > before
+    del value
+    gc.collect()
+    assert len(keys._frozen_keys) == before
+
+
+def test_the_key_of_an_object_that_holds_what_may_change_is_not_kept():
+    @dataclasses.dataclass(unsafe_hash=True)
+    class Open:
+        n: int
+
+    inner = Open(1)
+    value = Frozen(inner)
+    before = key_of(value)
+    inner.n = 2
+    assert key_of(value) != before

@@ -1963,7 +1963,7 @@ def try_star(n):
     return n
 
 
-@on(*INTS, refused="catches ValueError from the if")
+@on(*INTS, refused="while the if at")
 def try_star_around_a_branch(n):
     for k in ["1", "x", "3"]:
         try:

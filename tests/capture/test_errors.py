@@ -208,9 +208,11 @@ def test_except_around_a_branch() -> None:
         return x
 
     assert message_of(f, 1.0) == (
-        f"`except` at {line_of(f, 5)} catches KeyError from the if at {line_of(f, 2)}, "
-        "which only some runs reach.\n"
-        "  To fix it: put the `try` inside it, or test for the case with `if`."
+        "KeyError: 'a'\n"
+        f"  raised at {line_of(f, 3)} while the if at {line_of(f, 2)} is recorded; a run may not "
+        "get there.\n"
+        "  To fix it: mend it; put a `try` for it inside; or test for the case by what Python "
+        "knows: `if key in d:`, `if len(a) > 5:`."
     )
 
 

@@ -127,6 +127,34 @@ def test_what_the_forward_pass_needs_no_more_is_not_computed_again() -> None:
     assert "recomputes" not in slope.explain()
 
 
+def test_an_update_that_keeps_the_old_version() -> None:
+    @wend.function
+    def changed_and_kept(x: Any) -> Any:
+        y, total = x * 1.0, 0.0
+        for i in range(x.shape[0]):
+            changed = y.at[i].set(total)
+            total = total + changed[i - 1]
+            y = y.at[0].add(changed[-1])
+        return total
+
+    changed_and_kept(np.ones(100))
+    assert told(changed_and_kept, "copies") == [
+        "copies 800 bytes a trip of the loop at +0: scatter_set at +1 keeps the old version"
+    ]
+
+
+def test_an_update_in_place_is_not_told() -> None:
+    def recurrence(x: Any) -> Any:
+        y = x * 1.0
+        for i in range(1, x.shape[0]):
+            y[i] = y[i - 1] * x[i]
+        return y.sum()
+
+    gradient = wend.function(wend.grad(recurrence))
+    gradient(np.ones(100))
+    assert "copies" not in gradient.explain()
+
+
 def test_the_largest_are_told_and_how_many_more_there_are() -> None:
     @wend.function(backend="native")
     def sums(x: Any) -> Any:

@@ -77,7 +77,7 @@ def test_one_body_for_each_variable():
 
     @wend.function
     def fun():
-        for _ in range(3):
+        for _ in wend.unroll(range(3)):
             add(v)
         add(w)
 

@@ -22,6 +22,7 @@ ROWS = [
         [3, 1, 2],
     ),
     ("abs", wnp.abs, 0.0, 0),
+    ("std of one element", wnp.std, np.array([2.0]), [0]),
     ("sign", wnp.sign, 0.0, 0),
     ("norm", norm, np.zeros(2), [0, 0]),
     ("norm of order 1", lambda x: norm(x, 1), np.zeros(2), [0, 0]),

@@ -63,8 +63,27 @@ def rematerialize(nodes: Iterable[Node], mapping: dict[Value, Value]) -> list[No
 def _bytes(type: Type) -> float:
     if not isinstance(type, TensorType):
         return 16.0  # a list: its length and address
-    size = None if type.shape is None else size_of(type.shape)
+    size = _size(type)
     return float(type.dtype.itemsize * (_ASSUMED_ELEMENTS if size is None else size))
+
+
+def _cost(value: Value) -> float:
+    """Return the estimated cost of keeping a value, in bytes.
+
+    What is cut out of an array at positions of the run is smaller than the array: keeping the
+    array would also force a copy wherever that is updated later.
+    """
+    wholes = [size for x in _operands(value) if (size := _size(x.type)) is not None and size > 1]
+    if wholes and _size(value.type) is None and isinstance(value.type, TensorType):
+        return min(_bytes(value.type), value.type.dtype.itemsize * max(wholes) / 2)
+    return _bytes(value.type)
+
+
+def _size(type: Type) -> int | None:
+    """Return the number of elements of an array type if it is known."""
+    if not isinstance(type, TensorType) or type.shape is None:
+        return None
+    return size_of(type.shape)
 
 
 def _operands(value: Value) -> Sequence[Value]:
@@ -122,7 +141,7 @@ class _MinimumCut:
             if value in self.values:
                 continue
             self.values[value] = None
-            self._edge((value, "in"), (value, "out"), _bytes(value.type))
+            self._edge((value, "in"), (value, "out"), _cost(value))
             if not self._is_rematerializable(value):
                 self._edge("source", (value, "in"), _INFINITE_CAPACITY)
                 continue

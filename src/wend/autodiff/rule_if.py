@@ -19,7 +19,7 @@ from wend.base.zero import ZERO, Zero
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.rewrite import copy_nodes
 from wend.ir.traverse import backward_slice
-from wend.ir.types import MaybeType, Type, without_maybe
+from wend.ir.types import ListType, MaybeType, TensorType, Type, without_maybe
 from wend.ops.build import Build
 from wend.ops.control import CallParts, IfParts
 
@@ -55,6 +55,7 @@ class _Branch:
         graph: the branch.
         bwd: its backward pass.
         cts: the params of the adjoint for the cotangents of the seeded results.
+        accumulated: those for the cotangents that operands have already, by position.
         grads: the cotangent of each operand.
         reads: the forward values that the adjoint reads.
         residuals: those that are kept.
@@ -64,6 +65,7 @@ class _Branch:
     graph: Graph
     bwd: BackwardPass
     cts: list[Value]
+    accumulated: dict[int, Value]
     grads: list[Cotangent]
     reads: list[Value]
     residuals: list[Value]
@@ -84,7 +86,8 @@ def _pull_back_branches(
     flags = [operand in bwd.active for operand in operands]
     nonzero_cts = {i: ct for i, ct in enumerate(cts) if isinstance(ct, Value)}
     seeds = {i: _seed_type(types[i], nonzero_cts[i]) for i in nonzero_cts}
-    adjoint = _adjoint_of(t, branches, flags, seeds)
+    accumulated = _accumulated(bwd, operands)
+    adjoint = _adjoint_of(t, branches, flags, seeds, tuple(accumulated))
     if not adjoint.connected:
         return
     scratch = Build("")
@@ -92,12 +95,38 @@ def _pull_back_branches(
     forward = emit(scratch, operands, adjoint.forward)
     bwd.replaced[node] = [forward]
     residuals = forward.results[len(node.results) :]
-    backward_operands = [*residuals, *(operands[j] for j in adjoint.used), *nonzero_cts.values()]
+    backward_operands = [
+        *residuals,
+        *(operands[j] for j in adjoint.used),
+        *nonzero_cts.values(),
+        *accumulated.values(),
+    ]
     backward = emit(
         b, backward_operands, adjoint.backward([residual.type for residual in residuals])
     )
     for j, ct in zip(adjoint.connected, backward.results, strict=True):
+        if j in accumulated:
+            bwd.cts.take(operands[j])
         bwd.cts.add(b, operands[j], ct)
+
+
+def _accumulated(bwd: BackwardPass, operands: Sequence[Value]) -> dict[int, Value]:
+    """Return the cotangents of arrays and lists to which the branches add, by position.
+
+    A branch that reads one element of an array adds one number to its cotangent, in place. Added
+    outside the branch, the contribution would be an array of zeros with that number.
+    """
+    first_position = {operand: j for j, operand in reversed([*enumerate(operands)])}
+    accumulated = {}
+    for operand, j in first_position.items():
+        ct = bwd.cts.get(operand)
+        if isinstance(ct, Value) and operand in bwd.active and _is_large(ct.type):
+            accumulated[j] = ct
+    return dict(sorted(accumulated.items()))
+
+
+def _is_large(type: Type) -> bool:
+    return isinstance(type, ListType) or (isinstance(type, TensorType) and type.shape != ())
 
 
 class _Adjoint:
@@ -112,7 +141,7 @@ class _Adjoint:
     def __init__(self, branches: Sequence[_Branch]) -> None:
         self._branches = branches
         positions = range(len(branches[0].grads))
-        self.connected = [j for j in positions if any(d.grads[j] is not ZERO for d in branches)]
+        self.connected = [j for j in positions if any(_contributes(d, j) for d in branches)]
         self.used = [j for j in positions if any(_param(d, j) in d.reads for d in branches)]
         slots = _share_slots(branches)
         self.forward = [_forward_branch(d, slots) for d in branches]
@@ -128,14 +157,25 @@ class _Adjoint:
         return self._backward[key]
 
 
+def _contributes(branch: _Branch, index: int) -> bool:
+    grad = branch.grads[index]
+    return grad is not ZERO and grad is not branch.accumulated.get(index)
+
+
 def _adjoint_of(
-    t: Transposer, branches: Sequence[Graph], flags: Sequence[bool], seeds: Mapping[int, Type]
+    t: Transposer,
+    branches: Sequence[Graph],
+    flags: Sequence[bool],
+    seeds: Mapping[int, Type],
+    accumulated: tuple[int, ...],
 ) -> _Adjoint:
     """Return the adjoint of branches, memoized for graphs that are called repeatedly."""
-    key = tuple(branches), tuple(flags), tuple(seeds.items())
+    key = tuple(branches), tuple(flags), tuple(seeds.items()), accumulated
     memo = {} if t.known is None else t.known
     if key not in memo:
-        memo[key] = _Adjoint([_transpose_branch(t, branch, flags, seeds) for branch in branches])
+        memo[key] = _Adjoint(
+            [_transpose_branch(t, branch, flags, seeds, accumulated) for branch in branches]
+        )
     adjoint: _Adjoint = memo[key]
     return adjoint
 
@@ -151,7 +191,11 @@ def _param(branch: _Branch, index: int) -> Value:
 
 
 def _transpose_branch(
-    t: Transposer, branch: Graph, flags: Sequence[bool], seeds: Mapping[int, Type]
+    t: Transposer,
+    branch: Graph,
+    flags: Sequence[bool],
+    seeds: Mapping[int, Type],
+    positions: Sequence[int],
 ) -> _Branch:
     """Return the branch with its adjoint."""
     b = BackwardBuild(f"{branch.name}_backward")
@@ -159,15 +203,21 @@ def _transpose_branch(
     params = [b.param(type) for type in seeds.values()]
     for i, param in zip(seeds, params, strict=True):
         bwd.seed(branch.results[i], param)
+    accumulated = {j: b.param(branch.params[j].type) for j in positions}
+    for j, ct in accumulated.items():
+        bwd.cts.add(b, branch.params[j], ct)
     t.pull_back(bwd, branch.nodes)
-    grads = [bwd.cts.get(p) if p in bwd.active else ZERO for p in branch.params]
+    grads = [
+        bwd.cts.get(p) if p in bwd.active or j in accumulated else ZERO
+        for j, p in enumerate(branch.params)
+    ]
     reads = forward_reads(b, [grad for grad in grads if isinstance(grad, Value)])
     available = set(branch.params)
     residuals = min_cut_residuals(reads, available)
     needed = backward_slice(reads, {*residuals, *available})
     inputs = [operand for node in needed for operand in node.operands]
     reads = list(dict.fromkeys([*reads, *inputs]))
-    return _Branch(branch, bwd, params, grads, reads, residuals, [])
+    return _Branch(branch, bwd, params, accumulated, grads, reads, residuals, [])
 
 
 def _share_slots(branches: Sequence[_Branch]) -> list[Type]:
@@ -209,7 +259,7 @@ def _backward_branch(
     params = [b.param(type) for type in residuals]
     for j in used:
         mapping[_param(branch, j)] = b.param(_param(branch, j).type)
-    for ct in branch.cts:
+    for ct in (*branch.cts, *branch.accumulated.values()):
         mapping[ct] = b.param(ct.type)
     for slot, value in zip(branch.slots, branch.residuals, strict=True):
         residual = params[slot] if isinstance(value.type, MaybeType) else b.present(params[slot])

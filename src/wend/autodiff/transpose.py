@@ -149,7 +149,9 @@ class Transposer:
 
     def _pull_back_linear(self, bwd: BackwardPass, node: Node, rule: Linear, ct: Value) -> None:
         b = bwd.b
-        for index, operand in enumerate(node.operands):
+        # An array that is updated comes first: what its cotangent is read for precedes its update,
+        # so both this pass and the adjoint of this pass work in place.
+        for index, operand in reversed([*enumerate(node.operands)]):
             is_linear = rule.operands is None or index in rule.operands
             if not is_linear or operand not in bwd.active:
                 continue

@@ -18,8 +18,10 @@ MISSING: Final = object()  # in place of a value that is not there
 CheckKind: TypeAlias = Literal[
     "dict",
     "attribute",
+    "method",
     "cell",
     "type",
+    "part",
     "item",
     "length",
     "items",
@@ -79,8 +81,10 @@ class GuardCheck(NamedTuple):
     |---|---|
     | `"dict"` | the item `key` of a dict is `expected`; `MISSING`: there is none |
     | `"attribute"` | the attribute `key` is `expected`; only where no user code finds it |
+    | `"method"` | the attribute `key` is a method of the function `expected` |
     | `"cell"` | a cell holds `expected`; `MISSING`: it is empty |
     | `"type"` | the class of the owner is `expected` |
+    | `"part"` | the part `key` of a function, its `__code__` or defaults, is `expected` |
     | `"item"` | a list or tuple has the item `expected` at the index `key` |
     | `"length"` | a list, tuple, dict or set has `expected` items |
     | `"items"` | the items of a list are those of the tuple `expected` |

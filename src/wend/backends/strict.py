@@ -47,7 +47,7 @@ _UNDERSPECIFIED_FOR_FLOATS = {
     *(elementwise.log, elementwise.log2, elementwise.log10, elementwise.log1p),
     *(elementwise.sin, elementwise.cos, elementwise.tan),
     *(elementwise.asin, elementwise.acos, elementwise.atan, elementwise.atan2),
-    *(elementwise.sinh, elementwise.cosh, elementwise.tanh),
+    *(elementwise.sinh, elementwise.cosh, elementwise.tanh, elementwise.hypot),
     *(elementwise.asinh, elementwise.acosh, elementwise.atanh, elementwise.complex_abs),
     *(random.exponential_quantile, random.gumbel_quantile),
     # Of 0.0 and −0.0, either may be returned as the larger one.

@@ -1,7 +1,8 @@
 """The exception handlers that are active on Python's stack: `except` clauses, and managers.
 
 They are found by the lines of the frames in progress, in captured code and in other, in generators
-and in libraries; in code without source text by its exception table.
+and in libraries; in code without source text by its exception table. The managers of captured code
+are noted when they are entered.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import dis
 import inspect
 import itertools
 import linecache
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, TypeAlias
 
-from wend.base.source import Source, is_users_file
+from wend.base.source import PACKAGE, Source, is_users_file
 
 ErrorClass: TypeAlias = type[BaseException]
 _Scopes: TypeAlias = tuple[Mapping[str, Any], ...]  # where names are looked up, in this order
@@ -43,6 +46,29 @@ class Handler:
     def catches(self, error: ErrorClass) -> bool:
         """Return whether it may catch an exception of a class; `Exception` stands for any."""
         return error is Exception or any(issubclass(error, c) for c in self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A manager that captured code has entered, the frame that did, and its line there."""
+
+    manager: Any
+    frame: FrameType
+    line: int
+
+
+# The managers that are entered, the innermost first
+_entered: ContextVar[tuple[Entered, ...]] = ContextVar("wend_entered_managers", default=())
+
+
+def note_entered(manager: Any, frame: FrameType) -> None:
+    """Note that captured code has entered a manager, until `note_left`."""
+    _entered.set((Entered(manager, frame, frame.f_lineno), *_entered.get()))
+
+
+def note_left() -> None:
+    """Note that the manager that was entered last is left."""
+    _entered.set(_entered.get()[1:])
 
 
 def _handlers_in_bytecode(frame: FrameType) -> Iterator[Handler]:
@@ -98,6 +124,10 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
     """Yield the handlers around the lines at which frames are, the innermost first."""
     for frame in frames:
         code = frame.f_code
+        entered = [entry for entry in _entered.get() if entry.frame is frame]
+        for entry in entered:
+            if classes := _swallowed_by_manager(entry.manager):
+                yield Handler("with", Source(code.co_filename, entry.line, code.co_name), classes)
         if not code.co_exceptiontable or not is_users_file(code.co_filename):
             continue
         if not linecache.getlines(code.co_filename):
@@ -105,10 +135,12 @@ def active_handlers(frames: Iterable[FrameType]) -> Iterator[Handler]:
             continue
         for block in reversed(_enclosing_blocks(frame)):
             for line, clause in block.clauses:
-                if isinstance(clause, ast.withitem):
-                    what, classes = "with", _swallowed_by(clause.context_expr, _scopes(frame))
-                else:
+                if not isinstance(clause, ast.withitem):
                     what, classes = "except", _classes(clause, _scopes(frame))
+                elif entered:
+                    continue
+                else:
+                    what, classes = "with", _swallowed_by(clause.context_expr, _scopes(frame))
                 if classes:
                     yield Handler(what, Source(code.co_filename, line, code.co_name), classes)
 
@@ -198,7 +230,8 @@ def _classes(expression: ast.expr | None, scopes: _Scopes) -> tuple[ErrorClass, 
         return tuple(c for item in expression.elts for c in _classes(item, scopes))
     if not isinstance(expression, (ast.Name, ast.Attribute)):
         return _EVERYTHING
-    return _flat_classes(_value(expression, scopes))
+    value = _value(expression, scopes)
+    return _EVERYTHING if value is _MISSING else _flat_classes(value)
 
 
 def _flat_classes(value: Any) -> tuple[ErrorClass, ...]:
@@ -212,19 +245,31 @@ _SWALLOWING_FUNCTIONS = ("raises", "assertRaises", "assertRaisesRegex")
 
 
 def _swallowed_by(expression: ast.expr, scopes: _Scopes) -> tuple[ErrorClass, ...]:
-    """Return the exceptions that a context manager may swallow."""
-    if not isinstance(expression, ast.Call):
-        value = _value(expression, scopes)
-        return () if value is _MISSING else _swallowed_by_manager(value)
-    function = _value(expression.func, scopes)
-    if function is contextlib.suppress or _swallows_its_arguments(function):
-        return tuple(c for item in expression.args for c in _classes(item, scopes))
+    """Return the exceptions that the context manager of code that is not captured may swallow."""
+    if isinstance(expression, ast.Call):
+        function = _value(expression.func, scopes)
+        if function is contextlib.suppress or _swallows_its_arguments(function):
+            return tuple(c for item in expression.args for c in _classes(item, scopes))
+        return _swallowed_by_result_of(function)
+    value = _value(expression, scopes)
+    return _EVERYTHING if value is _MISSING else _swallowed_by_manager(value)
+
+
+def _swallowed_by_result_of(function: Any) -> tuple[ErrorClass, ...]:
+    """Return what a manager that a function makes may swallow."""
     if isinstance(function, type):
         return _swallowed_by_type(function)
     body = getattr(function, "__wrapped__", None)
     if isinstance(body, FunctionType) and inspect.isgeneratorfunction(body):
         return _swallowed_by_generator(body.__code__, body.__globals__)
-    return ()
+    if getattr(function, "__name__", "") == "_recreate_cm":  # of `contextlib.ContextDecorator`
+        return _swallowed_by_manager(function.__self__)
+    code = getattr(function, "__code__", None)
+    is_known = code is None or code.co_filename.startswith((PACKAGE, _STANDARD_LIBRARY))
+    return () if is_known else _EVERYTHING
+
+
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)  # and what is installed; none of it swallows
 
 
 def _swallowed_by_manager(manager: Any) -> tuple[ErrorClass, ...]:
@@ -234,7 +279,17 @@ def _swallowed_by_manager(manager: Any) -> tuple[ErrorClass, ...]:
         generator: Any = manager.gen
         scope = generator.gi_frame.f_globals if generator.gi_frame is not None else {}
         return _swallowed_by_generator(generator.gi_code, scope)
+    if type(manager) is contextlib.ExitStack:
+        callbacks = manager._exit_callbacks  # type: ignore[attr-defined]
+        return tuple(c for _, callback in callbacks for c in _swallowed_by_callback(callback))
     return _swallowed_by_type(type(manager))
+
+
+def _swallowed_by_callback(callback: Any) -> tuple[ErrorClass, ...]:
+    """Return what a callback of an `ExitStack` may swallow."""
+    if isinstance(callback, MethodType):
+        return _swallowed_by_manager(callback.__self__)
+    return _swallowed_by_exit(callback)
 
 
 def _swallows_its_arguments(function: Any) -> bool:
@@ -244,12 +299,17 @@ def _swallows_its_arguments(function: Any) -> bool:
 
 
 def _swallowed_by_type(cls: type) -> tuple[ErrorClass, ...]:
-    """Return what `__exit__` may swallow: everything, unless it returns None or False only."""
-    leave = getattr(cls, "__exit__", None)
+    return _swallowed_by_exit(getattr(cls, "__exit__", None))
+
+
+def _swallowed_by_exit(leave: Any) -> tuple[ErrorClass, ...]:
+    """Return what an `__exit__` may swallow: all, unless it returns None or False and no more."""
     if not isinstance(leave, FunctionType) or leave.__module__.startswith("wend."):
         return ()
     previous: Any = None
     for instruction in dis.get_instructions(leave):
+        if instruction.opname == "RAISE_VARARGS" and instruction.arg:
+            return _EVERYTHING  # it may raise another error in place of the one that it is given
         result = previous if instruction.opname == "RETURN_VALUE" else None
         if instruction.opname == "RETURN_CONST":
             result = instruction

@@ -100,14 +100,62 @@ def key_of(value: Any) -> Hashable:
         raise NotKeyedError(value)
     by_identity = cls.__eq__ is object.__eq__ or cls.__hash__ in (None, object.__hash__)
     if not by_identity and not isinstance(value, Enum):
+        frozen = _frozen_keys.get(id(value))
+        if frozen is not None and frozen.object() is value:
+            return cls, frozen
         try:
-            return cls, _parts_of_object(value)
+            return cls, _kept(value, _parts_of_object(value))
         except (NotKeyedError, RecursionError):  # a part may change, or is the object itself
             pass
     identity = _identity(value)
     if cls.__hash__ is None and isinstance(identity, _Held):
         raise NotKeyedError(value)
     return cls, identity
+
+
+class _FrozenKey:
+    """The parts of an object that cannot change, with their hash."""
+
+    __slots__ = ("hash", "object", "parts")
+
+    def __init__(self, value: Any, parts: Hashable) -> None:
+        self.parts, self.hash = parts, hash(parts)
+        address = id(value)
+        self.object = weakref.ref(value, lambda _: _frozen_keys.pop(address, None))
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, _FrozenKey) and self.parts == other.parts)
+
+
+# By address: the keys of frozen objects, which are long
+_frozen_keys: dict[int, _FrozenKey] = {}
+
+
+def _kept(value: Any, parts: Hashable) -> Hashable:
+    """Return the key of an object, kept if the object is frozen with all that it holds."""
+    if not _is_frozen(value) or not type(value).__weakrefoffset__:
+        return parts
+    key = _frozen_keys[id(value)] = _FrozenKey(value, parts)
+    return key
+
+
+def _is_frozen(value: Any) -> bool:
+    """Return whether the key of a value stays the same: a dataclass counts as what it says."""
+    cls: Any = type(value)
+    if isinstance(value, (tuple, frozenset)):
+        return not _attributes(value) and all(map(_is_frozen, value))
+    if cls in _PARTS and cls is not slice:
+        return True
+    parameters = cls.__dict__.get("__dataclass_params__")
+    return (
+        parameters is not None
+        and parameters.frozen
+        and all(map(_is_frozen, [*_attributes(value).values()]))
+        and not _layout(cls).has_slots
+    )
 
 
 def _identity(value: Any) -> Hashable:
@@ -308,6 +356,8 @@ def weak_parts(key: Any) -> Iterator[ByIdentity]:
     """Return the objects that a key references weakly."""
     if isinstance(key, ByIdentity):
         yield key
+    elif isinstance(key, _FrozenKey):
+        yield from weak_parts(key.parts)
     elif isinstance(key, tuple):
         for part in key:
             yield from weak_parts(part)

@@ -21,6 +21,7 @@ class ProfilePart:
         trips: the total number of trips of a loop; None for other operations.
         seconds: the total time, including nested parts.
         is_python: whether compiled code left it to Python.
+        bytes: how much memory of arrays it allocated or overwrote as a whole, in native code.
     """
 
     what: str
@@ -30,6 +31,7 @@ class ProfilePart:
     trips: int | None
     seconds: float
     is_python: bool = False
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,6 @@ def forget(error: BaseException) -> None:
         noted.remove(error)
 
 
-def refuse_if_caught(error: BaseException, refused: BaseException) -> None:
-    """Attach a refusal to an error; it is raised where a handler catches that error."""
-    error.if_caught = refused  # type: ignore[attr-defined]
-
-
 def noted_again(error: E) -> E:
     """Return an error that was forgotten, to be raised after all."""
     if is_refusal(error):
@@ -75,8 +70,7 @@ def final() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        refused = getattr(error, "if_caught", error)
-        if len(noted) == start or getattr(refused, "is_refusal", False):
+        if len(noted) == start or getattr(error, "is_refusal", False):
             raise
         raise noted[start] from None
     else:

@@ -1,225 +1,299 @@
-"""Callees of captured code: user functions are captured, some builtins are replaced."""
+"""Calls of captured code: what is called in place of a function, and what it may change."""
 
 from __future__ import annotations
 
-import builtins
 import functools
 import operator
 import types
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wend.base import refusals
-from wend.capture.builtins import builtins as standard
-from wend.capture.builtins import math_module, strings
-from wend.capture.builtins.conversions import as_weak
-from wend.capture.builtins.streams import print_in_run
-from wend.capture.builtins.world import replacement_of_call
-from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
-from wend.capture.stage.operators import check_filter, is_, is_not
-from wend.eager.dispatch import Staged, any_staged
-from wend.numpy import creating, indexing, ranges, rearranging, shaping
-from wend.trace.arrays.concrete_array import adopt_result
-from wend.trace.arrays.shown_text import ShownText
-from wend.trace.control.tensor_list import TensorList
-
-
-def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of a sequence of arrays so that it takes a traced list."""
-
-    def run(xs: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(xs, TensorList):
-            return function(xs, *args, **kwargs)
-        if function is shaping.stack:
-            return xs.stack(*args, **kwargs)
-        return function(xs.stack(), *args, **kwargs)
-
-    return run
-
-
-# Builtins and array functions -> their versions for traced values.
-_STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
-    **standard.STAGED,
-    np.array: _with_stacked_list(creating.array),
-    np.asarray: _with_stacked_list(creating.asarray),
-    np.stack: _with_stacked_list(shaping.stack),
-    creating.array: _with_stacked_list(creating.array),
-    creating.asarray: _with_stacked_list(creating.asarray),
-    shaping.stack: _with_stacked_list(shaping.stack),
-    # `__array_function__` does not dispatch on indices, counts and sizes
-    np.take: indexing.take,
-    np.repeat: rearranging.repeat,
-    np.roll: rearranging.roll,
-    np.reshape: shaping.reshape,
-    np.broadcast_to: shaping.broadcast_to,
-    np.full: ranges.full,
-    np.zeros: ranges.zeros,
-    np.ones: ranges.ones,
-    np.empty: ranges.empty,
-    np.ndarray: ranges.empty,
-    np.eye: ranges.eye,
-    np.identity: ranges.identity,
-    np.arange: ranges.arange,
-    np.linspace: ranges.linspace,
-    **math_module.STAGED,
-}
-
-
-def _dispatch_on_any(
-    original: Callable[..., Any], staged: Callable[..., Any]
-) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        is_staged = any_staged(args) or any(isinstance(arg, TensorList) for arg in args)
-        return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
-
-    return run
-
-
-def _enumerate(iterable: Any, start: Any = 0) -> Any:
-    return ZippedIterable(iterable, enumerate_from=start)
-
-
-def _is_indexable(part: Any) -> bool:
-    return isinstance(part, (Staged, np.ndarray, TracedRange, ZippedIterable))
-
-
-def _zip(*iterables: Any, strict: bool = False) -> Any:
-    if any(map(_is_indexable, iterables)):
-        return ZippedIterable(*iterables, strict=strict)
-    return builtins.zip(*iterables, strict=strict)
-
-
-def _map(function: Callable[..., Any], *iterables: Any) -> Any:
-    if any(isinstance(part, (Staged, TracedRange, ZippedIterable)) for part in iterables):
-        return ZippedIterable(*iterables, function=function)
-    return builtins.map(function, *iterables)
-
-
-def _filter(function: Callable[..., Any] | None, iterable: Any) -> Any:
-    def passes(item: Any) -> Any:
-        return check_filter(function(item) if function is not None else item, "`filter`")
-
-    return builtins.filter(passes, iterable)
-
-
-def _reversed(sequence: Any) -> Any:
-    if isinstance(sequence, TracedRange):
-        return reversed_range(sequence)
-    if isinstance(sequence, Staged):
-        return sequence[::-1]  # type: ignore[index]  # a traced array
-    return builtins.reversed(sequence)
-
-
-def _any(xs: Any) -> Any:
-    return builtins.any(xs) if isinstance(xs, np.ndarray) else standard.any_of(xs)
-
-
-def _all(xs: Any) -> Any:
-    return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.all_of(xs)
-
-
-def _type(*args: Any) -> Any:
-    return standard.type_of(*args) if len(args) == 1 else type(*args)
-
-
-# Builtins whose result for a list does not depend on its items.
-_UNARY_BUILTINS = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
-
-
-def _dispatch_on_first(
-    original: Callable[..., Any], staged: Callable[..., Any]
-) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], ShownText) and original is not builtins.bool:
-            raise args[0].looked_at()
-        is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
-        return (staged if is_staged else original)(*args, **kwargs)
-
-    return run
-
-
-def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that it returns a Python number."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return as_weak(function(*args, **kwargs))
-
-    return run
-
-
-_REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
-    original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
-        original, _returning_weak(staged) if original.__module__ == "math" else staged
-    )
-    for original, staged in _STAGED_VERSIONS.items()
-}
-_REPLACEMENTS |= strings.REPLACED | {
-    builtins.all: _all,
-    builtins.any: _any,
-    builtins.enumerate: _enumerate,
-    builtins.filter: _filter,
-    builtins.isinstance: standard.is_instance,
-    builtins.map: _map,
-    builtins.max: standard.STAGED[builtins.max],
-    builtins.min: standard.STAGED[builtins.min],
-    builtins.print: print_in_run,
-    builtins.reversed: _reversed,
-    builtins.sorted: standard.sorted_of,
-    builtins.type: _type,
-    builtins.zip: _zip,
-    np.isscalar: standard.is_scalar,
-    operator.is_: is_,
-    operator.is_not: is_not,
-}
-
-
-_HIGHER_ORDER_BUILTINS = (
-    builtins.filter,
-    builtins.map,
-    builtins.max,
-    builtins.min,
-    builtins.sorted,
-    functools.reduce,
+from wend.capture.attributes import (
+    get_attribute,
+    get_attributes,
+    has_attribute,
+    is_attribute_setter,
+    run_setter,
 )
+from wend.capture.builtins.world import check_arguments, check_uncaptured
+from wend.capture.conversion import captured, is_captured_function
+from wend.capture.guards.guards import guard_partial
+from wend.capture.guards.outside import (
+    entered_arguments,
+    entered_items,
+    look,
+    read_arguments,
+    read_call,
+    read_dispatch,
+    read_method,
+    reads_arguments,
+)
+from wend.capture.heap import container_phis
+from wend.capture.heap.containers import is_container, mutated_by
+from wend.capture.heap.hidden_state import looks
+from wend.capture.heap.locations import (
+    is_write_logged,
+    log_write_arrays_mutated_by,
+    log_write_contents,
+    log_write_mutated_by,
+    log_write_reachable,
+    note_argument,
+)
+from wend.capture.heap.places import named
+from wend.capture.heap.trace_log import is_trace_logged
+from wend.capture.heap.unseen_code import note_construction, note_object
+from wend.capture.libraries import is_library
+from wend.capture.replacements import is_higher_order, is_plain_function, replacement_of
+from wend.capture.stage import guard
+from wend.capture.stage.float_errors import check_seterr
+from wend.capture.state import one_shot_iterators
+from wend.capture.state.memos import call_memo, is_memo
+from wend.eager.dispatch import Staged, any_staged
+from wend.trace.arrays.concrete_array import adopt_result
+from wend.trace.recording.recording import is_traced_now
+from wend.trace.state.templates import Text
 
 
-def is_higher_order(fun: Any) -> bool:
-    """Return whether a function written in C calls the functions that it gets."""
-    is_listed = any(fun is builtin for builtin in _HIGHER_ORDER_BUILTINS)
-    return is_listed or getattr(fun, "__module__", None) == "itertools"
+def call(fun: Any) -> Any:
+    """Return what a call in captured code calls instead of `fun`."""
+    callee = resolved = _resolve_callee(fun)
+    may_create_arrays = resolved is fun and isinstance(fun, types.BuiltinFunctionType)
+    if (
+        is_write_logged() or one_shot_iterators.current_region() is not None
+    ) and not is_captured_function(resolved):
+        callee = functools.partial(_call_uncaptured, callee, fun)
+    enter_result = read_call(fun)
+    if enter_result is not None:
+        callee = functools.partial(_call_and_enter, callee, enter_result)
+    elif reads_arguments(resolved):
+        callee = functools.partial(_call_reading_arguments, callee)
+    if may_create_arrays:
+        callee = functools.partial(_adopt_result, callee)
+    is_foreign = may_create_arrays or _is_foreign(resolved)
+    return functools.partial(_call_foreign, fun, callee) if is_foreign else callee
 
 
-def replacement_of(fun: Any) -> Any:
-    """Return the replacement of a builtin or array function, or the function itself."""
-    try:
-        replacement = _REPLACEMENTS.get(fun)
-    except TypeError as error:  # not hashable
-        refusals.forget(error)
-        return fun
-    replacement = replacement or strings.text_method(fun) or replacement_of_call(fun)
-    if replacement is not None:
-        return replacement
-    return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
+def _call_and_enter(fun: Any, enter: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return enter(fun(*args, **kwargs))
 
 
-def _is_array_function(fun: Any) -> bool:
-    module = getattr(fun, "__module__", None)
-    return isinstance(fun, np.ufunc) or (
-        callable(fun)
-        and not isinstance(fun, (type, types.MethodType))
-        and isinstance(module, str)
-        and f"{module}.".startswith(("numpy.", "wend.numpy."))
-    )
+def _call_reading_arguments(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    read_arguments(*args, *kwargs.values())
+    return fun(*args, **kwargs)
 
 
-def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call an array function with traced lists stacked to arrays."""
-    args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
+def _adopt_result(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
     return adopt_result(fun(*args, **kwargs))
 
 
-def is_plain_function(fun: Any) -> bool:
-    """Return whether an object is a function written in Python."""
-    return isinstance(fun, types.FunctionType)
+def _is_foreign(callee: Any) -> bool:
+    """Return whether code is neither captured nor wend's."""
+    if isinstance(callee, type):
+        return True
+    if not isinstance(callee, _FOREIGN_TYPES) or is_captured_function(callee):
+        return False
+    module = getattr(callee, "__module__", None)
+    return not isinstance(module, str) or not module.startswith("wend.")
+
+
+# Modules whose classes look at the texts that they get
+_FOREIGN_CLASSES = frozenset(
+    {"builtins", "datetime", "decimal", "fractions", "pathlib", "re", "uuid", "collections"}
+)
+_FOREIGN_TYPES = (
+    types.FunctionType,
+    types.MethodType,
+    types.MethodWrapperType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
+def _call_foreign(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call code that is not captured: it may make texts, and must not look at traced ones.
+
+    An error that it raises for a traced value is a refusal.
+    """
+    if not is_traced_now():
+        return callee(*args, **kwargs)
+    if not isinstance(fun, type) or fun.__module__ in _FOREIGN_CLASSES:
+        check_arguments(fun, (*args, *kwargs.values()))
+    if isinstance(fun, (types.FunctionType, type)):
+        check_uncaptured(fun)
+    try:
+        result = callee(*args, **kwargs)
+    except Exception as error:
+        if fun is not getattr and any_staged((*args, *kwargs.values())):
+            guard.refuse_foreign_error(error, _CALLERS)
+        raise
+    return Text.adopted(result) if isinstance(result, str) else result
+
+
+def _resolve_callee(fun: Any) -> Any:
+    if container_phis.any_phis() and (owner := mutated_by(fun)) is not None:
+        container_phis.check_mutation(owner)
+    if fun is np.seterr:
+        return check_seterr
+    replacement = replacement_of(fun)
+    if is_higher_order(fun):
+        return functools.partial(_call_higher_order, replacement)
+    if replacement is not fun:
+        return replacement
+    if isinstance(fun, _SLOT_TYPES) and fun.__objclass__ is np.ndarray:
+        return functools.partial(_call_array_method, fun)
+    if fun is setattr or fun is delattr or is_attribute_setter(fun):
+        return functools.partial(run_setter, fun)
+    if fun is getattr:
+        return get_attribute
+    if fun is hasattr:
+        return has_attribute
+    if isinstance(fun, operator.attrgetter):
+        return functools.partial(get_attributes, fun)
+    if fun is next:
+        return _next
+    if looks(fun):
+        return functools.partial(look, fun)
+    if is_memo(fun):
+        return functools.partial(call_memo, fun)
+    if isinstance(fun, types.MethodType) and is_memo(fun.__func__):
+        return functools.partial(call_memo, fun.__func__, fun.__self__)
+    if _is_generic(fun):
+        return functools.partial(_call_generic, fun)
+    if isinstance(fun, functools.partial):
+        guard_partial(fun)
+        arguments, keywords = entered_items(fun.args), entered_items(fun.keywords)
+        return functools.partial(call(fun.func), *arguments, **keywords)
+    if getattr(fun, "__name__", "") == "sort" and isinstance(getattr(fun, "__self__", None), list):
+        return functools.partial(_sort, fun)
+    return captured(fun)
+
+
+_CALLABLE_TYPES = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    functools.partial,
+    type,
+)
+
+
+_EXAMPLES: Any = functools.singledispatch(len), functools.singledispatchmethod(len).__get__(0)
+_GENERIC = [getattr(example, "__code__", None) for example in _EXAMPLES]
+
+
+def _is_generic(fun: Any) -> bool:
+    """Return whether a function is one of `functools.singledispatch`, or a method of that kind."""
+    return isinstance(fun, types.FunctionType) and fun.__code__ in _GENERIC
+
+
+def _call_generic(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a generic function with the implementation for the class that a value stands for."""
+    if not args:
+        return fun(**kwargs)  # Python's error
+    kind = call(type)(args[0])
+    cells = dict(zip(fun.__code__.co_freevars, fun.__closure__, strict=True))
+    if "obj" not in cells:
+        return call(read_dispatch(fun.dispatch, kind))(*args, **kwargs)
+    values = {name: cell.cell_contents for name, cell in cells.items()}
+    dispatch = values.get("dispatch") or values["self"].dispatcher.dispatch
+    implementation = read_dispatch(dispatch, kind)
+    return call(implementation.__get__(values["obj"], values["cls"]))(*args, **kwargs)
+
+
+def _call_higher_order(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that calls its arguments, with these captured."""
+
+    def capture_callable(argument: Any) -> Any:
+        return call(argument) if isinstance(argument, _CALLABLE_TYPES) else argument
+
+    return fun(
+        *map(capture_callable, args),
+        **{key: capture_callable(argument) for key, argument in kwargs.items()},
+    )
+
+
+def _sort(method: Any, /, **options: Any) -> None:
+    method.__self__[:] = call(sorted)(method.__self__, **options)
+
+
+def _call_uncaptured(fun: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call uncaptured code inside a loop or branch that is, or may come to be, recorded.
+
+    What it changes is logged as far as that can be determined.
+    """
+    entered, kwargs = entered_arguments(callee, args, kwargs)
+    args = (*entered,)
+    if type(callee) is np.ufunc and not kwargs and len(args) <= callee.nin:
+        return fun(*args)
+    one_shot_iterators.check_method_call(callee)
+    arguments = (*args, *kwargs.values())
+    log_write_mutated_by(callee, args)
+    log_write_arrays_mutated_by(callee, args, kwargs)
+    if callee is next:
+        return entered_items(fun(*args))
+    is_method = isinstance(callee, types.MethodType)
+    is_same = fun is callee or (is_method and fun == callee)
+    is_pure = not is_same or isinstance(callee, type)
+    if is_plain_function(fun) and not is_library(fun.__code__.co_filename):
+        log_write_reachable(fun)
+    elif isinstance(callee, type):
+        note_construction(callee)
+    elif is_method and is_trace_logged():
+        note_object(named(type(callee.__self__)), callee.__self__, is_here=True)
+    for argument in arguments:
+        one_shot_iterators.consume(argument)
+        log_write_mutated_by(argument)
+        if not is_pure:
+            _log_write_operands(callee, argument)
+    result = fun(*args, **kwargs)
+    if not any(result is argument for argument in arguments) and mutated_by(callee) is None:
+        one_shot_iterators.register(result)
+    return entered_items(result) if type(result) is np.ndarray else result
+
+
+def _log_write_operands(fun: Any, argument: Any) -> None:
+    """Log that a function may change a container or array that it gets."""
+    if type(fun).__module__.startswith("wend."):
+        return  # traced functions and gradients refuse to mutate
+    module = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
+    if module.startswith("wend."):
+        return
+    if is_container(argument) and module != "builtins":
+        log_write_contents(lambda: argument, f"{named(type(argument))}.")
+    note_argument(argument, module)
+
+
+_SLOT_TYPES = types.MethodDescriptorType, types.WrapperDescriptorType
+
+
+def _call_array_method(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of `np.ndarray`, like `np.ndarray.sum`."""
+    if args and isinstance(args[0], Staged):
+        return getattr(args[0], fun.__name__)(*args[1:], **kwargs)
+    return fun(*args, **kwargs)
+
+
+def _next(iterator: Any, /, *default: Any) -> Any:
+    """Return `next(iterator)`; the `__next__` of a user's iterator is captured."""
+    method = getattr(type(iterator), "__next__", None)
+    if not is_plain_function(method) or default:
+        return next(one_shot_iterators.consume(iterator), *default)
+    read_method(iterator, "__next__")
+    advance = captured(method)
+    return (
+        advance(iterator)
+        if is_captured_function(advance)
+        else next(one_shot_iterators.consume(iterator))
+    )
+
+
+# The code that calls what is not captured
+_CALLERS = frozenset(
+    caller.__code__
+    for caller in (
+        *(_adopt_result, _call_and_enter, _call_foreign, _call_reading_arguments),
+        _call_uncaptured,
+    )
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import os
 import weakref
 from types import CodeType
@@ -11,8 +12,9 @@ from wend.base.errors import ConcreteValueError, explain
 from wend.capture.libraries import is_library
 
 # The last constant of captured code marks it, so that no registry is needed: one marker for whole
-# functions, and one for outlined bodies, branches and operands.
-WHOLE_FUNCTION, OUTLINED_PART = object(), object()
+# functions, one for outlined bodies, branches and operands, one for generators inside, which run as
+# plain Python.
+WHOLE_FUNCTION, OUTLINED_PART, PLAIN_PART = object(), object(), object()
 # Code that is not captured -> the reason
 NOT_CAPTURED: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
@@ -43,6 +45,11 @@ def is_captured(code: CodeType) -> bool:
     """Return whether code is the captured form of a user's function."""
     marker = code.co_consts[-1] if code.co_consts else None
     return marker is WHOLE_FUNCTION or marker is OUTLINED_PART
+
+
+def is_part_of_captured(code: CodeType) -> bool:
+    """Return whether code is captured, or made by captured code."""
+    return is_captured(code) or (bool(code.co_consts) and code.co_consts[-1] is PLAIN_PART)
 
 
 def is_outlined(code: CodeType | None) -> bool:
@@ -79,7 +86,7 @@ def _reason(code: CodeType) -> tuple[str, str]:
         return f"{reason}: it comes from {code.co_filename}, not from a file", _CURES[reason]
     if reason is not None:
         return reason, _CURES[reason]
-    if code.co_filename.startswith("<") and code.co_name.startswith("__"):
+    if not linecache.getlines(code.co_filename) and code.co_name.startswith("__"):
         return (
             "is generated code, as of a dataclass",
             "compare the fields themselves: a.x == b.x and a.y == b.y.",

@@ -32,6 +32,7 @@ class ProfileLine:
         seconds: the inclusive time.
         own_seconds: the exclusive time, without nested parts that were measured themselves.
         is_python: whether compiled code calls Python for it.
+        bytes: the memory of arrays that it allocated or overwrote as a whole, in native code.
     """
 
     function: str
@@ -43,6 +44,7 @@ class ProfileLine:
     seconds: float = 0.0
     own_seconds: float = 0.0
     is_python: bool = False
+    bytes: int = 0
 
     def row(self, total: float) -> tuple[str, ...]:
         """Return the cells of the table; `total` is the time of all runs, in seconds."""
@@ -122,6 +124,7 @@ class profile:  # noqa: N801 - used like a function, as a context manager
                 line.count += part.count
                 line.seconds += part.seconds
                 line.own_seconds += exclusive
+                line.bytes += part.bytes
                 if part.trips is not None:
                     line.trips = (line.trips or 0) + part.trips
         return [*lines_by_key.values()]

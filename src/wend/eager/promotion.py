@@ -13,7 +13,7 @@ from wend.ir.builder import new_symbol
 from wend.ir.dtypes import BOOL, INT64, is_supported
 from wend.ir.op import Op
 from wend.ir.types import Dim, Shape, Symbol, TensorType
-from wend.ops import elementwise, shaping
+from wend.ops import effects, elementwise, shaping
 from wend.runtime.array_boundary import foreign_boundary
 
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -78,8 +78,25 @@ def cast(x: Any, dtype: np.dtype) -> Any:
             cure = "compute with floats: write it as 1e19, not 10**19; or compute it outside."
             raise OverflowError(explain(f"the Python integer {x} does not fit int64.", cure=cure))
         return np.asarray(x, None if dtype == BOOL else dtype).astype(dtype)[()]
-    return (
-        x if tensor_type(x).dtype == dtype else _convert_operand(elementwise.cast, x, dtype=dtype)
+    known = tensor_type(x).dtype
+    if known == dtype:
+        return x
+    if known == INT64 and dtype.kind in "iu" and dtype.itemsize < known.itemsize and is_weak(x):
+        x = _in_range(x, dtype)
+    return _convert_operand(elementwise.cast, x, dtype=dtype)
+
+
+def _in_range(x: Any, dtype: np.dtype) -> Any:
+    """Return a Python integer; if it does not fit a dtype, NumPy's OverflowError is raised."""
+    limits = np.iinfo(dtype)
+    is_below = apply(elementwise.lt, x, np.int64(limits.min))
+    is_above = apply(elementwise.gt, x, np.int64(limits.max))
+    return apply(
+        effects.checked,
+        x,
+        apply(elementwise.bit_or, is_below, is_above),
+        errors=(effects.error_name(OverflowError),),
+        texts=(f"Python integer {{}} out of bounds for {dtype}",),
     )
 
 

@@ -12,8 +12,11 @@ from wend.base.config import settings
 from wend.base.errors import ShapeError
 from wend.capture.stage.guard import user_traceback, without_head
 from wend.eager.dispatch import recorder
+from wend.function.concrete import ConcreteFunction
 from wend.function.eager import run_python, runs_eagerly
 from wend.function.fast_path import FastPath, LeafPlan
+from wend.ir.op import Effect
+from wend.trace.failed_traces import take_recorded
 from wend.trace.recording.recording import current
 
 if TYPE_CHECKING:
@@ -102,6 +105,7 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
     try:
         trace = function._trace_for(arguments)
     except Exception as error:
+        _run_recorded(function, error, arguments)
         # Keep only the user's frames; those of wend do not help.
         error.__traceback__ = user_traceback(error.__traceback__)
         raise
@@ -123,6 +127,25 @@ def _call_traced(function: Function, args: Sequence[Any], kwargs: dict[str, Any]
         if not trace.accepts_zero_one:
             _raise_static_shape_error(function, arguments)
         raise
+
+
+def _run_recorded(
+    function: Function, error: Exception, arguments: Arguments, *, has_run: bool = False
+) -> None:
+    """Run what a trace has recorded before an error has ended it; inside another, record a call.
+
+    If a run has already failed there, only the changes of arguments are left to be made.
+    """
+    traced, recording = take_recorded(error), current()
+    if traced is None or (has_run and traced.graph.effects() - {Effect.CHECK}):
+        return
+    if recording is not None:
+        traced.call_in(recording, arguments.arrays, function.backend)
+        return
+    concrete = ConcreteFunction(
+        function.name, traced, arguments, function._binding, function.backend
+    )
+    concrete.run("numpy", arguments.arrays)
 
 
 def _leaf_plan(
@@ -159,5 +182,6 @@ def _raise_static_shape_error(function: Function, arguments: Arguments) -> None:
     try:
         function._cache.build(arguments)
     except ShapeError as error:
+        _run_recorded(function, error, arguments, has_run=True)
         error.__traceback__ = user_traceback(error.__traceback__)
         raise error from None

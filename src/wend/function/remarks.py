@@ -1,4 +1,4 @@
-"""Remarks on optimisations of a trace: rematerialized, hoisted and fused operations.
+"""Remarks on optimisations of a trace: rematerialized and hoisted operations, copies, fused loops.
 
 They are read off the optimised graph and its executables, so they report what was actually done.
 """
@@ -14,7 +14,7 @@ from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Op
 from wend.ir.types import TensorType
 from wend.ops import creating, elementwise, lists, maybe, shaping
-from wend.ops.control import while_
+from wend.ops.control import WhileParts, while_
 
 _MAX_LINES = 3  # of one kind of remark
 _MIN_REPORTED_BYTES = 1024  # fusion that saves less makes no difference
@@ -82,6 +82,35 @@ def hoisted(graphs: Sequence[Graph]) -> list[str]:
         size, _ = _size([value for node in nodes_of_loop for value in node.results])
         sized_lines.append((size, f"hoists {_operations(nodes_of_loop)} out of the loop{at(loop)}"))
     return largest(sized_lines)
+
+
+def copied(graphs: Sequence[Graph]) -> list[str]:
+    """Return a line for each update in a loop that copies its array in each trip.
+
+    It cannot be in place, because the old version is read later, or by another trip.
+    """
+    sized_lines = []
+    for loop in (node for graph in graphs for node in graph.walk() if node.op is while_):
+        w = WhileParts.of(loop)
+        for region, invariants in (w.before, w.before_invariants), (w.after, w.after_invariants):
+            for node, old in _copying_updates(region, invariants):
+                size, text = _size([old])
+                trip = f"{text} a trip of the loop{at(loop.source)}"
+                line = f"copies {trip}: {node.op.name}{at(node.source)} keeps the old version"
+                sized_lines.append((size, line))
+    return largest(sized_lines)
+
+
+def _copying_updates(region: Graph, invariants: Iterable[Value]) -> Iterator[tuple[Node, Value]]:
+    """Yield the updates of arrays that are needed afterwards, with these arrays."""
+    needed = {*region.results, *invariants}
+    for node in reversed(region.nodes):
+        if node.op.updates is not None:
+            old = node.operands[node.op.updates]
+            is_array = isinstance(old.type, TensorType) and old.type.shape != ()
+            if is_array and (old in needed or node.operands.count(old) > 1):
+                yield node, old
+        needed.update(node.operands)
 
 
 def fused_loops(loops: Iterable[FusedLoop]) -> list[str]:

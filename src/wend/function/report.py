@@ -10,7 +10,7 @@ from wend.backends.protocol import Executable, Explains, HoldsMemory
 from wend.base import trees
 from wend.base.keys import ByIdentity
 from wend.base.source import at
-from wend.function.remarks import fused_loops, hoisted, largest, recomputed
+from wend.function.remarks import copied, fused_loops, hoisted, largest, recomputed
 from wend.function.signature.shape_relaxation import subsumes
 from wend.function.signature.signature import Arguments
 from wend.ir.dtypes import short
@@ -200,7 +200,7 @@ def costs(graphs: Sequence[Graph], executables: Sequence[Executable]) -> list[st
     loops = [loop for run in explaining for loop in run.fused_loops]
     calls = [node for run in explaining for node in run.host_nodes]
     in_python = [f"runs in Python: {node.op.name}{at(node.source)}" for node in calls]
-    remarks = [*recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
+    remarks = [*copied(graphs), *recomputed(graphs), *hoisted(graphs), *fused_loops(loops)]
     return [*_kept_records(graphs), *remarks, *dict.fromkeys(in_python)]
 
 

@@ -132,7 +132,7 @@ class Tracing:
             guard_uncaptured(unwrapped)
         try:
             return trace_function(
-                capture(self.fun) if self.capture else self.fun,
+                self._captured() if self.capture else self.fun,
                 arguments.types,
                 arguments.call,
                 self.name,
@@ -142,6 +142,15 @@ class Tracing:
             )
         finally:
             creation.end()
+
+    def _captured(self) -> Callable[..., Any]:
+        """Return the captured form of the function, made when it is called: in the trace."""
+        capture(self.fun)  # what it refuses, it refuses before
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return capture(self.fun)(*args, **kwargs)
+
+        return run
 
     def _forbid_creation(self, creation: Creation) -> None:
         """Refuse any variable that the trace creates."""

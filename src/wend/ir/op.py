@@ -113,6 +113,9 @@ class Op:
         is_cheap: cheaper to recompute in a backward pass than to keep its result.
         raises: the exceptions that its kernel may raise in a run of operands that fit, or a
             function that gives them for a node.
+        updates: the operand that its first result is a changed version of, so that it may be
+            computed in the memory of that operand, if nothing reads the old version afterwards.
+        shares: the operand whose memory a backend may let its first result refer to.
     """
 
     name: str
@@ -123,6 +126,8 @@ class Op:
     regions: tuple[str, ...] = ()
     is_cheap: bool = False
     raises: Raises | Callable[[Any], Raises] = ()
+    updates: int | None = None
+    shares: int | None = None
 
     @property
     def takes_token(self) -> bool:

@@ -58,7 +58,9 @@ def asarray(x: Any, dtype: Any = None, *, device: Any = None, copy: bool | None 
     x = x if dtype is None else cast(x, np.dtype(dtype))
     if copy is False and x is not original:
         raise ValueError("asarray cannot do without a copy here")
-    return copy_if_operand(x, [original]) if copy else x
+    x = copy_if_operand(x, [original]) if copy else x
+    is_number = tensor_type(x).shape == () and getattr(x, "zero_dim", None) is False
+    return x.as_zero_dim() if is_number else x
 
 
 @implements(np.array)

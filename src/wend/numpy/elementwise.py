@@ -15,6 +15,7 @@ from wend.ir.op import Op
 from wend.numpy.public import STAGED, implements
 from wend.numpy.ufuncs import make_ufunc, ufunc
 from wend.ops import elementwise as ops
+from wend.ops import special
 
 UINT64 = np.dtype(np.uint64)
 
@@ -196,23 +197,8 @@ def power(x: Any, y: Any) -> Any:
 pow = power
 
 
-def _hypot(x: Any, y: Any) -> Any:
-    # Scaled to avoid overflow; as in C, infinity takes precedence over NaN.
-    x, y = absolute(x), absolute(y)
-    larger, smaller = maximum(x, y), minimum(x, y)
-    ratio = smaller / where(larger == 0, 1, larger)
-    length = larger * sqrt(1 + ratio * ratio)
-    return where(isinf(x) | isinf(y), np.inf, length)
-
-
-def _logaddexp(x: Any, y: Any) -> Any:
-    larger, smaller = maximum(x, y), minimum(x, y)
-    gap = where(larger == smaller, 0.0, smaller - larger)
-    return larger + log1p(exp(gap))
-
-
-hypot = make_ufunc(np.hypot, _hypot)
-logaddexp = make_ufunc(np.logaddexp, _logaddexp)
+hypot = ufunc(np.hypot, ops.hypot)
+logaddexp = ufunc(np.logaddexp, special.logaddexp)
 
 
 @implements(np.real)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from wend.base.errors import ShapeError
+from wend.base.errors import ShapeError, explain
 from wend.base.refusals import refusal
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all
 from wend.eager.promotion import as_array, broadcast, cast, tensor_type
 from wend.ir.dtypes import BOOL, INT64
@@ -93,12 +94,18 @@ def normalize_entry(entry: Any) -> Any:
     array = creating.asarray(entry) if parts.is_staged_key(entry) else as_array(entry)
     if isinstance(array, (bool, np.bool_)):
         raise refusal(
-            IndexError("a traced array cannot be indexed by a Python bool; use wend.cond")
+            IndexError(
+                explain(
+                    f"an array is indexed by a Python bool{at(user_source())}.",
+                    cure="write x[None] for x[True], and x[None][:0] for x[False].",
+                )
+            )
         )
     dtype = array.type.dtype if isinstance(array, Staged) else getattr(array, "dtype", None)
     kind = "f" if dtype is None else dtype.kind
     if kind not in "iub" and not (isinstance(array, np.ndarray) and array.size == 0):
-        raise IndexError(f"arrays used as indices must be of integer (or bool) type, not {entry!r}")
+        example = 0.5 if np.ndim(array) == 0 else np.ones(1)
+        np.ones(1)[example]  # type: ignore[index]  # NumPy's error
     return array.astype(np.int64) if kind not in "iub" else array
 
 

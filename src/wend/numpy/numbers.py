@@ -113,8 +113,7 @@ ldexp = composed(np.ldexp, lambda x, n: x * ew.exp2(cast(n, dtype_of(x))))
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:
-    gap = ew.where(x == y, 0, -ew.absolute(x - y))
-    return ew.maximum(x, y) + ew.log1p(ew.exp2(gap)) * (1 / math.log(2))
+    return ew.logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
 
 
 logaddexp2 = composed(np.logaddexp2, _logaddexp2)

@@ -171,7 +171,11 @@ def std(
     `correction` is the array API standard's name for `ddof`.
     """
     ddof = _correction(ddof, correction)
-    return ew.sqrt(var(x, axis, dtype, ddof, keepdims=keepdims))
+    variance = var(x, axis, dtype, ddof, keepdims=keepdims)
+    count = _element_count(x, axis)
+    if isinstance(count, int) and count == 1 and ddof == 0:
+        return variance  # 0, and so are its derivatives, which those of the root at 0 are not
+    return ew.sqrt(variance)
 
 
 def _arg_extreme(original: Callable[..., Any], op: Op) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from wend.base.errors import ShapeError
+from wend.base.errors import ShapeError, explain
 from wend.base.refusals import refusal
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, apply, apply_all, recorder
 from wend.eager.promotion import as_array, broadcast, cast, common_shape, tensor_type
 from wend.ir.types import Dim, Shape
@@ -38,11 +39,22 @@ def rank_of(x: Any) -> int:
 def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Give a new shape to an array without changing its data; see `numpy.reshape`.
 
-    Traced arrays are read in C order only.
+    Traced arrays are read in the orders C and F.
     """
-    if order != "C":
-        raise refusal(NotImplementedError("reshape of a traced array has order='C' only"))
-    reshaped = _reshape(x, shape)
+    if order == "F":
+        reshaped = transpose(_reshape(transpose(x), _sizes(shape)[::-1]))
+    elif order == "C":
+        reshaped = _reshape(x, shape)
+    else:
+        raise refusal(
+            NotImplementedError(
+                explain(
+                    f"order={order!r}{at(user_source())} asks for the order of an array in memory, "
+                    "which a trace does not know.",
+                    cure="choose order='C' or order='F'.",
+                )
+            )
+        )
     return reshaped.copy() if copy else reshaped
 
 
@@ -90,9 +102,9 @@ def as_vector(x: Any) -> Any:
 
 
 @implements(np.ravel)
-def ravel(x: Any) -> Any:
+def ravel(x: Any, order: str = "C") -> Any:
     """Return a flattened array; see `numpy.ravel`."""
-    return reshape(x, (-1,))
+    return reshape(x, (-1,), order)
 
 
 @implements(np.transpose, np.permute_dims)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wend.base.errors import ConcreteValueError, explain
+from wend.base.source import at, user_source
 from wend.eager.dispatch import Staged, any_staged, recorder
 from wend.eager.promotion import cast
 from wend.ir.dtypes import INT64
@@ -15,8 +17,22 @@ from wend.numpy import elementwise as ew
 
 
 def has_staged_bounds(entry: Any) -> bool:
-    """Return whether the entry is a slice with a staged bound or step."""
-    return isinstance(entry, slice) and any_staged([entry.start, entry.stop, entry.step])
+    """Return whether the entry is a slice with a staged bound.
+
+    Raises:
+        ConcreteValueError: its step is staged.
+    """
+    if not isinstance(entry, slice):
+        return False
+    if isinstance(entry.step, Staged):
+        raise ConcreteValueError(
+            explain(
+                f"the step of a slice{at(user_source())} is known only at run time.",
+                cure="take the elements by position, x[np.arange(start, stop, step)]; or make the "
+                "step static: static_argnames.",
+            )
+        )
+    return any_staged([entry.start, entry.stop])
 
 
 def is_full_slice(entry: Any) -> bool:
@@ -39,11 +55,6 @@ def narrow_bounds(entry: slice, size: Any) -> tuple[Any, Any, Dim]:
     The step is not applied. Of a slice with a negative step, it is the range that the step then
     traverses backwards.
     """
-    if isinstance(entry.step, Staged):
-        raise IndexError(
-            "the step of a slice of a traced array must be known before the run; "
-            "use wnp.take with wnp.arange(start, stop, step)"
-        )
     for bound in (entry.start, entry.stop):
         if isinstance(bound, Staged) and (
             bound.type.shape != () or bound.type.dtype.kind not in "iu"

@@ -104,6 +104,11 @@ def error_note(node: Node) -> str:
     return f"{'in assert' if is_assertion else 'raised'}{at(node.source)}"
 
 
+def risk(node: Node) -> str:
+    """Return how messages name a node that may raise an error in the run."""
+    return "the check" if node.op in (raise_if, checked) else f"`{node.op.name}`"
+
+
 def error_class(name: ErrorClass) -> type[BaseException]:
     """Return the exception class that `raise_if` refers to."""
     return _NAMED_ERRORS[name] if isinstance(name, str) else name
@@ -179,7 +184,7 @@ def _pull_back_after(b: Any, node: Node, ct: Any, index: int) -> Any:
 # An order of its own, for a graph without a world: a rule's backward graph
 token = Op("token", lambda: TOKEN, lambda: None, no_gradient())
 # The first operand, where the checks before a token have passed; without its use they do not run
-after = Op("after", _infer_after, lambda x, token: x, Linear(_pull_back_after, (0,)))
+after = Op("after", _infer_after, lambda x, token: x, Linear(_pull_back_after, (0,)), shares=0)
 
 
 def _infer_checked(

@@ -198,6 +198,20 @@ atan2 = elementwise(
     ],
 )
 
+
+def _hypot_partial(b: Any, x: Any, length: Any) -> Any:
+    # x over the length, and 0 at the origin: there is no tie where |x| = |y|.
+    is_origin = b.eq(length, b.zeros_like(length))
+    return b.div(x, b.select(is_origin, b.ones_like(length), length))
+
+
+hypot = elementwise(
+    "hypot",
+    np.hypot,
+    FLOATS,
+    [lambda b, x, y, z: _hypot_partial(b, x, z), lambda b, x, y, z: _hypot_partial(b, y, z)],
+)
+
 # Rounding: flat almost everywhere
 floor = elementwise("floor", np.floor, FLOATS)
 ceil = elementwise("ceil", np.ceil, FLOATS)

@@ -74,6 +74,7 @@ scatter_add = Op(
     _kernel_scatter_add,
     Linear(_transpose_scatter_add, operands=(0, 1)),
     raises=if_out_of_range(2),
+    updates=0,
 )
 
 
@@ -118,6 +119,7 @@ add_along = Op(
     _kernel_add_along,
     Linear(_transpose_add_along, operands=(0, 1)),
     raises=if_out_of_range(2),
+    updates=0,
 )
 
 

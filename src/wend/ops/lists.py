@@ -65,7 +65,13 @@ def _pull_back_pop(b: Any, node: Any, cts: Any) -> Any:
 
 
 # The list without its last element, and that element
-list_pop = Op("list_pop", _infer_pop, lambda l: l.pop(), Explicit(_pull_back_pop, linear=(0,)))
+list_pop = Op(
+    "list_pop",
+    _infer_pop,
+    lambda l: l.pop(),
+    Explicit(_pull_back_pop, linear=(0,)),
+    updates=0,
+)
 
 
 def _infer_get(list: Type, index: Type) -> Type:
@@ -96,6 +102,7 @@ list_add_at = Op(
     _infer_add_at,
     lambda l, i, x: l.set(i, add_values(l[i], x)),
     Linear(_transpose_add_at, operands=(0, 2)),
+    updates=0,
 )
 
 
@@ -112,7 +119,11 @@ def _transpose_set(b: Any, node: Any, ct: Any, index: int) -> Any:
 
 # The list with the element at a position replaced
 list_set = Op(
-    "list_set", _infer_set, lambda l, i, x: l.set(i, x), Linear(_transpose_set, operands=(0, 2))
+    "list_set",
+    _infer_set,
+    lambda l, i, x: l.set(i, x),
+    Linear(_transpose_set, operands=(0, 2)),
+    updates=0,
 )
 
 list_len = Op(

@@ -61,6 +61,7 @@ instantiate = Op(
     lambda x, zeros: _maybe_of(x).of,
     lambda x, zeros: zeros if x is ZERO else x,
     _identity,
+    shares=0,
 )
 
 
@@ -71,4 +72,4 @@ def _kernel_present(x: Any) -> Any:
 
 
 # The value, where the branch that made it is known to have run
-present = Op("present", lambda x: _maybe_of(x).of, _kernel_present, _identity)
+present = Op("present", lambda x: _maybe_of(x).of, _kernel_present, _identity, shares=0)

@@ -136,6 +136,7 @@ set_part = Op(
     _kernel_set,
     Linear(_transpose_set, operands=(0, 1)),
     raises=_if_out_of_range(2),
+    updates=0,
 )
 add_part = Op(
     "add_part",
@@ -143,4 +144,5 @@ add_part = Op(
     _kernel_add,
     Linear(lambda b, n, ct, i: _part_of(b, n, ct) if i else ct, operands=(0, 1)),
     raises=_if_out_of_range(2),
+    updates=0,
 )

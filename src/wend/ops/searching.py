@@ -84,6 +84,7 @@ set_along = Op(
     _kernel_set_along,
     Linear(_transpose_set_along, operands=(0, 1)),
     raises=if_out_of_range(2),
+    updates=0,
 )
 
 

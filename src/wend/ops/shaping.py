@@ -107,12 +107,21 @@ def _kernel_broadcast_to(x: Any, *sizes: Any, shape: Shape | None) -> Any:
     return x if target == () else np.broadcast_to(x, target)
 
 
+def _if_sizes_may_differ(node: Node) -> tuple[type[ValueError], ...]:
+    source, target = (tensor_of(value.type).shape for value in (node.operands[0], node.results[0]))
+    if source is None or target is None:
+        return (ValueError,)
+    pairs = zip(source[::-1], target[::-1], strict=False)
+    return () if all(size in (1, target_size) for size, target_size in pairs) else (ValueError,)
+
+
 broadcast_to = Op(
     "broadcast_to",
     _infer_broadcast_to,
     _kernel_broadcast_to,
     Linear(lambda b, n, ct, i: b.sum_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
+    raises=_if_sizes_may_differ,
 )
 
 
@@ -144,6 +153,7 @@ refine = Op(
     lambda x, *, type: x,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type)),
     is_cheap=True,
+    shares=0,
 )
 
 
@@ -191,6 +201,7 @@ keep_shape = Op(
     _kernel_keep_shape,
     Linear(lambda b, n, ct, i: b.refine(ct, n.operands[0].type), operands=(0,)),
     raises=_keep_shape_errors,
+    shares=0,
 )
 
 
@@ -220,6 +231,7 @@ reshape = Op(
     Linear(lambda b, n, ct, i: b.reshape_like(ct, n.operands[0]), operands=(0,)),
     is_cheap=True,
     raises=if_sizes_unknown,
+    shares=0,
 )
 
 
@@ -341,6 +353,7 @@ add_slice = Op(
     lambda into, x, *, slices: tensor_of(into),
     _kernel_add_slice,
     Linear(lambda b, n, ct, i: b.slice(ct, slices=n.attrs["slices"]) if i else ct),
+    updates=0,
 )
 
 
@@ -390,6 +403,7 @@ add_narrow = Op(
     lambda into, x, start, stop, *, axis: tensor_of(into),
     _kernel_add_narrow,
     Linear(_transpose_add_narrow, operands=(0, 1)),
+    updates=0,
 )
 
 

@@ -63,6 +63,22 @@ def _log_ndtr_partial(b: Any, x: Any, y: Any) -> Any:
 
 log_ndtr = elementwise("log_ndtr", _scipy("log_ndtr"), FLOATS, [_log_ndtr_partial])
 expit = elementwise("expit", _scipy("expit"), FLOATS, [lambda b, x, y: b.mul(y, b.one_minus(y))])
+
+
+def _softmax_of_two(b: Any, x: Any, y: Any) -> Any:
+    """The share of exp(x) in exp(x) + exp(y): analytic at ties, a half for equal infinities."""
+    gap = b.sub(x, y)
+    is_gap_unknown = b.emit(ew.bit_and, b.eq(x, y), b.emit(ew.isnan, gap))
+    return b.emit(expit, b.select(is_gap_unknown, b.zeros_like(gap), gap))
+
+
+# log(exp(x) + exp(y))
+logaddexp = elementwise(
+    "logaddexp",
+    np.logaddexp,
+    FLOATS,
+    [lambda b, x, y, z: _softmax_of_two(b, x, y), lambda b, x, y, z: _softmax_of_two(b, y, x)],
+)
 gammaln = elementwise(
     "gammaln", _scipy("gammaln"), FLOATS, [lambda b, x, y: b.emit(polygamma, x, order=0)]
 )

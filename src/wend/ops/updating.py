@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ from wend.base.errors import ShapeError, listed
 from wend.ir.dtypes import INT64
 from wend.ir.op import Linear, Op
 from wend.ir.types import TensorType, Type
+from wend.ops import elementwise, reducing
 from wend.ops.indexing import index_shape
 from wend.ops.raising import if_out_of_range
-from wend.ops.shapes import same_dim, tensor_of
+from wend.ops.shapes import same_dim, size_of, tensor_of
 from wend.ops.shaping import Slices, sliced_type
+
+_MIN_UNKNOWN_SIZE = 1024  # elements; an array of unknown size is taken to have at least as many
 
 
 def _check_fits(into: TensorType, part: TensorType, x: TensorType) -> TensorType:
@@ -41,7 +45,9 @@ def _transpose_set_slice(b: Any, node: Any, ct: Any, index: int) -> Any:
     return b.set_slice(ct, b.zeros_like(node.operands[1]), slices=slices)
 
 
-set_slice = Op("set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice))
+set_slice = Op(
+    "set_slice", _infer_set_slice, _kernel_set_slice, Linear(_transpose_set_slice), updates=0
+)
 
 
 # Elements, or rows of the leading axes; the last write to a position wins
@@ -71,11 +77,48 @@ def _transpose_scatter_set(b: Any, node: Any, ct: Any, index: int) -> Any:
     if all(size == 1 for size in indices[0].type.dims):
         return b.refine(gathered, x.type)
     # Only the last write to a position has a cotangent.
-    order = b.refine(b.positions(x, axis=0), gathered.type.with_dtype(INT64))
-    unwritten = b.cast(b.zeros_like(ct), np.int64)
-    last = b.gather(b.scatter_set(unwritten, order, *indices), *indices)
+    if _is_fast_to_compare(indices[0].type, ct.type):
+        is_last = _is_last_write(b, ct, indices)
+        axes = tuple(range(1, gathered.type.rank))
+        is_last = b.broadcast_like(b.insert_axes(is_last, axes=axes), gathered)
+    else:
+        order = b.refine(b.positions(x, axis=0), gathered.type.with_dtype(INT64))
+        unwritten = b.cast(b.zeros_like(ct), np.int64)
+        last_order = b.gather(b.scatter_set(unwritten, order, *indices), *indices)
+        is_last = b.eq(last_order, order)
     # The size of `x` may have another symbol than that of the positions.
-    return b.refine(b.select(b.eq(last, order), gathered, b.zeros_like(gathered)), x.type)
+    return b.refine(b.select(is_last, gathered, b.zeros_like(gathered)), x.type)
+
+
+def _is_fast_to_compare(positions: TensorType, array: TensorType) -> bool:
+    """Return whether comparing all pairs of positions takes no more steps than the array has.
+
+    A loop that writes a few elements a trip must not touch all of the array in each.
+    """
+    (count,) = positions.dims
+    size = size_of(array.dims)
+    return isinstance(count, int) and count**2 <= (_MIN_UNKNOWN_SIZE if size is None else size)
+
+
+def _is_last_write(b: Any, array: Any, indices: Sequence[Any]) -> Any:
+    """Return for each element written whether no later one has the same position."""
+    (count,) = indices[0].type.dims
+    shape = (count, count)
+    order = b.iota(count)
+    is_overwritten = b.gt(*_pairs(b, order, shape)[::-1])
+    for axis, index in enumerate(indices):
+        size = b.broadcast_like(b.cast(b.size_of(array, axis), index.type.dtype), index)
+        position = b.select(b.lt(index, b.zeros_like(index)), b.add(index, size), index)
+        is_same = b.eq(*_pairs(b, position, shape))
+        is_overwritten = b.emit(elementwise.bit_and, is_overwritten, is_same)
+    is_any = b.emit(reducing.reduce_any, is_overwritten, axes=(1,), keepdims=False)
+    return b.emit(elementwise.bit_not, is_any)
+
+
+def _pairs(b: Any, x: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Return the first and the second element of each pair of elements of a vector."""
+    columns = b.broadcast_to(b.reshape(x, (shape[0], 1)), shape)
+    return columns, b.broadcast_to(b.reshape(x, (1, shape[1])), shape)
 
 
 scatter_set = Op(
@@ -84,4 +127,5 @@ scatter_set = Op(
     _kernel_scatter_set,
     Linear(_transpose_scatter_set, operands=(0, 1)),
     raises=if_out_of_range(2),
+    updates=0,
 )

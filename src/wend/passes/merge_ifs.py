@@ -12,7 +12,7 @@ from wend.base.zero import ZERO
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
 from wend.ir.rewrite import rebuild_graph, rename_dims, with_operands
-from wend.ir.types import Dim, MaybeType, Symbol
+from wend.ir.types import Dim, MaybeType, Symbol, substitute, without_maybe
 from wend.ops import (
     creating,
     decompositions,
@@ -30,7 +30,7 @@ from wend.ops.control import PREDICATE, IfParts, if_
 from wend.passes.specialize_zeros import Specializer, State, reinfer_types
 
 # Operations moved into the branches if one of their operands is a maybe that the `if` gives.
-_SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero}
+_SINKABLE = {maybe.autograd_add, maybe.instantiate, maybe.any_nonzero, shaping.refine}
 # Operations that raise an error of the user's: a position out of range, a singular matrix
 _MAY_FAIL = {
     *(indexing.gather, indexing.take_along, indexing.scatter_add, indexing.add_along),
@@ -176,8 +176,14 @@ class _MergedIf:
         b.source = self.source
         new_results = b.if_(self.selector, self.operands, graphs).results
         for old, new in zip(results, new_results, strict=True):
-            mapping[old] = new
-            rename_dims(dims, [old], [new])
+            if old.node is not None and old.node.op is if_:
+                mapping[old] = new
+                rename_dims(dims, [old], [new])
+            else:
+                # Its sizes may have names that the `if` cannot know.
+                type = substitute(old.type, dims)
+                is_maybe = isinstance(new.type, MaybeType)
+                mapping[old] = b.refine(new, type if is_maybe else without_maybe(type))
 
 
 def _constant_of(state: State) -> object:

@@ -24,6 +24,7 @@ from wend.passes.hoist import hoist
 from wend.passes.inline import inline_calls
 from wend.passes.lower_linear_blocks import lower_linear_blocks
 from wend.passes.merge_ifs import merge_ifs
+from wend.passes.order_updates import order_updates
 from wend.passes.unshare_regions import unshare_regions
 
 Transform: TypeAlias = Callable[[Graph], Graph]
@@ -41,6 +42,7 @@ OPTIMIZE: Sequence[Transform] = (
     cse,
     canonicalize_loops,
     dce,
+    order_updates,
     unshare_regions,
 )
 

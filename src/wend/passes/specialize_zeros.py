@@ -27,6 +27,7 @@ from wend.ir.types import (
     ListType,
     MaybeType,
     Symbol,
+    TensorType,
     Type,
     accepts,
     substitute,
@@ -275,7 +276,23 @@ def _autograd_add(s: Specializer, b: Build, node: Node, states: Sequence[State])
     x, y = states
     if isinstance(x, Zero) or isinstance(y, Zero):
         return [y if isinstance(x, Zero) else x]
+    for into, part in ((x, y), (y, x)):
+        if isinstance(into.type, TensorType) and into.type.shape != () and _is_sum(part):
+            assert part.node is not None
+            for summand in part.node.operands:
+                is_maybe = isinstance(summand.type, MaybeType)
+                refined = b.refine(summand, MaybeType(into.type) if is_maybe else into.type)
+                (into,) = _values(_autograd_add(s, b, node, [into, refined]))
+            return [into]
     return _simplify_sum(s, b, node, [x, y]) or [b.autograd_add(x, y)]
+
+
+def _is_sum(value: Value) -> bool:
+    """Return whether a value is a sum of arrays that may be Zero.
+
+    Added to an array one after the other, each can be added in place where it arises.
+    """
+    return value.node is not None and value.node.op is maybe.autograd_add
 
 
 def _add(s: Specializer, b: Build, node: Node, states: Sequence[State]) -> Sequence[State]:
@@ -302,17 +319,26 @@ def _simplify_sum(
         return [x]
     if node.op is not elementwise.add:
         for into, part in ((x, y), (y, x)):
-            # x + add_at(zeros, v) is add_at(x, v): a loop that reads one item a trip must not
-            # touch all of them.
-            if (
-                part.node is not None
-                and part.node.op in _ACCUMULATING_OPS
-                and _is_zeros(part.node.operands[0])
-            ):
-                added = copy_node(part.node, [into, *part.node.operands[1:]])
-                b.nodes.append(added)
-                return added.results
+            updates = _updates_of_zeros(part)
+            for update in updates:
+                b.nodes.append(copy_node(update, [into, *update.operands[1:]]))
+                (into,) = b.nodes[-1].results
+            if updates:
+                return [into]
     return []
+
+
+def _updates_of_zeros(value: Value) -> list[Node]:
+    """Return the additions into parts of zeros that make a value, in order; none if others do.
+
+    x + add_at(zeros, v) is add_at(x, v): a loop that reads one item a trip must not touch all.
+    """
+    updates: list[Node] = []
+    while value.node is not None and value.node.op in {*_ACCUMULATING_OPS, shaping.refine}:
+        if value.node.op is not shaping.refine:  # the result has the type of what is added to
+            updates.append(value.node)
+        value = value.node.operands[0]
+    return updates[::-1] if _is_zeros(value) else []
 
 
 _ACCUMULATING_OPS = {

@@ -29,6 +29,7 @@ from wend.runtime.storage import Storage, bind_variables
 from wend.trace.aliasing.may_alias import may_overlap
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.tracer import Tracer
+from wend.trace.failed_traces import attach_recorded, has_effects, record_error
 from wend.trace.recording.arguments import LeafType, is_array_leaf
 from wend.trace.recording.recording import Recording, current
 from wend.trace.state.creation import Creation, Initializer, described, initialize, initialize_in
@@ -390,6 +391,7 @@ def trace_function(
 
     Raises:
         TypeMismatchError: it returns an object that is no array, number or None.
+        Exception: what the function raises; it carries what is recorded before (`take_recorded`).
     """
     with step("trace", name) as tell, refusals.final():
         traced = _traced(fun, types, call, name, names, creation, by_value)
@@ -414,12 +416,18 @@ def _traced(
     ]
     recording.arguments = leaves
     arguments, passed = _with_variables(recording, types, leaves)
+    failure: Exception | None = None
     with recording.active():
         try:
             result = call(fun, arguments)
-        except ShapeError as error:
-            add_location(error, at(raised_at(error)))
-            raise
+        except Exception as error:
+            if isinstance(error, ShapeError):
+                add_location(error, at(raised_at(error)))
+            if refusals.is_refusal(error):
+                raise
+            if not record_error(error) and not has_effects(recording):
+                raise
+            result, failure = None, error
         result_leaves, result_tree = trees.flatten(result)
         check_results(name, result_leaves, trees.paths(result_tree, "result"))
         values = [recording.lift(leaf) for leaf in result_leaves]
@@ -434,6 +442,8 @@ def _traced(
             and (j in written or param in values or recording.reads_after_change(leaves[k], param))
         ]
         assigned = recording.variables.assigned()
+        final_values = [value for _, value in assigned]
+        recording.keep_unused_checks([*values, *changed, *final_values])
         for ref in recording.mutations.outer_refs():
             raise TypeMismatchError(
                 explain(
@@ -445,7 +455,6 @@ def _traced(
         LeafType(_tensor(value), isinstance(leaf, Tracer) and leaf.weak)
         for value, leaf in zip(values, result_leaves, strict=True)
     )
-    final_values = [value for _, value in assigned]
     graph = recording.finish_function([*values, *changed, *final_values])
     has_world = recording.world_param is not None
     captured = tuple(
@@ -453,7 +462,7 @@ def _traced(
     )
     storages = tuple(variable.storage for variable, _ in assigned)
     recording.release()
-    return Traced(
+    traced = Traced(
         graph,
         result_tree,
         result_types,
@@ -467,6 +476,11 @@ def _traced(
         tuple(no_alias),
         tuple(recording.raises.items()),
     )
+    if failure is not None:
+        if creation is None or not creation.created:  # else the next call initializes them
+            attach_recorded(failure, traced)
+        raise failure
+    return traced
 
 
 def _share_memory(x: Any, y: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wend.backends.fastcall import MISSING, GuardCheck
-from wend.capture.guards.checks import attribute_check
+from wend.capture.guards.checks import attribute_checks
 from wend.capture.guards.guards import guard_argument, guard_uncaptured, record_guards
 
 RATE = 0.5
@@ -50,6 +50,8 @@ def holds(check):
             return owner.get(key, MISSING) is expected
         case "attribute":
             return getattr(owner, key, MISSING) is expected
+        case "part":
+            return getattr(owner, key) is expected
         case "cell":
             try:
                 return owner.cell_contents is expected
@@ -69,7 +71,9 @@ def holds(check):
 
 def test_the_kinds_and_their_order():
     checks = recorded(reads_all).checks()
-    assert {check.kind for check in checks} == {"dict", "attribute", "items", "entries", "call"}
+    assert {check.kind for check in checks} == {
+        *("dict", "attribute", "items", "entries", "call", "part")
+    }
     assert all(map(holds, checks))
     names = globals()
     assert checks.count(GuardCheck("dict", names, "OPTIONS", OPTIONS)) == 1  # two reads use it
@@ -144,7 +148,7 @@ def test_closures_and_parameters():
 
     guards = recorded(fun, model)
     checks = guards.checks()
-    assert {check.kind for check in checks} == {"cell", "attribute", "bytes"}
+    assert {check.kind for check in checks} == {"cell", "attribute", "bytes", "part"}
     assert all(map(holds, checks))
     model.training = False
     assert not all(map(holds, checks))
@@ -163,12 +167,48 @@ class Computing:
 
 def test_absent_attributes():
     check = GuardCheck("attribute", OPTIONS, "absent", MISSING)
-    assert attribute_check(OPTIONS, "absent", MISSING) == check
-    assert attribute_check(Model, "absent", MISSING) is not None
-    assert attribute_check(types, "absent", MISSING) is not None
+    assert [*attribute_checks(OPTIONS, "absent", MISSING)] == [check]
+    for owner in (Model, types):
+        assert None not in attribute_checks(owner, "absent", MISSING)
     # Python code may run to find these.
     module = types.ModuleType("module")
     module.__getattr__ = lambda name: 1.0
     for owner in (Answering(), module, Loud()):
-        assert attribute_check(owner, "absent", MISSING) is None
-    assert attribute_check(Computing(), "rate", MISSING) is None
+        assert [*attribute_checks(owner, "absent", MISSING)] == [None]
+    assert [*attribute_checks(Computing(), "rate", MISSING)] == [None]
+
+
+class Methods:
+    def plain(self):
+        pass
+
+    @classmethod
+    def of_class(cls):
+        pass
+
+    @staticmethod
+    def static():
+        pass
+
+    @property
+    def computed(self):
+        pass
+
+
+def test_methods_and_getters():
+    owner = Methods()
+    for name, function in (("plain", Methods.plain), ("of_class", Methods.of_class.__func__)):
+        held = vars(Methods)[name]
+        assert [*attribute_checks(owner, name, held)] == [
+            GuardCheck("method", owner, name, function)
+        ]
+    static = vars(Methods)["static"]
+    expected = GuardCheck("attribute", owner, "static", Methods.static)
+    assert [*attribute_checks(owner, "static", static)] == [expected]
+    assert [*attribute_checks(owner, "computed", Methods.computed)] == [
+        GuardCheck("type", owner, None, Methods),
+        GuardCheck("attribute", Methods, "computed", Methods.computed),
+    ]
+    assert [*attribute_checks(Methods, "plain", Methods.plain)] == [
+        GuardCheck("attribute", Methods, "plain", Methods.plain)
+    ]

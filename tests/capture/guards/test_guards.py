@@ -108,7 +108,8 @@ class Model:
 def test_attributes_of_parameters():
     model = Model()
     found = read(Model.run, model, 1.0, owner=model)
-    assert names(found) == {"self.scale", "self.rate", "self.layers"}  # no getter was run
+    methods = {"self.twice", "self.helper"}  # no getter was run
+    assert names(found) == {"self.scale", "self.rate", "self.layers", *methods}
     model.layers[1] = 7.0
     model.scale = 4.0
     assert [str(change) for change in found.changes()] == [
@@ -143,7 +144,8 @@ def test_objects_that_run_code_when_they_are_looked_at():
         return x or (proxy.rate, slotted.rate)
 
     assert names(read(fun, 1.0)) >= {"proxy", "slotted"}
-    assert names(read(lambda p, x: x or p.rate, proxy, 1.0, owner=proxy)) <= {"ZeroDivisionError"}
+    found = names(read(lambda p, x: x or p.rate, proxy, 1.0, owner=proxy))
+    assert found <= {"ZeroDivisionError", "Proxy.__getattribute__"}
 
 
 def test_functions_are_not_kept_alive():

@@ -93,10 +93,10 @@ def of_an_unknown_function(x):
         return np.abs(x).sum()
 
 
-@case(SWALLOWED, np.arange(4.0), says="order='C' only")
+@case(SWALLOWED, np.arange(4.0), says="order='K'")
 def of_an_unknown_option(x):
     try:
-        return x.reshape((2, 2), order="F")[0, 1]
+        return x.ravel(order="K")[1]
     except NotImplementedError:
         return x.sum()
 
@@ -875,7 +875,7 @@ def test_an_error_from_a_branch_that_uncaptured_code_catches() -> None:
         except KeyError:
             yield -1.0
 
-    with pytest.raises(StagedRaiseError, match="not captured catches KeyError from the cond"):
+    with pytest.raises(StagedRaiseError, match=r"KeyError: 'a'\n.*while the cond"):
         wend.function(lambda x: sum(f(x)))(1.0)
 
 
@@ -886,9 +886,7 @@ def test_an_error_from_functional_control_flow() -> None:
         except KeyError:
             return -1.0
 
-    with pytest.raises(
-        StagedRaiseError, match=r"`except` at .* catches KeyError from the fori_loop"
-    ):
+    with pytest.raises(StagedRaiseError, match=r"KeyError: 1\n.*while the fori_loop"):
         wend.function(f)(3)
 
 

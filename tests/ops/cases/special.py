@@ -55,6 +55,7 @@ CASES = [
         Case(op, _low(reference), [(np.linspace(0.1, 0.9, 5, dtype=np.float32),)], exact=False)
         for op, (reference, _) in ONE.items()
     ),
+    _near(binary("logaddexp", _low(np.logaddexp), DOUBLE, (-3, 3))),
     _near(binary("xlogy", _low(special.xlogy), DOUBLE, (0.3, 3))),
     _near(binary("xlog1py", _low(special.xlog1py), DOUBLE, (0.3, 3))),
     *(

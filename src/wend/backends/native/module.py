@@ -76,6 +76,7 @@ def write(graph: Graph, *, is_measured: bool = False, threads: int = 1) -> Progr
     if is_measured:
         table = instrument.new_table(graph)
         low.instrumentation = instrument.Instrumentation(low.w, low.constant(table).pointer, table)
+        low.arrays.instrumentation = low.instrumentation
     params, results = graph.param_types, graph.result_types
     layout = _layout(graph, len(list_classes.arenas))
 

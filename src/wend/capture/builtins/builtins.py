@@ -39,7 +39,7 @@ def stack_if_list(xs: Any) -> Any:
 def length(x: Any) -> Any:
     """Return `len(x)`."""
     if isinstance(x, TensorList):
-        return x.length()
+        return as_weak(x.length())
     if isinstance(x, TracedRange):
         return as_weak(x.count())
     if not shaping.rank_of(x):
@@ -75,10 +75,10 @@ def _includes_wend_types(kinds: Any) -> bool:
     return issubclass(kinds, (Staged, TensorList))
 
 
-def power(x: Any, y: Any, mod: Any = None) -> Any:
-    """Return `pow(x, y, mod)`."""
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    """Return `pow(base, exp, mod)`."""
     if mod is None:
-        return x**y
+        return base**exp
     raise refusal(
         TypeError(
             explain(

@@ -15,10 +15,11 @@ from wend.base.source import at, user_source
 from wend.capture.builtins.rounding import rounded
 from wend.capture.stage.truth import truth
 from wend.eager.checking import checked
-from wend.eager.dispatch import Staged
-from wend.eager.promotion import is_weak, tensor_type
+from wend.eager.dispatch import Staged, apply
+from wend.eager.promotion import cast, is_weak, tensor_type
 from wend.numpy import elementwise as ew
 from wend.numpy import numbers, shaping
+from wend.ops import elementwise
 from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.tracer import Tracer
@@ -88,13 +89,15 @@ def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
     )
     if type(imag) is float and imag == 0.0:
         return as_weak(shaping.astype(real, np.complex128))
-    return as_weak(real + 1j * imag)
+    if "c" in (tensor_type(real).dtype.kind, tensor_type(imag).dtype.kind):
+        return as_weak(real + 1j * imag)
+    parts = (cast(x, np.dtype(np.float64)) for x in (real, imag))
+    return as_weak(apply(elementwise.complex, *parts))
 
 
 def round(x: Any, digits: Any = None) -> Any:
     """Return `round(x, digits)`."""
-    if class_of(x) is np.ndarray:
-        builtins.round(np.ones(1))  # type: ignore[call-overload]  # NumPy's error
+    builtins.round(_example(x))  # Python's error, if it has none
     if isinstance(digits, Staged):
         raise ConcreteValueError(
             explain(
@@ -106,6 +109,12 @@ def round(x: Any, digits: Any = None) -> Any:
     if digits is None:
         return _integer(ew.rint(as_scalar(x, builtins.round)))
     return rounded(x, digits) if is_weak(x) else numbers.round(x, digits)
+
+
+def _example(x: Any) -> Any:
+    """Return a value of the class that a traced one stands for."""
+    kind = class_of(x)
+    return np.ones(1) if kind is np.ndarray else kind(1)
 
 
 def _static_cure(number: Any, other: str) -> str:
@@ -125,6 +134,5 @@ def ceil(x: Any) -> Any:
 
 def trunc(x: Any) -> Any:
     """Return `math.trunc(x)`."""
-    if class_of(x) is np.ndarray:
-        math.trunc(np.ones(1))  # type: ignore[arg-type]  # NumPy's error
+    math.trunc(_example(x))  # Python's error, if it has none
     return _integer(ew.trunc(as_scalar(x)))

@@ -18,17 +18,19 @@ from wend.eager.checking import Check, checked
 from wend.eager.dispatch import Staged, apply
 from wend.eager.promotion import cast, tensor_type
 from wend.numpy import elementwise as ew
-from wend.numpy import reducing, shaping, special
+from wend.numpy import reducing, special
 from wend.ops import reducing as ops
 from wend.trace.arrays.attributes import class_name, class_of
 from wend.trace.control.loops import fori_loop
 
 
 def _to_int(x: Any) -> Any:
-    return shaping.astype(x, np.int64)
+    return cast(x, np.dtype(np.int64))
 
 
 def _to_float(x: Any) -> Any:
+    if not isinstance(x, Staged):
+        return float(x)
     return x if tensor_type(x).dtype.kind == "f" else cast(x, np.dtype(np.float64))
 
 
@@ -40,7 +42,7 @@ def _remainder(x: Any, y: Any) -> Any:
     in_tie = below - 2.0 * wnp.fmod(0.5 * (size - below), step)
     nearest = ew.where(below < above, below, ew.where(below > above, -above, in_tie))
     nearest = ew.where(ew.isinf(step), size, nearest)
-    return ew.where(x < 0, -nearest, nearest)
+    return nearest * wnp.copysign(1.0, x)
 
 
 def _hypot(*xs: Any) -> Any:
@@ -70,7 +72,7 @@ def _as_integer(x: Any) -> Any:
     if tensor_type(x).shape != () or tensor_type(x).dtype.kind not in "iub":
         name = class_name(x) if isinstance(x, Staged) else type(x).__name__
         raise TypeError(f"{name!r} object cannot be interpreted as an integer")
-    return _to_int(x)
+    return _to_int(x) if isinstance(x, Staged) else int(x)
 
 
 def _counts(n: Any, k: Any) -> tuple[Any, Any]:
@@ -107,6 +109,8 @@ def _factorial(n: Any) -> Any:
 
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Return a mantissa in [0.5, 1) and the exponent of 2."""
+    is_tiny = ew.absolute(x) < 2.0**-1000  # the power that scales it would overflow
+    x = ew.where(is_tiny, x * 2.0**200, x)
     magnitude = ew.where(ew.logical_and(x != 0, ew.isfinite(x)), ew.absolute(x), 1.0)
     exponent = _to_int(ew.floor(ew.log2(magnitude))) + 1
     mantissa = magnitude * ew.exp2(_to_float(-exponent))
@@ -116,10 +120,15 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     )
     mantissa = x * ew.exp2(_to_float(-exponent))
     is_regular = ew.logical_and(x != 0, ew.isfinite(x))
+    exponent = exponent - ew.where(is_tiny, 200, 0)
     return ew.where(is_regular, mantissa, x), ew.where(is_regular, exponent, 0)
 
 
 def _dist(p: Any, q: Any) -> Any:
+    p, q = (x if isinstance(x, (Staged, np.ndarray)) else [*x] for x in (p, q))
+    if isinstance(p, list) and isinstance(q, list):
+        math.dist([0.0] * len(p), [0.0] * len(q))  # Python's error for unequal lengths
+        return _hypot(*(_to_float(x - y) for x, y in zip(p, q, strict=True)))
     difference = wnp.asarray(p) - wnp.asarray(q)
     return ew.sqrt(reducing.sum(difference * difference))
 

@@ -9,6 +9,7 @@ from wend.base import trees
 from wend.base.errors import ConcreteValueError, explain
 from wend.base.source import at, user_source
 from wend.capture.builtins.builtins import is_instance
+from wend.capture.guards.outside import loaded_attribute
 from wend.eager.dispatch import Staged
 from wend.trace.control.tensor_list import TensorList
 
@@ -33,7 +34,7 @@ def is_of_class(subject: Any, kind: type, count: int, attributes: Sequence[str])
 def matched_part(subject: Any, kind: type, index: int) -> Any:
     """Return what a positional part of `case kind(…)` matches against."""
     name = _positional(kind)[index]
-    return getattr(subject, name) if name else subject
+    return loaded_attribute(subject, name, getattr(subject, name)) if name else subject
 
 
 def _positional(kind: type) -> Sequence[str]:

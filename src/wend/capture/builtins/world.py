@@ -193,7 +193,7 @@ def _replacement_of_method(owner: Any, name: str) -> Call | None:
             return refusing(f"csv.{kind.__name__}.{name}", FILE)
         case "logging":
             return host_calls.logging_method(owner, name)
-    if owner is os.environ:
+    if owner is os.environ and name not in ("get", "items", "keys", "values", "copy"):
         return refusing(f"os.environ.{name}", SYSTEM)
     is_standard = owner is sys.stdout or owner is sys.stderr
     return stream_method(owner, name) if is_standard else None

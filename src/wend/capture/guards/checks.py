@@ -31,24 +31,42 @@ def cell_check(cell: types.CellType, value: Any) -> GuardCheck:
     return GuardCheck("cell", cell, None, value)
 
 
-def attribute_check(owner: Any, name: str, value: Any) -> GuardCheck | None:
-    """Return the check that an attribute has a value; None if user code may run to find it.
+def attribute_checks(owner: Any, name: str, value: Any) -> Iterator[GuardCheck | None]:
+    """Yield the checks that an attribute is held by a value; None if user code runs to find it.
 
-    `MISSING`: there is no such attribute.
+    `value` is a method, property or other descriptor as its class holds it. `MISSING`: there is no
+    such attribute.
     """
     kind = type(owner)
     # One that Python code defines is a function.
     if not isinstance(kind.__getattribute__, types.WrapperDescriptorType):
-        return None
-    if value is not MISSING:
-        is_found_by_python = getattr(owner, name) is not value
-    else:
+        yield None
+    elif value is MISSING:
         hook = owner if issubclass(kind, types.ModuleType) else kind
         is_found_by_python = (
             inspect.getattr_static(hook, "__getattr__", MISSING) is not MISSING
             or inspect.getattr_static(owner, name, MISSING) is not MISSING
         )
-    return None if is_found_by_python else GuardCheck("attribute", owner, name, value)
+        yield None if is_found_by_python else GuardCheck("attribute", owner, name, value)
+    elif isinstance(value, property) and getattr(kind, name, None) is value:
+        yield GuardCheck("type", owner, None, kind)
+        yield GuardCheck("attribute", kind, name, value)
+    elif isinstance(value, _METHODS) or not hasattr(type(value), "__get__"):
+        yield _check_of_result(owner, name, value)
+    else:
+        yield None
+
+
+_METHODS = (types.FunctionType, classmethod, staticmethod)
+
+
+def _check_of_result(owner: Any, name: str, value: Any) -> GuardCheck | None:
+    result, function = getattr(owner, name), getattr(value, "__func__", value)
+    if result is value or result is function:
+        return GuardCheck("attribute", owner, name, result)
+    if type(result) is types.MethodType and result.__func__ is function:
+        return GuardCheck("method", owner, name, function)
+    return None
 
 
 def call_check(holds: Callable[[], bool]) -> GuardCheck:

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
+import operator
 import os
+import sys
 import types
+from collections import deque
 from collections.abc import ItemsView, Iterator, ValuesView
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,8 +28,8 @@ from wend.base.context_values import scoped
 from wend.capture.guards.free_names import CodeKey, Path, code_key, free_paths, free_paths_excluding
 from wend.capture.guards.reads import (
     AttributeRead,
+    CallRead,
     CellRead,
-    ClassRead,
     ContentsRead,
     GlobalRead,
     GuardSet,
@@ -47,8 +51,7 @@ from wend.capture.heap.snapshots import (
     snapshot,
 )
 from wend.capture.libraries import is_library
-from wend.capture.syntax.names import PREFIX
-from wend.capture.uncaptured import is_captured
+from wend.capture.uncaptured import is_part_of_captured
 from wend.eager.dispatch import Staged
 from wend.ir.dtypes import is_supported
 from wend.trace.recording.known_values import contents_read_by
@@ -68,8 +71,9 @@ class GuardRecorder:
         self._reads: dict[tuple[Any, ...], Read] = {}
         self._alive: dict[int, Any] = {}  # objects of outside, so that no id is used again
         self._outside: dict[int, str] = {}  # objects of outside -> their names
-        self._arrays: dict[int, np.ndarray] = {}  # arrays that containers of outside hold
+        self._arrays: dict[int, np.ndarray] = {}  # arrays of outside
         self._cells: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        self._captured: set[int] = set()  # functions whose parts are guarded
         self._uncaptured: dict[tuple[int, int], Any] = {}
         self._inner: dict[int, Read] = {}
         self.hosts: set[CodeKey] = set()  # functions called at run time: they read current values
@@ -88,30 +92,35 @@ class GuardRecorder:
 
     def read_attribute(self, owner: Any, name: str, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an attribute; return the value for it to use."""
-        label = self._outside.get(id(owner))
-        if label is None:
-            holder = self._class_of_attribute(owner, name)
-            if holder is None:
-                return value
-            owner, label = holder, holder.__name__
-        if static_attribute(owner, name) is not value:
-            return value  # made by code of the user's, which is observed itself
+        holder, label = self._holder(owner, name)
+        if holder is MISSING:
+            if type(owner) is types.ModuleType and _has_contents(value):
+                return self.enter(value, f"{owner.__name__}.{name}")
+            return self.entered_item(value)
         label = f"{label}.{name}"
-        self._note_keyed(AttributeRead, owner, name, value, label, is_base)
-        return self.enter(value, label)
-
-    def read_absence(self, owner: Any, name: str) -> None:
-        """Note that captured code finds that an object of outside lacks an attribute."""
-        label = self._outside.get(id(owner))
-        if label is not None:
-            absent = IdentitySnapshot(MISSING)
-            self._note(AttributeRead, owner, name, absent, f"{label}.{name}")
+        held = static_attribute(holder, name)
+        if held is value:
+            self._note_keyed(AttributeRead, holder, name, value, label, is_base)
+            return self.enter(value, label)
+        # What it gives is made of what the class holds, in code that is observed itself.
+        if issubclass(type(owner), tuple) and owner is holder:
+            return self.enter(value, label)  # a field
+        if held is MISSING and value is not MISSING and holder is owner:
+            self._note(PartRead, owner, name, snapshot(value), label)  # found by code in C
+            return self.enter(value, label)
+        if not isinstance(held, _DESCRIPTORS_IN_C):
+            self._note(AttributeRead, holder, name, IdentitySnapshot(held), label)
+            self.enter(held, label)
+        return value
 
     def read_item(self, owner: Any, key: Any, value: Any, is_base: bool = False) -> Any:
         """Note that captured code reads an item of a container; return the value for it to use."""
         label = self._outside.get(id(owner))
-        if label is None or container_kind(type(owner)) is None or isinstance(key, Staged):
-            return value
+        if label is None or isinstance(key, Staged):
+            return self.entered_item(value)
+        is_object_array = type(owner) is np.ndarray and not isinstance(value, np.ndarray)
+        if container_kind(type(owner)) is None and not is_object_array:
+            return self.entered_item(value)
         if isinstance(key, slice):
             self.read_contents(owner)
             return value
@@ -119,15 +128,33 @@ class GuardRecorder:
         self._note_keyed(ItemRead, owner, key, value, label, is_base)
         return self.enter(value, label)
 
-    def read_method(self, method: types.MethodType) -> None:
-        """Note that captured code calls a method of the user's."""
-        kind, name = type(method.__self__), method.__func__.__name__
-        for base in kind.__mro__:
-            if base.__dict__.get(name) is method.__func__:
-                self._mark(base, base.__name__)
-                label = f"{base.__name__}.{name}()"
-                self._note(ClassRead, base, name, IdentitySnapshot(method.__func__), label)
-                return
+    def read_call(self, owner: Any, key: tuple[Any, ...], value: Any) -> Any:
+        """Note what a method of an object with a memory returns; return the value to use.
+
+        `key`: the name of the method, its arguments, its keywords with their values.
+        """
+        label = self._outside.get(id(owner))
+        if label is None:
+            return value
+        label = f"{label}()" if key[0] == "__call__" else f"{label}.{key[0]}()"
+        self._note(CallRead, owner, key, snapshot(value), label)
+        return self.enter(value, label)
+
+    def read_construction(self, cls: type) -> None:
+        """Note that captured code makes an object; its constructor runs as plain Python."""
+        if type(cls) is not type:
+            self._read_plain_method(type(cls), "__call__", cls)
+        if self._is_observed_class(cls):
+            for name in ("__new__", "__init__", "__post_init__"):
+                self._read_plain_method(cls, name, cls)
+
+    def _read_plain_method(self, cls: type, name: str, owner: Any) -> None:
+        """Note that a method of a class runs as plain Python; `owner`: what it is a method of."""
+        held = static_attribute(cls, name)
+        fun = getattr(held, "__func__", held)
+        if isinstance(fun, types.FunctionType) and not is_library(fun.__code__.co_filename):
+            self._note(AttributeRead, cls, name, IdentitySnapshot(held), f"{cls.__name__}.{name}")
+            self.add_uncaptured(fun, owner)
 
     def read_container(self, value: Any) -> None:
         """Note that captured code reads a whole container, if it is one."""
@@ -136,6 +163,9 @@ class GuardRecorder:
 
     def read_contents(self, owner: Any) -> bool:
         """Note that code reads the whole of an object or container; return if it is of outside."""
+        if self._is_observed_class(owner):
+            self._read_class(owner)
+            return True
         label = self._outside.get(id(owner))
         if label is None:
             return False
@@ -150,6 +180,30 @@ class GuardRecorder:
                 self._note_keyed(AttributeRead, owner, name, value, f"{label}.{name}", False)
                 self.enter(value, f"{label}.{name}")
         return True
+
+    def read_all(self, value: Any) -> None:
+        """Note that code reads whatever it reaches from a value, the elements of arrays too."""
+        stack, seen = [value], set[int]()
+        while stack:
+            part = stack.pop()
+            if id(part) in seen or is_atom(type(part)):
+                continue
+            seen.add(id(part))
+            if id(part) in self._arrays:
+                self.read_elements(part)
+            elif self.read_contents(part) and not issubclass(type(part), type):
+                is_container = container_kind(type(part)) is not None
+                stack += items_of(part) if is_container else ()
+                stack += (instance_dict(part) or {}).values()
+
+    def _read_class(self, cls: type) -> None:
+        """Note that code reads all that a class holds itself."""
+        label, names = cls.__name__, tuple(vars(cls))
+        self._note(KeysRead, cls, None, snapshot(names), f"the attributes of {label}")
+        for name in names:
+            if not name.startswith("__"):
+                held = static_attribute(cls, name)
+                self._note_keyed(AttributeRead, cls, name, held, f"{label}.{name}", False)
 
     def read_elements(self, array: Any) -> None:
         """Note that Python reads the elements of an array of outside."""
@@ -166,15 +220,24 @@ class GuardRecorder:
             return value
         if kind is np.ndarray:
             return self._enter_array(value, label)
+        if issubclass(kind, np.ndarray) and not issubclass(kind, Staged):
+            self.observe(value, label)
+            self.read_elements(value)
+            return value
         if container_kind(kind) is not None:
             self._enter_container(value, label)
         if kind is types.ModuleType and not _is_library_module(value):
-            self._mark(value, label)
-        if kind not in CONTAINERS and not issubclass(kind, _UNOBSERVED) and not _is_of_wend(kind):
+            self.observe(value, label)
+        if kind is types.FunctionType and not is_library(value.__code__.co_filename):
+            self.observe(value, label)
+        if kind in _BOUND_METHODS and not isinstance(value.__self__, types.ModuleType):
+            self.enter(value.__self__, f"{label}.__self__")
+        is_object = kind not in CONTAINERS and not issubclass(kind, _UNOBSERVED)
+        if (is_object and not _is_of_wend(kind)) or _is_users_class(value):
             self._enter_object(value, label)
         return value
 
-    def _mark(self, value: Any, label: str) -> bool:
+    def observe(self, value: Any, label: str) -> bool:
         """Mark an object as one of outside; return whether it was not known yet."""
         if id(value) in self._outside:
             return False
@@ -188,7 +251,8 @@ class GuardRecorder:
             self._alive[id(value)] = value
 
     def _enter_array(self, array: np.ndarray, label: str) -> Any:
-        self._mark(array, label)
+        self.observe(array, label)
+        self._arrays[id(array)] = array
         recording = current()
         if recording is None or recording.runs_now():
             return array
@@ -201,36 +265,64 @@ class GuardRecorder:
         return recording.function().captured(array)
 
     def _enter_container(self, container: Any, label: str) -> None:
-        if not self._mark(container, label):
+        if not self.observe(container, label):
             return
-        for value in items_of(container):
+        keys = container if container_kind(type(container)) is dict else ()
+        for value in (*keys, *items_of(container)):
             if type(value) is np.ndarray:
                 self._arrays[id(value)] = value
-                self._mark(value, f"an array in {label}")
-            elif not is_atom(type(value)) and not issubclass(type(value), _UNOBSERVED):
+                self.observe(value, f"an array in {label}")
+            elif _is_users_class(value) or not (
+                is_atom(type(value)) or issubclass(type(value), _UNOBSERVED)
+            ):
                 self.enter(value, f"an item of {label}")
 
     def _enter_object(self, value: Any, label: str) -> None:
-        self._mark(value, label)
-        for method in _operators(type(value)):
-            self.add_uncaptured(method, value)
+        if not self.observe(value, label):
+            return
+        if _is_users_class(value):
+            self._read_plain_method(value, "__class_getitem__", value)
+        elif _is_users_class(type(value)):
+            self.observe(type(value), type(value).__name__)
+        if _is_stdlib(type(value)):
+            self.read_all(value)  # its methods run without being observed
+        for name in _operators(type(value)):
+            self._read_plain_method(type(value), name, value)
 
+    # Arrays of outside leave the containers that hold them as captures
     def items(self, value: Any) -> Any:
-        """Return an iterable whose items captured code takes; arrays of outside become captures."""
-        if not self._arrays or type(value) not in (list, tuple):
+        """Return a container with the arrays of outside in it as captures, to take items from."""
+        kind = type(value)
+        if not self._arrays or is_atom(kind):
             return value
-        if not any(self._holds_array(item) for item in value):
+        if kind is np.ndarray:
+            return self.entered_item(value)
+        base = container_kind(kind)
+        if base is dict:
+            is_entered = kind is dict and any(map(self._holds_array, value.values()))
+            return {k: self.entered_item(x) for k, x in value.items()} if is_entered else value
+        is_iterable = base in (list, tuple, deque) and kind.__iter__ is base.__iter__
+        if not is_iterable and not issubclass(kind, (ValuesView, ItemsView)):
+            return value
+        if not any(map(self._holds_array, value)):
             return value
         entered = [self.entered_item(item) for item in value]
-        return entered if type(value) is list else tuple(entered)
+        return tuple(entered) if kind is tuple else entered
+
+    def nested_items(self, value: Any) -> Any:
+        """Return lists and tuples, at any depth, with the arrays of outside in them as captures."""
+        if type(value) not in (list, tuple) or not self._arrays:
+            return self.items(value)
+        entered = [self.nested_items(item) for item in value]
+        return value if all(map(operator.is_, entered, value)) else type(value)(entered)
 
     def entered_result(self, owner: Any, result: Any) -> Any:
         """Return what a method of a container of outside gives, for captured code to use."""
-        if isinstance(result, (ValuesView, ItemsView)) and any(map(self._holds_array, result)):
-            return [self.entered_item(item) for item in result]
-        if id(result) in self._arrays or any(result is item for item in items_of(owner)):
+        if isinstance(result, (ValuesView, ItemsView)):
+            return self.items(result)
+        if any(result is item for item in items_of(owner)):
             return self.enter(result, f"an item of {self._outside[id(owner)]}")
-        return result
+        return self.entered_item(result)
 
     def _holds_array(self, item: Any) -> bool:
         if type(item) is tuple:
@@ -245,16 +337,41 @@ class GuardRecorder:
             return self._enter_array(item, self._outside[id(item)])
         return item
 
-    @staticmethod
-    def _class_of_attribute(owner: Any, name: str) -> type | None:
-        """Return the user's class that holds an attribute of an instance made in the trace."""
-        if issubclass(type(owner), _UNOBSERVED) or name in (instance_dict(owner) or ()):
-            return None
-        for base in type(owner).__mro__:
+    def _holder(self, owner: Any, name: str) -> tuple[Any, str]:
+        """Return the object of outside in which an attribute is looked up, and what it is called.
+
+        That of an object which the trace has made is its class, or a base of that; `MISSING`: all
+        are made in the trace.
+        """
+        label = self._outside.get(id(owner))
+        if label is not None:
+            return owner, label
+        kind: Any = type(owner)
+        if issubclass(kind, types.ModuleType) and not _is_library_module(owner):
+            self.observe(owner, owner.__name__)
+            return owner, owner.__name__
+        if kind is super:
+            following = owner.__self_class__.__mro__
+            following = following[following.index(owner.__thisclass__) + 1 :]
+            bases = [base for base in following if name in base.__dict__]
+        elif issubclass(kind, type):
+            bases = owner.__mro__
+        elif issubclass(kind, _UNOBSERVED) or name in (instance_dict(owner) or ()):
+            return MISSING, ""
+        else:
+            bases = kind.__mro__
+        for base in bases:
+            if self._is_observed_class(base):
+                return base, base.__name__
             if name in base.__dict__:
-                is_observed = not base.__flags__ & _IMMUTABLE_TYPE and not _is_of_wend(base)
-                return base if is_observed else None
-        return None
+                break
+        return MISSING, ""
+
+    def _is_observed_class(self, cls: Any) -> bool:
+        """Return whether an object is a class of the user's that is not made in the trace."""
+        return _is_users_class(cls) and (
+            "<locals>" not in cls.__qualname__ or id(cls) in self._outside
+        )
 
     def _note_keyed(
         self, kind: type[Read], owner: Any, key: Any, value: Any, label: str, is_base: bool
@@ -274,8 +391,10 @@ class GuardRecorder:
     # What functions that run are made of
     def add_captured(self, fun: types.FunctionType) -> None:
         """Guard the parts of a function that runs in captured form, and its closure."""
-        if not self._mark(fun, fun.__name__):
+        if id(fun) in self._captured:
             return
+        self._captured.add(id(fun))
+        self.observe(fun, fun.__name__)
         code = fun.__code__
         self._note(PartRead, fun, "__code__", IdentitySnapshot(code), f"{fun.__name__}()")
         self._add_defaults(fun)
@@ -318,6 +437,10 @@ class GuardRecorder:
         `owner`: the object of which it is a method.
         """
         code = fun.__code__
+        if owner is not MISSING and id(owner) not in self._outside:
+            # One that the trace has made is not to be held: its class stands for it.
+            kind = owner if issubclass(type(owner), type) else type(owner)
+            owner = kind if self._is_observed_class(kind) else MISSING
         key = (id(fun), id(owner))
         if key in self._uncaptured:
             return
@@ -334,6 +457,14 @@ class GuardRecorder:
                 value = self._add_cell(fun, path.root, cells[path.root])
                 self.read_container(value)
             self._add_attributes(value, path)
+            self._add_plain_callee(value)
+
+    def _add_plain_callee(self, fun: Any, owner: Any = MISSING) -> None:
+        """Guard what a function or class reads that code running as plain Python mentions."""
+        if issubclass(type(fun), type):
+            self.read_construction(fun)
+        elif type(fun) is types.FunctionType and not is_library(fun.__code__.co_filename):
+            self.add_uncaptured(fun, owner)
 
     def _add_global(self, namespace: dict[str, Any], name: str) -> Any:
         if name.startswith("__"):
@@ -349,9 +480,17 @@ class GuardRecorder:
             owner, value = value, static_attribute(value, name)
             if owner is MISSING or value is MISSING or _is_library_module(owner):
                 return
+            if isinstance(value, _DESCRIPTORS_IN_C):
+                return
             label = f"{label}.{name}"
             self._note(AttributeRead, owner, name, snapshot(value), label)
             self.enter(value, label)
+            if hasattr(type(value), "__get__"):
+                is_property = isinstance(value, property)
+                self._add_plain_callee(
+                    value.fget if is_property else getattr(value, "__func__", value), owner
+                )
+                return
         if type(value) is np.ndarray:
             self.read_elements(value)
 
@@ -361,6 +500,7 @@ class GuardRecorder:
         self._outside.clear()
         self._arrays.clear()
         self._cells.clear()
+        self._captured.clear()
         self._uncaptured.clear()
         self._alive.clear()
         self._inner.clear()
@@ -432,14 +572,24 @@ def guard_partial(partial: functools.partial[Any]) -> None:
         recorder.add_partial(partial)
 
 
+def guard_setter(owner: Any, name: str) -> None:
+    """Guard what the user's code reads that sets an attribute of an object."""
+    hook = getattr(type(owner), "__setattr__", None)
+    if isinstance(hook, types.FunctionType) and not is_library(hook.__code__.co_filename):
+        guard_uncaptured(hook, owner)
+    descriptor = inspect.getattr_static(type(owner), name, None)
+    is_property = isinstance(descriptor, property)
+    setter = descriptor.fset if is_property else getattr(type(descriptor), "__set__", None)
+    if isinstance(setter, types.FunctionType):
+        guard_uncaptured(setter, owner if is_property else descriptor)
+
+
 def guard_uncaptured(fun: Any, owner: Any = MISSING) -> None:
     """Tell the active trace that it runs a function of the user's as plain Python."""
     recorder = _recorder.get()
     if recorder is None or not isinstance(fun, types.FunctionType):
         return
-    is_local = fun.__code__.co_qualname.startswith(PREFIX)  # made by captured code
-    is_users = not is_library(fun.__code__.co_filename) and not is_captured(fun.__code__)
-    if is_users and not is_local:
+    if not is_library(fun.__code__.co_filename) and not is_part_of_captured(fun.__code__):
         recorder.add_uncaptured(fun, owner)
 
 
@@ -472,10 +622,17 @@ _CAPTURED_METHODS = frozenset(
 )
 
 
-def _operators(kind: type) -> list[types.FunctionType]:
-    """Return the special methods of the user's that a class has, which run as plain Python."""
+_BOUND_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
+_DESCRIPTORS_IN_C = (
+    *(types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType),
+    *(types.ClassMethodDescriptorType, types.BuiltinFunctionType),
+)
+
+
+def _operators(kind: type) -> list[str]:
+    """Return the names of the special methods of the user's that run as plain Python."""
     return [
-        method
+        name
         for base in kind.__mro__
         for name, method in vars(base).items()
         if name.startswith("__")
@@ -494,6 +651,26 @@ def _slots(kind: type) -> list[str]:
     ]
 
 
+def _is_users_class(value: Any) -> bool:
+    """Return whether a value is a class that is not written in C, and not of wend."""
+    return (
+        issubclass(type(value), type)
+        and not value.__flags__ & _IMMUTABLE_TYPE
+        and not _is_of_wend(value)
+    )
+
+
+def _has_contents(value: Any) -> bool:
+    """Return whether a value is a container, or another object that Python's library makes."""
+    return container_kind(type(value)) is not None or _is_stdlib(type(value))
+
+
+def _is_stdlib(kind: type) -> bool:
+    """Return whether a class is written in Python in the standard library."""
+    is_python = not kind.__flags__ & _IMMUTABLE_TYPE
+    return is_python and kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
 def _is_of_wend(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "wend"
 
@@ -503,6 +680,6 @@ def _is_library_module(value: Any) -> bool:
     if not issubclass(type(value), types.ModuleType):
         return False
     file = getattr(value, "__file__", None)
-    return (file is None and value.__spec__ is not None) or (
+    return (file is None and getattr(value, "__spec__", None) is not None) or (
         file is not None and is_library(os.path.abspath(file))
     )

@@ -11,7 +11,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from wend.backends.fastcall import MISSING
 from wend.capture.guards.guards import active_recorder
+from wend.capture.guards.reads import static_attribute
 from wend.capture.heap.snapshots import container_kind
 from wend.capture.libraries import is_library
 
@@ -22,6 +26,39 @@ def load_global(value: Any, name: str, is_base: bool = False, /) -> Any:
     if recorder is None:
         return value
     return recorder.read_global(sys._getframe(1).f_globals, name, value, is_base=is_base)
+
+
+def entered_arguments(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the arguments of a function that neither changes nor keeps the containers it gets."""
+    recorder = active_recorder()
+    if recorder is None or fun is id:
+        return args, kwargs
+    module = str(getattr(fun, "__module__", None)).partition(".")[0]
+    enter: Callable[[Any], Any]
+    if module == "numpy" or isinstance(fun, np.ufunc):
+        enter = recorder.nested_items
+    elif module in _PURE_MODULES:
+        enter = recorder.items
+    else:
+        enter = recorder.entered_item
+    return map(enter, args), {name: enter(x) for name, x in kwargs.items()}
+
+
+_PURE_MODULES = frozenset({"builtins", "copy", "functools", "itertools", "math", "_functools"})
+
+
+def load_namespace(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Return the globals of a module, for captured code to look into."""
+    recorder = active_recorder()
+    if recorder is not None:
+        recorder.observe(namespace, "globals()")
+    return namespace
+
+
+def imported(module: str, name: str) -> Any:
+    """Return what captured code has imported from a module."""
+    owner = sys.modules[module]
+    return loaded_attribute(owner, name, getattr(owner, name))
 
 
 def load_closure(value: Any, name: str, is_base: bool = False, /) -> Any:
@@ -52,11 +89,58 @@ def entered_items(value: Any) -> Any:
     return value if recorder is None else recorder.items(value)
 
 
-def read_absence(owner: Any, name: str) -> None:
-    """Note that captured code finds that an object lacks an attribute."""
+def read_dispatch(dispatch: Callable[[type], Any], cls: type) -> Any:
+    """Return the implementation that a generic function has for a class."""
     recorder = active_recorder()
     if recorder is not None:
-        recorder.read_absence(owner, name)
+        recorder.observe(dispatch, "dispatch")
+    return look(dispatch, cls)
+
+
+def look(fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function or method that looks at a state which only it sees (`hidden_state.py`)."""
+    result, recorder = fun(*args, **kwargs), active_recorder()
+    if recorder is None:
+        return result
+    is_method = isinstance(fun, types.BuiltinMethodType)
+    owner, name = (fun.__self__, fun.__name__) if is_method else (fun, "__call__")
+    return recorder.read_call(owner, (name, args, (*kwargs.items(),)), result)
+
+
+def read_held(owner: Callable[[], Any], name: str) -> None:
+    """Note that captured code reads the attribute of an object that it changes: `x.a += 1`."""
+    recorder = active_recorder()
+    if recorder is not None:
+        target = owner()
+        recorder.read_attribute(target, name, static_attribute(target, name))
+
+
+def read_missing_global(name: str, namespace: dict[str, Any]) -> None:
+    """Note that captured code finds that there is no global of a name."""
+    recorder = active_recorder()
+    if recorder is not None and name not in namespace:
+        recorder.read_global(namespace, name, MISSING)
+
+
+def read_missing_item(owner: Any, key: Any) -> None:
+    """Note that captured code finds that a container lacks an item."""
+    recorder = active_recorder()
+    if recorder is None:
+        return
+    if type(owner) is dict:
+        recorder.read_item(owner, key, MISSING)
+    else:
+        recorder.read_contents(owner)
+
+
+def read_descriptor(owner: Any, name: str) -> None:
+    """Note that captured code finds a getter or method under a name, or nothing."""
+    loaded_attribute(owner, name, MISSING)
+
+
+def read_method(owner: Any, name: str) -> None:
+    """Note that captured code finds a special method in the class of an object."""
+    loaded_attribute(type(owner), name, MISSING)
 
 
 def read_call(fun: Any) -> Callable[[Any], Any] | None:
@@ -65,7 +149,12 @@ def read_call(fun: Any) -> Callable[[Any], Any] | None:
     if recorder is None:
         return None
     if isinstance(fun, types.MethodType):
-        recorder.read_method(fun)
+        code = getattr(fun.__func__, "__code__", None)
+        if code is not None and is_library(code.co_filename):
+            recorder.read_all(fun.__self__)
+        return None
+    if isinstance(fun, type):
+        recorder.read_construction(fun)
         return None
     owner = getattr(fun, "__self__", None)
     is_builtin = isinstance(fun, (types.BuiltinMethodType, types.MethodWrapperType))
@@ -87,4 +176,4 @@ def read_arguments(*arguments: Any) -> None:
     recorder = active_recorder()
     if recorder is not None:
         for argument in arguments:
-            recorder.read_contents(argument)
+            recorder.read_all(argument)

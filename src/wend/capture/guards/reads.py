@@ -11,7 +11,7 @@ from typing import Any
 
 from wend.backends.fastcall import MISSING, GuardCheck
 from wend.capture.guards.checks import (
-    attribute_check,
+    attribute_checks,
     call_check,
     cell_check,
     content_checks,
@@ -103,7 +103,7 @@ class GlobalRead(Read):
 
 
 class AttributeRead(Read):
-    """A read of an attribute that runs no code of the user's."""
+    """A read of an attribute: of what the object, or its class, holds under the name."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ class AttributeRead(Read):
         return static_attribute(owner, self.key)
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
-        yield attribute_check(owner, self.key, value)
+        yield from attribute_checks(owner, self.key, value)
 
 
 class PartRead(Read):
@@ -123,31 +123,22 @@ class PartRead(Read):
         return getattr(owner, self.key)
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
-        yield attribute_check(owner, self.key, value)
+        if isinstance(owner, types.FunctionType):
+            yield GuardCheck("part", owner, self.key, value)
+        else:
+            yield from attribute_checks(owner, self.key, value)
 
 
 class KeysRead(Read):
-    """A read of the names of an object's attributes."""
+    """A read of the names of the attributes that an object or class itself has."""
 
     __slots__ = ()
 
     def value_in(self, owner: Any) -> Any:
-        return tuple(instance_dict(owner) or ())
+        return tuple(vars(owner) if isinstance(owner, type) else instance_dict(owner) or ())
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield None
-
-
-class ClassRead(Read):
-    """A read of a method in the class that defines it."""
-
-    __slots__ = ()
-
-    def value_in(self, owner: Any) -> Any:
-        return owner.__dict__.get(self.key, MISSING)
-
-    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
-        yield attribute_check(owner, self.key, value)
 
 
 class ItemRead(Read):
@@ -178,6 +169,22 @@ class CellRead(Read):
 
     def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
         yield cell_check(owner, value)
+
+
+class CallRead(Read):
+    """A read of what a method of an object with a memory returns; the program would call it too."""
+
+    __slots__ = ()
+
+    def value_in(self, owner: Any) -> Any:
+        try:
+            name, args, keywords = self.key
+            return getattr(owner, name)(*args, **dict(keywords))
+        except Exception:  # noqa: BLE001  # the trace that is made next raises it
+            return MISSING
+
+    def links(self, owner: Any, value: Any) -> Iterator[GuardCheck | None]:
+        yield None
 
 
 class ContentsRead(Read):
@@ -222,16 +229,27 @@ class GuardSet:
 
 
 def static_attribute(owner: Any, name: str) -> Any:
-    """Return an attribute of an object, module or class, if reading it runs no code."""
-    kind = owner if issubclass(type(owner), type) else type(owner)
-    of_class = next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
-    if isinstance(of_class, types.MemberDescriptorType) and owner is not kind:
+    """Return what an object, module or class holds under a name, without running code.
+
+    It is a value, or a method, property or other descriptor as the class holds it; `MISSING` if
+    there is none.
+    """
+    kind = type(owner)
+    of_class = class_attribute(kind, name)
+    if isinstance(of_class, types.MemberDescriptorType):
         return getattr(owner, name, MISSING)  # a slot
-    if owner is not kind and not hasattr(type(of_class), "__set__"):
-        attributes = instance_dict(owner)
-        if attributes is not None and name in attributes:
-            return attributes[name]
-    return MISSING if hasattr(type(of_class), "__get__") else of_class
+    if hasattr(type(of_class), "__set__"):
+        return of_class
+    if issubclass(kind, type):
+        own = class_attribute(owner, name)
+    else:
+        own = (instance_dict(owner) or {}).get(name, MISSING)
+    return of_class if own is MISSING else own
+
+
+def class_attribute(kind: type, name: str) -> Any:
+    """Return what a class or a base of it holds under a name; `MISSING` if there is none."""
+    return next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
 
 
 def instance_dict(owner: Any) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ from wend.capture.heap.containers import (
     mutated_by,
     nested_containers,
 )
+from wend.capture.heap.hidden_state import changes
 from wend.capture.heap.places import (
     AttributePlace,
     CellPlace,
@@ -38,11 +39,13 @@ from wend.capture.heap.places import (
     GlobalPlace,
     ItemsPlace,
     Place,
+    StatePlace,
     VariablesPlace,
     named,
 )
 from wend.capture.heap.trace_log import count_trace_log_references, is_trace_logged, note_write
 from wend.capture.heap.unseen_code import note_object, note_uncaptured
+from wend.capture.libraries import is_library
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.concrete_array import (
     MUTATE_FIRST_ARGUMENT,
@@ -316,17 +319,34 @@ def log_write_attribute(owner: Callable[[], Any], name: str, label: str) -> None
     target = evaluate(owner)
     if target is UNBOUND:
         return
+    hook = getattr(type(target), "__setattr__", None)
+    if isinstance(hook, FunctionType) and not is_library(hook.__code__.co_filename):
+        note_uncaptured(hook)
     if not has_custom_setter(target, name):
         log_write(Attribute(label, target, name), is_certain=True)
         return
     # A setter may write any attribute.
     prefix = label.rpartition(".")[0]
-    own = getattr(target, "__dict__", {})
-    if is_trace_logged() and own:
-        note_write(VariablesPlace(label, target))
+    own = instance_dict(target) or {}
+    if is_trace_logged():
+        _note_setter(inspect.getattr_static(type(target), name), label)
+        if instance_dict(target) is not None:
+            note_write(VariablesPlace(label, target))
+        else:
+            note_write(AttributePlace(label, target, name))
     for attribute in list(own):
         log_write(Attribute(f"{prefix}.{attribute}", target, attribute))
         log_write_contents(functools.partial(own.get, attribute), f"{prefix}.{attribute}")
+
+
+def _note_setter(descriptor: Any, label: str) -> None:
+    """Log that what a property or another descriptor writes may change."""
+    is_property = isinstance(descriptor, property)
+    setter = descriptor.fset if is_property else type(descriptor).__set__
+    if isinstance(setter, FunctionType):
+        note_uncaptured(setter)
+    if not is_property:
+        note_object(label, descriptor)
 
 
 def has_custom_setter(owner: Any, name: str) -> bool:
@@ -442,12 +462,16 @@ def log_write_mutated_by(method: Any, arguments: Sequence[Any] = ()) -> None:
     """Log that the container of a method that is about to be called may change."""
     if not is_write_logged() and not container_phis.any_phis():
         return
+    if changes(method):
+        note_write(StatePlace(named(type(method.__self__)), method.__self__))
+        return
     owner = mutated_by(method)
     if owner is None and arguments and is_mutating_method(method):
         owner = arguments[0]
     if is_container(owner):
         if isinstance(owner, CONTAINER_TYPES):
-            note_write(ItemsPlace(named(type(owner)), owner))
+            # No change now is none later: the contents of a container of outside are guarded.
+            note_write(ItemsPlace(named(type(owner)), owner), is_certain=False)
         if _write_logs.get() or container_phis.any_phis():
             container_phis.check_mutation(owner)
             log_write(Contents(f"a {type(owner).__name__}", owner))

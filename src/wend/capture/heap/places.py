@@ -104,6 +104,10 @@ class ItemsPlace(Place):
         """The container, which the owner is or has."""
         return self.owner
 
+    def may_be_local(self) -> bool:
+        is_namespace = type(self.owner) is dict and "__builtins__" in self.owner  # of a module
+        return not is_namespace and super().may_be_local()
+
     @property
     def key(self) -> Hashable:
         return "items", id(self.owner)
@@ -220,6 +224,25 @@ class ElementsPlace(Place):
         return bool(self.owner.shape == old.shape and self.owner.tobytes() == old.tobytes())
 
 
+class StatePlace(Place):
+    """The state of an object that only its own methods see."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        return "state", id(self.owner)
+
+    def read(self) -> Any:
+        return ABSENT
+
+    def write(self, value: Any) -> None:
+        pass
+
+    def holds(self, old: Any) -> bool:
+        return False  # its methods change it
+
+
 class PositionPlace(Place):
     """The position of an iterator."""
 
@@ -230,6 +253,8 @@ class PositionPlace(Place):
         return "position", id(self.owner)
 
     def read(self) -> Any:
+        if type(self.owner).__name__ in ("groupby", "_grouper"):
+            return ABSENT  # a copy would end the group that is gone through
         try:
             return copy.copy(self.owner).__reduce__()[2]
         except (TypeError, IndexError, AttributeError):

@@ -73,7 +73,7 @@ class IdentitySnapshot(Snapshot):
         self.text = _describe(value)
 
     def matches(self, value: Any) -> bool:
-        return self.reference() is value
+        return value is not None and self.reference() is value  # a reference that is gone is None
 
     def __str__(self) -> str:
         return self.text
@@ -106,7 +106,9 @@ class DictSnapshot(Snapshot):
 
     def __init__(self, value: dict[Any, Any], snapshots: list[Snapshot]) -> None:
         self.kind = type(value)
-        self.keys = [snapshot(key) or IdentitySnapshot(key) for key in dict.__iter__(value)]
+        self.keys = [
+            snapshot(key) or IdentitySnapshot(key) for key in _class_of_order(value).__iter__(value)
+        ]
         self.snapshots, self.text = snapshots, short_repr(value)
 
     def matches(self, value: Any) -> bool:
@@ -115,7 +117,7 @@ class DictSnapshot(Snapshot):
         return all(
             key_snapshot.matches(key) and item_snapshot.matches(item)
             for key_snapshot, item_snapshot, (key, item) in zip(
-                self.keys, self.snapshots, dict.items(value), strict=False
+                self.keys, self.snapshots, _class_of_order(value).items(value), strict=False
             )
         )
 
@@ -195,7 +197,16 @@ def container_kind(kind: type) -> type | None:
 def items_of(container: Any) -> Iterable[Any]:
     """Return the items of a container, or the values of a dict, without running user code."""
     kind: Any = container_kind(type(container))
-    return dict.values(container) if kind is dict else kind.__iter__(container)
+    items: Iterable[Any]
+    items = (
+        _class_of_order(container).values(container) if kind is dict else kind.__iter__(container)
+    )
+    return items
+
+
+def _class_of_order(container: Any) -> Any:
+    """Return the class whose methods give the items of a dict in order."""
+    return OrderedDict if isinstance(container, OrderedDict) else dict
 
 
 def is_atom(kind: type) -> bool:
@@ -213,7 +224,7 @@ def snapshot(value: Any, around: tuple[int, ...] = ()) -> Snapshot | None:
         return ValueSnapshot(value)
     if issubclass(kind, Staged):
         return None
-    if kind in (bytearray, array.array):
+    if kind in (bytearray, array.array, memoryview):
         return BufferSnapshot(value)
     base = container_kind(kind)
     if base is None or id(value) in around:
@@ -260,6 +271,7 @@ def _describe(value: Any) -> str:
     if issubclass(type(value), np.ndarray):
         return f"an array of shape {value.shape}"
     if issubclass(type(value), (types.FunctionType, type, types.ModuleType)):
-        return f"{type(value).__name__} {value.__name__}".replace("type ", "class ")
+        name = getattr(value, "__name__", "?")
+        return f"{type(value).__name__} {name}".replace("type ", "class ")
     kind = type(value).__name__
     return f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"

@@ -31,7 +31,6 @@ from wend.capture.heap.outliving import (
 )
 from wend.capture.heap.places import (
     ElementsPlace,
-    GlobalPlace,
     ItemsPlace,
     Place,
     PositionPlace,
@@ -261,4 +260,4 @@ def _tables() -> Tables:
     places = {id(e.place): e.place for e in entries.values()}
     holders += [*entries.values(), *places.values()]
     holders += [e.old for e in entries.values() if isinstance(e.place, ItemsPlace)]
-    return holders, {id(x.owner) for x in places.values() if isinstance(x, GlobalPlace)}
+    return holders, {id(x.owner) for x in places.values() if not x.may_be_local()}

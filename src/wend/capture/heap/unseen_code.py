@@ -66,7 +66,8 @@ def note_object(label: str, value: Any, *, is_here: bool = False) -> None:
         value: the object.
         is_here: whether the user's current line calls unseen code that may change it.
     """
-    own = instance_dict(value) if is_node(value) else None
+    is_wends = type(value).__module__.startswith("wend.")  # an array whose elements are known
+    own = instance_dict(value) if is_node(value) and not is_wends else None
     if own is not None:
         options = {"is_certain": False, "is_here": is_here, "may_initialize": not is_here}
         note_write(VariablesPlace(label, value), **options)
@@ -108,5 +109,8 @@ def _note_parts(label: str, value: Any, names: set[str]) -> None:
 
 def _is_users(cls: type) -> bool:
     """Return whether a class is written in Python, outside of the installed packages."""
-    functions = (x for x in vars(cls).values() if isinstance(x, FunctionType))
-    return any(not is_library(fun.__code__.co_filename) for fun in functions)
+    functions = (getattr(x, "__func__", x) for x in vars(cls).values())
+    return any(
+        isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename)
+        for fun in functions
+    )

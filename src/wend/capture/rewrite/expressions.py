@@ -33,6 +33,15 @@ class Expressions(Transformer):
         yield
         self.maybe_bound, self.definite = saved
 
+    @contextlib.contextmanager
+    def in_class(self, bound: Names) -> Iterator[None]:
+        """Rewrite expressions in the body of a class, which binds these names."""
+        saved, self.comprehended = self.comprehended, self.comprehended | bound
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.comprehended = saved
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.loaded(node)
 
@@ -167,6 +176,12 @@ class Expressions(Transformer):
         node.ifs = [ast.copy_location(runtime("filtered", test), test) for test in node.ifs]
         return node
 
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        self.generic_visit(node)
+        if node.arg is None:
+            node.value = _iterated(node.value)
+        return node
+
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
@@ -235,8 +250,9 @@ class Expressions(Transformer):
                 return node  # inserted by an earlier rewrite
             # The callee is a method; it is captured when it is called.
             owner = self.base(node.func.value)
-            method = ast.copy_location(ast.Attribute(owner, node.func.attr, ast.Load()), node.func)
-            node.func, callee = ast.Constant(None), method
+            method = runtime("method", owner, ast.Constant(node.func.attr))
+            callee = ast.copy_location(method, node.func)
+            node.func = ast.Constant(None)
             self.generic_visit(node)
             node.func = callee
         else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from wend.capture.rewrite.syntax import all_arguments, definition, empty_arguments
 from wend.capture.rewrite.walrus import NO_NAMES, Names, definitely_bound, maybe_bound
 from wend.capture.syntax.names import PREFIX, changes, read
 from wend.capture.syntax.nodes import Kinds, Transformer, cloned, inner_statements
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 class Enclosing(NamedTuple):
@@ -186,8 +188,7 @@ class _Mangle(Transformer):
         return node
 
 
-def mangled(node: ast.FunctionDef, owner: str) -> ast.FunctionDef:
-    """Return a method of class `owner` with its private names mangled, as Python does."""
-    clone = _Mangle(owner).visit(cloned(node))
-    assert isinstance(clone, ast.FunctionDef)
+def mangled(node: Node, owner: str) -> Node:
+    """Return a part of class `owner` with its private names mangled, as Python does."""
+    clone: Node = _Mangle(owner).visit(cloned(node))
     return clone

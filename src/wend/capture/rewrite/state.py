@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from wend.capture.rewrite.scope import Scope
 from wend.capture.rewrite.syntax import definition, expression, name, runtime, strings, thunk
 from wend.capture.syntax.names import PREFIX, changes
+from wend.capture.syntax.nodes import cloned
 
 
 def state_of(
@@ -74,6 +75,9 @@ def write_log_calls(scope: Scope, stmt: ast.stmt) -> list[ast.stmt]:
     """Return the calls that log a statement's writes outside the function's variables."""
     effects = changes(head_expressions(stmt))
     calls: list[ast.expr] = []
+    if isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Attribute):
+        owner = cloned(stmt.target.value)
+        calls.append(runtime("read_held", thunk(owner), ast.Constant(stmt.target.attr)))
     for path in effects.bound:
         owner, _, attribute = path.rpartition(".")
         if owner:

@@ -33,8 +33,14 @@ from wend.capture.rewrite.syntax import (
     runtime,
     thunk,
 )
-from wend.capture.rewrite.walrus import NO_NAMES
-from wend.capture.syntax.names import RESOLVES_UNBOUND, live_after, read, yields_in_control_flow
+from wend.capture.rewrite.walrus import NO_NAMES, Names
+from wend.capture.syntax.names import (
+    RESOLVES_UNBOUND,
+    changes,
+    live_after,
+    read,
+    yields_in_control_flow,
+)
 from wend.capture.syntax.nodes import by_kind, cloned
 
 # What NumPy may make of a floating-point error
@@ -117,6 +123,15 @@ class _FunctionRewriter(Returns):
                 return [self.nested_class(stmt)]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 return [stmt]  # a generator or coroutine, which is resumed piecewise
+            case ast.ImportFrom(module=str() as module, level=0):
+                names = [alias.asname or alias.name for alias in stmt.names]
+                loads = [
+                    assign(
+                        bound, runtime("imported", ast.Constant(module), ast.Constant(alias.name))
+                    )
+                    for bound, alias in zip(names, stmt.names, strict=True)
+                ]
+                return [stmt, *located(loads, stmt)]
             case ast.Raise():
                 check = ast.Expr(runtime("check_raise"))
                 return [*located([check], stmt), self.expressions.visit(cloned(stmt))]
@@ -161,14 +176,13 @@ class _FunctionRewriter(Returns):
                     )
                     for h in handlers
                 ]
-                return [
-                    type(stmt)(
-                        self.watched(stmt, self.block(body, live_in_handlers)),
-                        caught,
-                        self.block(orelse, live_in_handlers),
-                        self.block(final, after),
-                    )
-                ]
+                rewritten = type(stmt)(
+                    self.watched(stmt, self.block(body, live_in_handlers)),
+                    caught,
+                    self.block(orelse, live_in_handlers),
+                    self.block(final, after),
+                )
+                return self.with_cleanup(rewritten) if final else [rewritten]
         return [self.expressions.visit(cloned(stmt))]
 
     def nested(self, stmt: ast.FunctionDef) -> ast.FunctionDef:
@@ -177,15 +191,26 @@ class _FunctionRewriter(Returns):
         return result
 
     def nested_class(self, stmt: ast.ClassDef) -> ast.ClassDef:
-        """Rewrite the methods of a class."""
+        """Rewrite the bases, the methods and the values of a class."""
         result = copy.copy(stmt)
-        result.body = [
-            self.nested(mangled(member, stmt.name))
-            if isinstance(member, ast.FunctionDef) and not yields_in_control_flow(member)
-            else member
-            for member in stmt.body
-        ]
+        bound = frozenset(changes(stmt.body).bound)
+        with self.expressions.in_class(bound):
+            result.bases = [self.visit(base) for base in stmt.bases]
+            result.body = [self.member(member, stmt.name, bound) for member in stmt.body]
         return result
+
+    def member(self, stmt: ast.stmt, owner: str, bound: Names) -> ast.stmt:
+        """Rewrite a statement of a class; functions in an expression do not see its variables."""
+        match stmt:
+            case ast.FunctionDef() if not yields_in_control_flow(stmt):
+                return self.nested(mangled(stmt, owner))
+            case (
+                ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Expr(value)
+            ) if not read([value]) & bound:
+                result = copy.copy(stmt)
+                result.value = self.visit(mangled(value, owner))
+                return result
+        return stmt
 
     @staticmethod
     def watched(stmt: ast.Try | ast.TryStar, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -196,6 +221,13 @@ class _FunctionRewriter(Returns):
             return body
         watch = runtime("refuse_float_operations", ast.Constant(f"except {asked[0]}"))
         return located([ast.With([ast.withitem(watch)], body)], body[0])
+
+    @staticmethod
+    def with_cleanup(stmt: ast.Try | ast.TryStar) -> list[ast.stmt]:
+        """Return a `try` whose `finally` is checked for effects."""
+        first = stmt.finalbody[0]
+        stmt.finalbody[:0] = located([ast.Expr(runtime("begin_finally"))], first)
+        return located([ast.With([ast.withitem(runtime("watch_finally"))], [stmt])], first)
 
     @staticmethod
     def check_caught(handler: ast.ExceptHandler) -> list[ast.stmt]:

@@ -14,7 +14,7 @@ from wend.capture.heap import container_phis
 from wend.capture.heap.containers import CONTAINER_TYPES, copy_containers
 from wend.capture.heap.locations import UNBOUND, AttributeNames, write_log
 from wend.capture.heap.user_operators import log_write_operands
-from wend.capture.stage.truth import is_traced, truth
+from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import unbound
 from wend.capture.state.list_promotion import promote_grown_lists
 from wend.capture.state.state import Discovery, State, is_carried, is_same
@@ -27,7 +27,7 @@ from wend.trace.control.tensor_list import is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
-from wend.trace.recording.run_errors import mark_escaping_errors
+from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.state.variable import Variable
 
 Arm = Callable[[], Any]
@@ -35,6 +35,7 @@ Arm = Callable[[], Any]
 
 def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> None:
     """Run `if test: then  else: other`; `live`: the variables that are read later."""
+    test = as_test(test)
     if is_traced(test):
         _StagedIf(test, state, live).record(then, other)
     else:
@@ -43,6 +44,7 @@ def if_(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> 
 
 def if_return(test: Any, then: Arm, other: Arm, live: Sequence[str], state: State) -> Any:
     """Run an `if` whose arms end the function, and return the result of the arm."""
+    test = as_test(test)
     if is_traced(test):
         return _StagedIf(test, state, live).record(then, other)
     return (then if test else other)()
@@ -109,7 +111,7 @@ class _StagedIf:
                     try:
                         self.entered.append(self.state.set(self.start))
                         nested_before = self.state.nested_containers()
-                        with region.active(), mark_escaping_errors(self.where):
+                        with region.active(), refuse_escaping_errors(self.where):
                             returned.append(arm())
                         nested_after = self.state.nested_containers()
                         self.left.append(self.state.get())
@@ -215,8 +217,7 @@ class _StagedIf:
             explain(
                 f"{self.where}: `{name}` is {_describe(pair[1])} if the test holds, "
                 f"else {_describe(pair[0])}.",
-                cure="only arrays and numbers can depend on a traced test; "
-                "give it the same kind of value on both paths.",
+                cure=_cure_of(pair, "; give it the same kind of value on both paths"),
             )
         )
 
@@ -252,9 +253,7 @@ class _StagedIf:
                 explain(
                     f"{self.where}: {subject} {_describe(returned[1])} if the test "
                     f"holds, else {_describe(returned[0])}.",
-                    cure="only arrays and numbers can depend on a traced test."
-                    if self.gives_value
-                    else _return_cure(returned),
+                    cure=_cure_of(returned) if self.gives_value else _return_cure(returned),
                 )
             )
         return returned
@@ -378,10 +377,28 @@ def _keys(value: dict[Any, Any]) -> str:
     return f"the keys {list(value)!r:.40}" if value else "no keys"
 
 
+def _cure_of(pair: Sequence[Any], alternative: str = "") -> str:
+    """Return the cure for values of which no traced test can choose one."""
+    if all(isinstance(value, list) for value in pair):  # the items of a list or deque
+        return (
+            "a length may depend on a traced test only by append and pop() of a list: use one, and "
+            "count the items that are taken from its start."
+        )
+    if all(map(callable, pair)):
+        return "call it on both paths: `g(x) if test else h(x)`."
+    return f"only arrays and numbers can depend on a traced test{alternative}."
+
+
 def _describe(value: Any) -> str:
     if value is None:
         return "None"
     if is_carried(value):
-        leaves = trees.flatten(value)[0]
-        return str(tensor_type(leaves[0])) if len(leaves) == 1 else f"a {type(value).__name__}"
-    return f"{value!r:.40}"
+        (leaf, *others) = trees.flatten(value)[0] or [None]
+        is_array = leaf is value and not others
+        return (
+            str(tensor_type(leaf))
+            if is_array
+            else f"a {type(value).__name__} of {len(value)} items"
+        )
+    name = getattr(value, "__name__", None)
+    return f"{value!r:.40}" if name is None else f"`{name}`"

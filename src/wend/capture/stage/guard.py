@@ -25,13 +25,14 @@ from wend.base.errors import (
 )
 from wend.base.source import at, is_wend_file, raised_at, user_source
 from wend.capture import uncaptured
+from wend.capture.guards.outside import read_missing_global
 from wend.capture.heap import container_phis
 from wend.capture.libraries import is_library
 from wend.capture.state import unbound, unbound_attributes
 from wend.eager.dispatch import Staged
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.recording.recording import current
-from wend.trace.recording.run_errors import caught_error
+from wend.trace.recording.run_errors import escaped
 
 
 class RecursionWithoutEnd(WendError, RecursionError):
@@ -53,10 +54,10 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             ):
                 return fun(*args, **kwargs)
         except NameError as error:
-            unbound_error = unbound.explain_error(error)
-            if unbound_error is None:
+            explained = _explained_name_error(error)
+            if explained is None:
                 raise
-            raise unbound_error.with_traceback(error.__traceback__) from None
+            raise explained.with_traceback(error.__traceback__) from None
         except ConcreteValueError as error:
             reason = uncaptured.explain_error(error)
             if reason is None:
@@ -69,6 +70,14 @@ def translate_errors(fun: Callable[..., Any]) -> Callable[..., Any]:
             raise _endless_recursion_error(error) from None
 
     return run
+
+
+def _explained_name_error(error: NameError) -> WendError | None:
+    """Return the refusal for a name that is bound in some runs only, or that only some reach."""
+    explained: WendError | None = unbound.explain_error(error)
+    if explained is None and (where := getattr(error, "__wend_region__", None)) is not None:
+        explained = escaped(error, where)
+    return explained
 
 
 @contextmanager
@@ -193,7 +202,7 @@ def _is_about_traced(error: BaseException) -> bool:
     *_, entry = _traceback_entries(error.__traceback__)
     code = entry.tb_frame.f_code
     is_explicit = code.co_code[entry.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return not (is_explicit and is_wend_file(code.co_filename))
+    return not (is_explicit and (is_wend_file(code.co_filename) or uncaptured.is_captured(code)))
 
 
 def _value_class(x: Staged) -> type:
@@ -217,12 +226,11 @@ def check_caught() -> None:
             )
         ) from error
     if isinstance(error, NameError):
-        unbound_error = unbound.explain_error(error)
-        if unbound_error is not None:
-            raise unbound_error from None
-    for raised in _ungrouped(error):
-        if hasattr(raised, "__wend_region__"):
-            raise caught_error(f"`except`{at(user_source())} catches", raised) from error
+        if error.name is not None:
+            read_missing_global(error.name, sys._getframe(1).f_globals)
+        explained = _explained_name_error(error)
+        if explained is not None:
+            raise explained from None
 
 
 def _ungrouped(error: BaseException | None) -> Iterator[BaseException | None]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from wend.base.errors import ConcreteValueError, explain
+from wend.base.errors import ConcreteValueError, StructureError, explain
 from wend.base.source import at, user_source
 from wend.eager.checking import checked
 from wend.eager.dispatch import Staged, apply, recorder
@@ -30,7 +30,7 @@ class IndexedIterable:
         item: index → item.
         is_staged: whether it must be staged, since Python cannot iterate over it.
         numbers: start, stop and step, if the items are an arithmetic progression.
-        arrays: the traced arrays whose rows are the items, as they are before the loop.
+        arrays: the arrays whose rows are the items, as they are before the loop.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class IndexedIterable:
         *,
         is_staged: bool,
         numbers: tuple[Any, Any, int] | None = None,
-        arrays: Sequence[Tracer] = (),
+        arrays: Sequence[Any] = (),
     ) -> None:
         self.count, self.item, self.is_staged = count, item, is_staged
         self.numbers, self.arrays = numbers, arrays
@@ -129,7 +129,10 @@ class TracedRange:
                 return reversed_range(self)
             return self.__iter__()
         count = self.count()
-        return self.start + self.step * ew.where(key < 0, key + count, key)
+        index = ew.where(key < 0, key + count, key)
+        is_outside = ew.logical_or(index < 0, index >= count)
+        index = checked(index, (is_outside, IndexError, "range object index out of range"))
+        return (self.start + self.step * index).as_weak()
 
     def __contains__(self, item: Any) -> Any:
         return self.__iter__()
@@ -170,13 +173,16 @@ def reversed_range(numbers: TracedRange) -> TracedRange:
 
 
 class ZippedIterable:
-    """`enumerate`, `zip` or `map` of iterables that may be arrays.
+    """`enumerate`, `zip`, `map` or `reversed` of iterables that may be arrays.
+
+    It gives its items once: to Python, by `next`, or all to one staged loop.
 
     Args:
         *parts: the iterables.
         enumerate_from: the first number of `enumerate`.
         strict: whether `zip` requires equal lengths.
         function: the function of `map`.
+        kind: the class that it stands for.
     """
 
     def __init__(
@@ -185,11 +191,27 @@ class ZippedIterable:
         enumerate_from: Any = None,
         strict: bool = False,
         function: Callable[..., Any] | None = None,
+        kind: type = zip,
     ) -> None:
         self.parts, self.enumerate_from = parts, enumerate_from
-        self.strict, self.function = strict, function
+        self.strict, self.function, self.kind = strict, function, kind
+        self._items: Iterator[Any] | None = None  # what `next` takes items from
+        self._taken_by = ""  # the staged loop that has taken them
+
+    @property  # type: ignore[misc]  # of `isinstance`
+    def __class__(self) -> Any:
+        return self.kind
 
     def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        self.check_untaken()
+        if self._items is None:
+            self._items = self._iterate()
+        return next(self._items)
+
+    def _iterate(self) -> Iterator[Any]:
         first = self.enumerate_from
         if isinstance(first, Staged):
             start: Any = first
@@ -198,7 +220,36 @@ class ZippedIterable:
             return iter(enumerate(self.parts[0], first))
         if self.function is not None:
             return map(self.function, *self.parts)
+        if self.kind is reversed:
+            return iter(self.parts[0])
         return iter(zip(*self.parts, strict=self.strict))
+
+    def is_started(self) -> bool:
+        """Return whether `next` has taken an item, or a staged loop all.
+
+        Raises:
+            StructureError: a staged loop has.
+        """
+        self.check_untaken()
+        return self._items is not None
+
+    def check_untaken(self) -> None:
+        """Refuse to take items that a staged loop has taken, as only the run knows how many."""
+        if self._taken_by:
+            raise StructureError(
+                explain(
+                    f"`{self.kind.__name__}(…)` gives its items once; the {self._taken_by} has "
+                    f"taken them, and they are asked for again{at(user_source())}.",
+                    cure=f"call {self.kind.__name__} again, or loop over positions.",
+                )
+            )
+
+    def take(self, where: str) -> None:
+        """Note that a staged loop has taken the items."""
+        self._taken_by = where
+        for part in self.parts:
+            if type(part) is ZippedIterable:
+                part.take(where)
 
     def check_lengths(self, counts: Sequence[Any]) -> None:
         """Refuse `zip(…, strict=True)` of iterables whose lengths are not known to be equal."""
@@ -251,8 +302,7 @@ def _index_rows(array: Any) -> IndexedIterable:
             item.link_view(array)  # in NumPy, a write to it would change the array
         return item
 
-    arrays = [array] if isinstance(array, Tracer) else []
-    return IndexedIterable(count, row, is_staged=isinstance(array, Staged), arrays=arrays)
+    return IndexedIterable(count, row, is_staged=isinstance(array, Staged), arrays=[array])
 
 
 def _index_list(part: Any) -> IndexedIterable | None:
@@ -266,6 +316,10 @@ def _as_index(k: Any) -> Any:
 
 
 def _index_zip(iterable: ZippedIterable) -> IndexedIterable | None:
+    if iterable.is_started():
+        return None
+    if iterable.kind is reversed:
+        return as_indexed(iterable.parts[0])
     is_open = any(isinstance(part, TracedRange) for part in iterable.parts)
     parts = [
         as_indexed(part) or (_index_list(part) if is_open else None) for part in iterable.parts

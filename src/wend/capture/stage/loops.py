@@ -13,10 +13,10 @@ from wend.base.source import at, user_source
 from wend.capture.guards.outside import entered_items
 from wend.capture.heap.locations import Location, WriteLog, write_log
 from wend.capture.stage.branches import if_
-from wend.capture.stage.iterables import IndexedIterable, as_indexed
+from wend.capture.stage.iterables import IndexedIterable, ZippedIterable, as_indexed
 from wend.capture.stage.operators import and_, not_
 from wend.capture.stage.staged_loop import StagedLoop
-from wend.capture.stage.truth import is_traced
+from wend.capture.stage.truth import as_test, is_traced
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.state import State, holds_staged
 from wend.capture.state.traced_index import python_may_run
@@ -31,17 +31,21 @@ MAX_UNROLLED_TRIPS = 64
 Thunk = Callable[[], Any]
 
 
-def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
-    """Run `while test(): body()`.
+def while_(condition: Thunk, body: Thunk, state: State, always: bool) -> None:
+    """Run `while condition(): body()`.
 
-    `state` is what the loop may change. With `always` the test fails only once the body has run, or
-    inside `test`.
+    `state` is what the loop may change. With `always` the condition fails only once the body has
+    run, or inside itself.
     """
     outer = current()
     if outer is None or outer.runs_now():
-        while test():
+        while condition():
             body()
         return
+
+    def test() -> Any:
+        return as_test(condition())
+
     attempt = _StagingAttempt(outer, state, "while")
     with write_log(attempt.log):
         predicate = test()
@@ -68,7 +72,8 @@ def while_(test: Thunk, body: Thunk, state: State, always: bool) -> None:
         with write_log(attempt.log):
             body()
         trips += 1
-        if attempt.is_staging_needed() and attempt.try_stage_from_start(test, body, always=True):
+        is_staged = attempt.carries_traced() or attempt.has_recorded()
+        if is_staged and attempt.try_stage_from_start(test, body, always=True):
             return
         with write_log(attempt.log):
             predicate = test()
@@ -89,14 +94,17 @@ def for_(
 ) -> None:
     """Run `for target in iterable: body(target)`; `broken` returns whether a `break` happened."""
     outer = current()
-    iterable = entered_items(iterable)
+    iterable = entered_items(one_shot_iterators.consume(iterable))
     indexed = None if outer is None or outer.runs_now() else as_indexed(iterable)
     if outer is None or indexed is None:
         _python_for(iterable, body, state, broken)
         return
     if isinstance(indexed.count, int) and indexed.count == 0:
         return
-    _IndexedFor(outer, indexed, body, state, broken).run(iterable)
+    loop = _IndexedFor(outer, indexed, body, state, broken)
+    loop.run(iterable)
+    if loop.is_staged and isinstance(iterable, ZippedIterable):
+        iterable.take(loop.attempt.where)
 
 
 class _IndexedFor:
@@ -117,6 +125,7 @@ class _IndexedFor:
         self.attempt = _StagingAttempt(outer, state, "for", self.position)
         self.attempt.iterated_arrays = indexed.arrays
         self.is_known = isinstance(indexed.count, int)
+        self.is_staged = False
         self.attempt.python_may_run = self._may_unroll()
 
     def has_next(self) -> Any:
@@ -142,7 +151,8 @@ class _IndexedFor:
     def run(self, iterable: Iterable[Any]) -> None:
         attempt = self.attempt
         if attempt.starts_staged or self.indexed.is_staged:
-            if attempt.try_stage(self.test, self.step, always=self.is_known):
+            self.is_staged = attempt.try_stage(self.test, self.step, always=self.is_known)
+            if self.is_staged:
                 return
             self._check_failure()
             attempt.rewind()
@@ -153,12 +163,14 @@ class _IndexedFor:
             self.body(item)
 
     def _try_staging(self) -> bool:
-        if not self.attempt.is_staging_needed():
+        attempt = self.attempt
+        is_carrying = attempt.carries_traced()
+        if not is_carrying and not attempt.has_recorded():
             return False
-        if self.attempt.try_stage_from_start(self.test, self.step, always=self.is_known):
-            return True
-        self._check_failure()
-        return False
+        self.is_staged = attempt.try_stage_from_start(self.test, self.step, always=self.is_known)
+        if not self.is_staged and is_carrying:
+            self._check_failure()
+        return self.is_staged
 
     def _may_unroll(self) -> bool:
         return self.is_known and self.indexed.count <= MAX_UNROLLED_TRIPS
@@ -239,8 +251,9 @@ class _StagingAttempt:
         self.where = f"{kind}{at(user_source())}"
         self.start = state.get()
         self.effects = outer.effects()
+        self._start_count = len(outer.b.nodes)
         self.failure: Exception | None = None
-        self.iterated_arrays: Sequence[Tracer] = ()  # arrays whose rows are the items
+        self.iterated_arrays: Sequence[Any] = ()  # arrays whose rows are the items
         self.needed_concrete_value = False  # the reason of the failure
         self.python_may_run = True  # if the loop cannot be recorded as one node
         self.starts_staged = any(map(holds_staged, self.start))
@@ -253,9 +266,16 @@ class _StagingAttempt:
             if location.key not in self.state.keys:
                 location.write(old)
 
-    def is_staging_needed(self) -> bool:
-        """Return whether a loop that runs in Python now holds traced values."""
+    def carries_traced(self) -> bool:
+        """Return whether the variables of a loop that runs in Python now hold traced values."""
         return self.failure is None and any(map(holds_staged, self.state.get()))
+
+    def has_recorded(self) -> bool:
+        """Return whether the iterations that Python has run were recorded, one by one.
+
+        They may change traced values by calls only, which no variable of the loop shows.
+        """
+        return self.failure is None and len(self.outer.b.nodes) > self._start_count
 
     def may_retry(self) -> bool:
         """Return whether staging was not tried, or failed for want of a concrete value."""
@@ -295,8 +315,9 @@ class _StagingAttempt:
         except Exception as error:  # noqa: BLE001  # whatever went wrong, Python may still run it
             self.failure = error
             self.needed_concrete_value = by_python and isinstance(error, ConcreteValueError)
-            self.state.rollback()
-            self.state.restore([*start, *loop.start[len(start) :]])
+            unpromoted = self.state.rollback()
+            entry = [*unpromoted, *loop.entry[len(unpromoted) :]]
+            self.state.restore([*start, *entry[len(start) :]])
             if isinstance(error, WendError):
                 error.__traceback__ = None
             return False

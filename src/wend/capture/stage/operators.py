@@ -14,7 +14,7 @@ from wend.base.source import at, user_source
 from wend.capture.heap.container_phis import is_same_object
 from wend.capture.stage.branches import if_value
 from wend.capture.stage.iterables import TracedRange
-from wend.capture.stage.truth import is_traced, truth
+from wend.capture.stage.truth import as_test, is_traced, truth
 from wend.capture.state import one_shot_iterators
 from wend.capture.state.state import State
 from wend.eager.dispatch import Staged
@@ -39,8 +39,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "NotEq": operator.ne,
     "Is": lambda a, b: is_(a, b),
     "IsNot": lambda a, b: is_not(a, b),
-    "In": lambda a, b: _in(a, b),
-    "NotIn": lambda a, b: not_(_in(a, b)),
+    "In": lambda a, b: contains(b, a),
+    "NotIn": lambda a, b: not_(contains(b, a)),
 }
 
 
@@ -95,7 +95,7 @@ def _may_come_from_outside(x: Any) -> bool:
 _EQ_CONTAINERS = (list, tuple, set, frozenset, dict, range, deque)
 
 
-def _in(item: Any, container: Any) -> Any:
+def contains(container: Any, item: Any) -> Any:
     """Return `item in container`."""
     if isinstance(container, TracedRange):
         return container.contains(item)
@@ -143,11 +143,13 @@ def or_(left: Any, right: Thunk, state: State | None = None) -> Any:
 
 def not_(x: Any) -> Any:
     """Return `not x`."""
+    x = as_test(x)
     return ew.logical_not(truth(x)) if is_traced(x) else not x
 
 
 def if_expression(test: Any, then: Thunk, other: Thunk, state: State | None = None) -> Any:
     """Return `then if test else other`."""
+    test = as_test(test)
     if not is_traced(test):
         return then() if test else other()
     return if_value(test, then, other, state)

@@ -32,7 +32,7 @@ from wend.trace.control.tensor_list import TensorList, is_list
 from wend.trace.recording.arguments import LeafType, leaf_type
 from wend.trace.recording.recording import Recording
 from wend.trace.recording.regions import add_mutated_refs, join_loop
-from wend.trace.recording.run_errors import mark_escaping_errors
+from wend.trace.recording.run_errors import refuse_escaping_errors
 
 Thunk = Callable[[], Any]
 
@@ -149,7 +149,7 @@ class StagedLoop:
             with write_log() as log:
                 log_write_operands()
                 try:
-                    with mark_escaping_errors(self.where):
+                    with refuse_escaping_errors(self.where):
                         predicate = self._trace_before(test)
                         ends = self._trace_after(body)
                 finally:
@@ -330,11 +330,11 @@ class StagedLoop:
                 )
         return self.types.leaves_of([ends[k] for k in self.carried])
 
-    def check_unchanged(self, arrays: Sequence[Tracer]) -> None:
+    def check_unchanged(self, arrays: Sequence[Any]) -> None:
         """Refuse in-place updates of iterated arrays: their rows are read before the loop."""
         changed = [self.start[k] for k in self.carried if self._is_in_place(k)]
         for array in arrays:
-            if any(array is other for other in (*self.refs, *changed)):
+            if any(ref_of(array) is other for other in (*self.refs, *changed)):
                 raise refusal(
                     TypeError(
                         explain(

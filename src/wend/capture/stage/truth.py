@@ -10,7 +10,13 @@ from wend.eager.dispatch import Staged
 from wend.ir.dtypes import BOOL
 from wend.numpy import elementwise as ew
 from wend.numpy import shaping
+from wend.trace.control.tensor_list import TensorList
 from wend.trace.recording.recording import current
+
+
+def as_test(x: Any) -> Any:
+    """Return what decides as a value does: for a traced list, whether it has items."""
+    return x.length() > 0 if isinstance(x, TensorList) else x
 
 
 def is_traced(x: Any) -> bool:

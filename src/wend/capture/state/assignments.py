@@ -14,9 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from wend.capture.guards.outside import loaded_item
+from wend.capture.guards.guards import guard_setter
+from wend.capture.guards.outside import entered_items, loaded_item, read_missing_item
 from wend.capture.heap.locations import (
+    UNBOUND,
     count_log_references,
+    evaluate,
+    is_write_logged,
     log_write_attribute,
     log_write_contents,
 )
@@ -103,13 +107,23 @@ def in_place(target: Any, name: str, value: Any) -> Any:
 
 def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
     """Return `array[key]`, also for a concrete array and a traced key."""
+    if type(array) is np.ndarray:
+        array = entered_items(array)
     kind = type(array)
     if issubclass(kind, Staged):
         return array[key]
+    take: Callable[[Any, Any], Any] | None = None
     if kind in (list, tuple):
-        return loaded_item(array, key, item_at(array, key), is_base=is_base)
-    if kind is not np.ndarray:
-        return loaded_item(array, key, array[key], is_base=is_base)
+        take = item_at
+    elif kind is not np.ndarray or array.dtype.hasobject:
+        take = operator.getitem
+    if take is not None:
+        try:
+            item = take(array, key)
+        except (KeyError, IndexError):
+            read_missing_item(array, key)
+            raise
+        return loaded_item(array, key, item, is_base=is_base)
     recording = current()
     if recording is None or type(array) is not np.ndarray or not parts.is_staged_key(key):
         return array[key]
@@ -119,9 +133,21 @@ def get_item(array: Any, key: Any, is_base: bool = False, /) -> Any:
 
 
 # Targets in the value of an expression: `items[0].x = v`, `of()[0] += v`
+def note_attribute_write(owner: Callable[[], Any], name: str, label: str) -> None:
+    """Note that an attribute is about to be written, and guard what its setter reads."""
+    if not is_write_logged():
+        return
+    target = evaluate(owner)
+    if isinstance(target, Staged):
+        return  # a traced array records its changes
+    if target is not UNBOUND:
+        guard_setter(target, name)
+    log_write_attribute(owner, name, label)
+
+
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Run `owner.name = value`, with `value` evaluated first."""
-    log_write_attribute(lambda: owner, name, f"{type(owner).__name__}.{name}")
+    note_attribute_write(lambda: owner, name, f"{type(owner).__name__}.{name}")
     setattr(owner, name, value)
 
 

@@ -15,6 +15,8 @@ from wend.trace.control.tensor_list import TensorList
 def promote_grown_lists(state: State, where: str, start: list[Any], *ends: Sequence[Any]) -> bool:
     """Promote lists whose length changes to traced ones; return whether there were any."""
     grown = dict(_grown_lists(state, start, ends))
+    if grown and not state.promoted_lists:
+        state.unpromoted = list(start)
     promoted = []
     for k, like in grown.items():
         _check_binding(state, start, k)

@@ -8,6 +8,7 @@ from typing import Any
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
+from wend.capture.guards.outside import look
 from wend.capture.heap.unseen_code import note_uncaptured
 from wend.capture.state.one_shot_iterators import current_region
 
@@ -30,7 +31,7 @@ def call_memo(fun: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(wrapped, types.FunctionType):
         note_uncaptured(wrapped)
     misses = fun.cache_info().misses
-    result = fun(*args, **kwargs)
+    result = look(fun, *args, **kwargs)
     if current_region() is None or fun.cache_info().misses == misses or _is_closed(wrapped):
         return result
     raise StructureError(

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from wend.base.errors import StructureError, explain
 from wend.base.source import at, user_source
-from wend.capture.heap.places import PositionPlace
+from wend.capture.heap.places import PositionPlace, named
 from wend.capture.heap.trace_log import HOLDERS, is_trace_logged, note_write
 from wend.trace.recording.recording import Recording, current
 
@@ -66,7 +66,7 @@ def consume(value: Any) -> Any:
         if region is not None and id(value) not in _created.get(region, ()):
             raise StructureError(
                 explain(
-                    f"a {type(value).__name__} gives its items once; it is advanced"
+                    f"a {value.__class__.__name__} gives its items once; it is advanced"
                     f"{at(user_source())}, in a loop or branch that is recorded once.",
                     cure="put the items in an array and read it by position, make the iterator "
                     "in the loop or branch, or let Python run the loop: wend.unroll(...).",
@@ -83,7 +83,7 @@ def _note_advance(iterator: Any) -> None:
             if id(iterator) in _created.get(recording, ()):
                 return
             recording = recording.parent
-        note_write(PositionPlace(f"a {type(iterator).__name__}", iterator))
+        note_write(PositionPlace(named(type(iterator)), iterator))
 
 
 def check_method_call(method: Any) -> None:

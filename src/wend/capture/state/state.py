@@ -98,6 +98,7 @@ class State:
         self.locations: list[Location] = []
         self.keys: set[Hashable] = set()
         self.promoted_lists: list[tuple[int, Location]] = []  # (index, the former location)
+        self.unpromoted: list[Any] = []  # the values before the first promotion
 
     def open_heap(self) -> State:
         """Resolve the objects that the attributes and containers belong to now; return self."""
@@ -142,12 +143,14 @@ class State:
                 if isinstance(location, Contents) and location.binding is not None:
                     self.extend([location.binding], is_private=is_private)
 
-    def rollback(self) -> None:
-        """Restore the lists that were promoted to traced ones."""
+    def rollback(self) -> list[Any]:
+        """Undo the promotion of lists; return what the locations held before."""
         for index, location in reversed(self.promoted_lists):
             self.keys = {*self.keys - {self.locations[index].key}, location.key}
             self.locations[index] = location
         self.promoted_lists.clear()
+        unpromoted, self.unpromoted = self.unpromoted, []
+        return unpromoted
 
     @property
     def names(self) -> list[str]:

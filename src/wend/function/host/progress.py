@@ -177,7 +177,8 @@ def _record_iteration(iterable: Iterable[Any], label: str) -> ZippedIterable:
             py_function(line, None, k, count)
         return item
 
-    return ZippedIterable(ZippedIterable(iterable, enumerate_from=0), function=report)
+    numbered = ZippedIterable(iterable, enumerate_from=0, kind=enumerate)
+    return ZippedIterable(numbered, function=report, kind=map)
 
 
 def _record_trip(recording: Recording, label: str, value: Any) -> None:

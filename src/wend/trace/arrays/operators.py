@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from wend.numpy import contracting, creating, numbers, shaping
 from wend.numpy import elementwise as ew
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays import python_numbers
+from wend.trace.arrays.attributes import class_of
 from wend.trace.arrays.provenance import static_advice
 from wend.trace.arrays.view_link import ViewLink
 
@@ -47,19 +49,25 @@ def _binary(
             return _with_weakness(function(x, y), False)
         if not of_bools:
             x, y = _as_number(x), _as_number(y)
-        return _with_weakness(of_numbers(x, y), True)
+        try:
+            return _with_weakness(of_numbers(x, y), True)
+        except TypeError:
+            _raise_as_python(reflected_name, x, y)
+            raise
 
     def forward(self: Operators, other: Any) -> Any:
         if isinstance(other, list):
             _check_list(self, other)
+        if other is None and function in _EQUALITIES and self.type.shape != ():
+            return creating.full_like(self, function is ew.not_equal, bool)
         if self.weak and reflected_name is not None and _has_own(other, reflected_name):
             return NotImplemented  # Python asks the other operand first
-        return run(self, _list_as_array(other)) if _is_operand(other) else NotImplemented
+        return run(self, _list_as_array(other)) if _is_operand(other) else _undefined(self, other)
 
     def reflected(self: Operators, other: Any) -> Any:
         if isinstance(other, list):
             _check_list(self, other)
-        return run(_list_as_array(other), self) if _is_operand(other) else NotImplemented
+        return run(_list_as_array(other), self) if _is_operand(other) else _undefined(self, other)
 
     return forward, reflected
 
@@ -86,6 +94,16 @@ _REFLECTED = {
     ew.equal: "__eq__",
     ew.not_equal: "__ne__",
 }
+
+
+_EQUALITIES = (ew.equal, ew.not_equal)
+
+
+def _raise_as_python(reflected_name: str | None, x: Any, y: Any) -> None:
+    """Raise Python's error if an operator is not defined for two numbers."""
+    if reflected_name is not None and reflected_name.startswith("__r"):
+        examples = [class_of(n)(1) if isinstance(n, Operators) else n for n in (x, y)]
+        getattr(operator, f"__{reflected_name[3:]}", divmod)(*examples)
 
 
 def _has_own(x: Any, name: str) -> bool:
@@ -123,6 +141,21 @@ def _is_operand(x: Any) -> bool:
     if isinstance(x, (Staged, np.ndarray, np.generic, list, *PYTHON_SCALARS)):
         return True
     return foreign_boundary(x) is not None
+
+
+def _undefined(x: Any, other: Any) -> Any:
+    """Return NotImplemented; refuse a fraction or decimal, with which Python can compute."""
+    if not isinstance(other, Number):
+        return NotImplemented
+    raise refusal(
+        TypeError(
+            explain(
+                f"{x!r} meets {other!r:.60}{at(user_source())}: traced numbers are int, float and "
+                "complex, and those of NumPy.",
+                cure=f"convert it to a float before: float(…) of the {type(other).__name__}.",
+            )
+        )
+    )
 
 
 def _list_as_array(x: Any) -> Any:
@@ -272,8 +305,10 @@ class Operators(ViewLink):
         return _with_weakness(ew.negative(_as_number(self)), self.weak)
 
     def __pos__(self: Any) -> Any:
-        result = ew.positive(_as_number(self))
-        return self.copy() if result is self else _with_weakness(result, self.weak)
+        if self.weak:
+            return _as_number(self)
+        result = ew.positive(self)
+        return self.copy() if result is self else result
 
     def __abs__(self) -> Any:
         return _with_weakness(ew.absolute(_as_number(self)), self.weak)

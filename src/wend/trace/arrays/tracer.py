@@ -51,8 +51,9 @@ class Tracer(Operators, Methods):
     ) -> Any:
         if cls is not Tracer:
             return super().__new__(cls)
-        is_number = weak and isinstance(value.type, TensorType)
-        return super().__new__(TracedNumber if is_number else TracedArray)
+        if weak and isinstance(value.type, TensorType):
+            return super().__new__(_NUMBERS[value.type.dtype.kind])
+        return super().__new__(TracedArray)
 
     def __init__(
         self,
@@ -115,16 +116,20 @@ class Tracer(Operators, Methods):
     def leaked(self) -> LeakedValueError:
         scope: Any = recorder.get()
         used = "" if scope is None or scope.runs_now() else f", and used in {scope.role}"
+        cure = "return it from the function, loop body or branch that computes it."
+        trace_refusals = self.recording.refusals
+        if refusals.noted() is None and getattr(self.recording, "is_open", False):
+            used = ", and used in another thread"
+            cure = "compute in the thread that calls the function."
         error = LeakedValueError(
             explain(
                 f"{self!r} was used outside the trace that made it.",
                 f"it was made in {self.recording.role}{used}",
-                cure="return it from the function, loop body or branch that computes it.",
+                cure=cure,
             )
         )
-        trace_refusals = self.recording.refusals
         if refusals.noted() is None and trace_refusals is not None:
-            trace_refusals.append(error)  # it is another thread that uses it
+            trace_refusals.append(error)
         return error
 
     def is_reachable(self) -> bool:
@@ -186,7 +191,7 @@ class Tracer(Operators, Methods):
 
     def __index__(self) -> int:
         if (known := self._known()) is not None:
-            return operator.index(known[()])
+            return operator.index(known.item() if self.weak else known[()])
         raise self._concrete_error(
             "the integer",
             "read arrays and lists by wnp.take(values, i), use wend.fori_loop instead of range.",
@@ -445,3 +450,24 @@ class TracedNumber(Tracer):
 for _name in {*vars(Tracer), *vars(Methods)} - KEPT_BY_NUMBERS:
     if not _name.startswith("_") or _name in {"__array_namespace__", "__dlpack__"}:
         setattr(TracedNumber, _name, _Missing())
+
+
+def _unsupported(x: Any, other: Any) -> Any:
+    return NotImplemented
+
+
+_OPERATORS = {
+    f"__{prefix}{name}__": _unsupported
+    for name in ("matmul", "lshift", "rshift", "and", "or", "xor")
+    for prefix in ("", "r")
+}
+_MATMUL = {name: _unsupported for name in _OPERATORS if "matmul" in name}
+
+# By kind of dtype; Python's messages name a class as it is called
+_NUMBERS: dict[str, type[TracedNumber]] = {
+    "b": type("bool", (TracedNumber,), {"__slots__": (), **_MATMUL}),
+    "i": type("int", (TracedNumber,), {"__slots__": (), **_MATMUL}),
+    "u": type("int", (TracedNumber,), {"__slots__": (), **_MATMUL}),
+    "f": type("float", (TracedNumber,), {"__slots__": (), **_OPERATORS}),
+    "c": type("complex", (TracedNumber,), {"__slots__": (), **_OPERATORS}),
+}

@@ -28,7 +28,7 @@ from wend.trace.recording.checks import (
 )
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import join_branches
-from wend.trace.recording.run_errors import mark_escaping_errors
+from wend.trace.recording.run_errors import refuse_escaping_errors
 
 
 def cond(
@@ -104,7 +104,7 @@ def _branch(
     for number, (branch, role) in enumerate(zip(branches, roles, strict=True)):
         role = f"{role} of {where}"
         region = Recording(f"branch{number}", outer, is_region=True, role=role)
-        with region.active(), mark_escaping_errors(where):
+        with region.active(), refuse_escaping_errors(where):
             results.append(branch(*operands))
         recordings.append(region)
     leaves, treedef = _same_structure(where, recordings, results, roles)

@@ -24,7 +24,7 @@ from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_functions, check_integer, check_predicate
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import add_mutated_refs, join_loop
-from wend.trace.recording.run_errors import mark_escaping_errors
+from wend.trace.recording.run_errors import refuse_escaping_errors
 
 CondFun = Callable[[Any], Any]
 BodyFun = Callable[[Any], Any]
@@ -164,14 +164,14 @@ class _Loop:
 
     def _trace_cond(self, outer: Recording) -> tuple[Recording, Any]:
         before, carry = self._open("before", "cond_fun", outer)
-        with before.active(), mark_escaping_errors(self.types.where):
+        with before.active(), refuse_escaping_errors(self.types.where):
             predicate = self.cond_fun(carry)
             check_predicate(predicate, self.types.where)
         return before, predicate
 
     def _trace_body(self, outer: Recording) -> tuple[Recording, list[Any]]:
         after, carry = self._open("after", "the body", outer)
-        with after.active(), mark_escaping_errors(self.types.where):
+        with after.active(), refuse_escaping_errors(self.types.where):
             return after, self.types.leaves_of(self.body_fun(carry))
 
 

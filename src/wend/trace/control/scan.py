@@ -24,7 +24,7 @@ from wend.trace.immediate import run_now
 from wend.trace.recording.checks import check_integer, check_leaves
 from wend.trace.recording.recording import Recording, current
 from wend.trace.recording.regions import add_mutated_refs, join_loop
-from wend.trace.recording.run_errors import mark_escaping_errors
+from wend.trace.recording.run_errors import refuse_escaping_errors
 from wend.trace.sizes.lengths import items_shape
 
 
@@ -189,7 +189,7 @@ class _Scan:
                 for list in lists
             ]
             following = [after.lift(index + 1)]
-            with mark_escaping_errors(self.where):
+            with refuse_escaping_errors(self.where):
                 result = self.f(carry, trees.unflatten(self.rows_tree, rows))
             if not isinstance(result, tuple) or len(result) != 2:
                 traced = isinstance(result, Tracer)

@@ -119,8 +119,13 @@ class TensorList:
         for item in items:
             self.append(item)
 
-    def pop(self) -> Any:
+    def pop(self, index: Any = -1) -> Any:
         """Remove the last item and return it."""
+        if isinstance(index, Staged) or index != -1:
+            raise self._unsupported(
+                "pop an item that is not its last",
+                "leave the items where they are, and count those that are taken: out[first].",
+            )
         old = self.lists
         raising.may_raise("pop", (IndexError,))
         pairs = [_emit_all(list_ops.list_pop, list) for list in old]
@@ -175,6 +180,13 @@ class TensorList:
         raise self._length_error(
             "`in`", "ask it of wnp.stack(...) of it: (wnp.stack(out) == x).any()."
         )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, (TensorList, list)):
+            return self is other
+        raise self._unsupported("be compared", "compare its items: wnp.stack(...) == x.")
+
+    __hash__ = object.__hash__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise self._length_error("a NumPy array", "use wnp.stack(...) of it.")

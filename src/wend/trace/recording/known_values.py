@@ -18,6 +18,7 @@ from wend.backends.numpy.backend import NumpyBackend
 from wend.base.context_values import scoped
 from wend.ir.graph import Graph, Node, Value
 from wend.ir.op import Effect
+from wend.ir.rewrite import with_operands
 from wend.ir.traverse import operands_first
 from wend.ir.types import TensorType
 from wend.runtime.array_boundary import foreign_boundary, to_host
@@ -139,13 +140,15 @@ class _Evaluation:
         binding = scope.captures.binding_of(value)
         if scope.captures.is_of_outside(value):
             self.arrays.append(binding)
+            scope.contents_read[value] = len(scope.b.nodes)
         self.results[value] = to_host(binding)
 
     def _run(self, node: Node) -> tuple[Any, ...]:
-        operands = list(dict.fromkeys(node.operands))
+        params = {x: Value(x.type) for x in node.operands}  # of a graph of its own
         with np.errstate(all="ignore"):
             if node.op.kernel is None:
-                graph = Graph("known", tuple(operands), (node,), node.results)
-                return tuple(NumpyBackend().compile(graph)([self.results[x] for x in operands]))
+                copy = with_operands(node, [params[x] for x in node.operands], node.regions)
+                graph = Graph("known", tuple(params.values()), (copy,), copy.results)
+                return tuple(NumpyBackend().compile(graph)([self.results[x] for x in params]))
             results = node.op.kernel(*[self.results[x] for x in node.operands], **node.attrs)
         return results if isinstance(results, tuple) else (results,)

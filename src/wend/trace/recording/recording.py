@@ -23,6 +23,7 @@ from wend.ir.op import Op
 from wend.ir.types import TOKEN, Dim, Shape, Type
 from wend.ops import effects, elementwise, shaping
 from wend.ops.build import Build
+from wend.ops.effects import ErrorClass
 from wend.runtime.array_boundary import foreign_boundary
 from wend.trace.arrays.concrete_array import ConcreteTracedArray
 from wend.trace.arrays.shown_text import ShownField
@@ -49,10 +50,12 @@ class EffectState:
     Attributes:
         world: the token of the last effect.
         mutations: the contents of the arrays that were changed in place.
+        checks: how many checks of numbers there were.
     """
 
     world: Value | None
     mutations: MutationSnapshot
+    checks: int
 
 
 class Recording(Recorder):
@@ -120,9 +123,11 @@ class Recording(Recorder):
         self.notes: dict[str, None] = {}
         self.raises: dict[type[BaseException], str] = {}
         self.known: dict[Value, bool] = {}
+        self.contents_read: dict[Value, int] = {}  # by Python, after so many nodes
         self.shown_fields: list[ShownField] = []
         self.world_param: Value | None = None
         self._world: Value | None = None
+        self._checks: list[Node] = []
 
     # Recording
     def active(self) -> AbstractContextManager[Any]:
@@ -160,8 +165,9 @@ class Recording(Recorder):
         raises = node.op.raises
         errors = raises(node) if callable(raises) else raises
         if errors:
-            is_check = node.op in (effects.raise_if, effects.checked)
-            self.may_raise("the check" if is_check else f"`{node.op.name}`", errors)
+            self.may_raise(effects.risk(node), errors)
+        if node.op is effects.checked:
+            self._checks.append(node)
 
     def may_raise(self, what: str, errors: Iterable[type[BaseException]]) -> None:
         """Note that an operation may raise these in the run.
@@ -352,6 +358,8 @@ class Recording(Recorder):
     def reads_after_change(self, changed: Tracer, other: Value) -> bool:
         """Return whether a value is read after an array's first write, or by the loop of that."""
         first = self.mutations.first_write(changed)
+        if self.contents_read.get(other, 0) > first:
+            return True
         readers = (k for k, node in enumerate(self.b.nodes) if other in node.operands)
         return any(k >= first or (k == first - 1 and self.b.nodes[k].regions) for k in readers)
 
@@ -422,12 +430,42 @@ class Recording(Recorder):
 
     def effects(self) -> EffectState:
         """Return the effects so far, to be restored when a part is recorded again."""
-        return EffectState(self._world, self.mutations.snapshot())
+        return EffectState(self._world, self.mutations.snapshot(), len(self._checks))
 
     def restore_effects(self, state: EffectState) -> None:
         """Drop the effects since a state; their nodes become dead."""
         self._world = state.world or self.world_param
         self.mutations.restore(state.mutations)
+        del self._checks[state.checks :]
+
+    def emit_raise(
+        self, error: ErrorClass, text: str | None, predicate: Any, values: Sequence[Any]
+    ) -> None:
+        """Record that an exception is raised if a predicate holds."""
+        attrs: dict[str, Any] = {"error": error, "text": text}
+        changed = self.changed_arguments()
+        if changed:
+            attrs["written"] = tuple(changed)
+        self.emit(effects.raise_if, [predicate, *values, *changed.values()], attrs)
+
+    def keep_unused_checks(self, results: Sequence[Value]) -> None:
+        """Turn the checks of numbers that no result needs into effects: Python raises, too."""
+        checks = {*self._checks}
+        if not checks:
+            return
+        needed = {*results}
+        unused: list[Node] = []
+        for node in reversed(self.b.nodes):
+            is_needed = not needed.isdisjoint(node.results) or node.op.takes_token
+            if node in checks and not is_needed:
+                unused.append(node)
+            if is_needed or node in checks:
+                needed.update(node.operands)
+        for node in reversed(unused):
+            x, *predicates = map(self.wrap, node.operands)
+            attrs = node.attrs
+            for check in zip(attrs["errors"], attrs["texts"], predicates, strict=True):
+                self.emit_raise(*check, [x] if "{" in check[1] else [])
 
     def call(self, graph: Graph, operands: Sequence[Value], backend: str | None) -> Node:
         """Record a call of a graph; `backend` is for recordings that run it."""

@@ -33,6 +33,8 @@ def join_loop(
             the params of the carry.
         memory: how the backward pass gets its residuals.
     """
+    for region, results in ((before, before_results), (after, after_results)):
+        region.keep_unused_checks([*results, *(region.lift(ref) for ref in refs)])
     has_world = before.world_param is not None or after.world_param is not None
     region_values = [[region.lift(ref) for ref in refs] for region in (before, after)]
     outer_values = [outer.lift(ref) for ref in refs]
@@ -77,10 +79,12 @@ def join_branches(
     results: Sequence[Sequence[Value]],
 ) -> Node:
     """Close branches over the same operands, and record their node."""
-    has_world = any(region.world_param is not None for region in regions)
     refs: list[Tracer] = []
     add_mutated_refs(refs, *regions)
     contents = [[region.lift(ref) for ref in refs] for region in regions]
+    for region, values, new_contents in zip(regions, results, contents, strict=True):
+        region.keep_unused_checks([*values, *new_contents])
+    has_world = any(region.world_param is not None for region in regions)
     operands = list(dict.fromkeys(value for region in regions for value in region.region_params))
     graphs: list[Graph] = []
     for region, values, new_contents in zip(regions, results, contents, strict=True):

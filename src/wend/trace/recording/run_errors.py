@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 from wend.base import refusals
-from wend.base.errors import StagedRaiseError, explain
+from wend.base.errors import StagedRaiseError, WendError, explain
 from wend.base.handlers import first_catching
-from wend.base.source import PACKAGE, at, frames, is_users_file, user_source
+from wend.base.source import PACKAGE, at, frames, is_users_file, raised_at, user_source
 
 _CONTROL = os.path.join(PACKAGE, "trace", "control") + os.sep
 
@@ -56,26 +54,51 @@ def _frames_of_region() -> Iterator[FrameType]:
         yield frame
 
 
-def caught_error(what: str, error: Any) -> StagedRaiseError:
-    """Return the error for a handler of an exception that escapes from a branch or loop."""
-    return StagedRaiseError(
-        explain(
-            f"{what} {type(error).__name__} from the {error.__wend_region__}, which only some "
-            "runs reach.",
-            cure="put the `try` inside it, or test for the case with `if`.",
-        )
+class refuse_escaping_errors:  # noqa: N801
+    """Refuse exceptions that escape from a branch or loop that is being recorded."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, Exception) or refusals.is_refusal(error):
+            return
+        if isinstance(error, RecursionError) or type(error).__module__ == "bdb":
+            return  # raised by no operation
+        if isinstance(error, NameError):  # the name may be bound on another path
+            error.__wend_region__ = self.where  # type: ignore[attr-defined]
+            return
+        refused = escaped(error, self.where)
+        if refused is not error:
+            raise refused.with_traceback(error.__traceback__) from error.__cause__
+
+
+def escaped(error: Exception, where: str) -> WendError:
+    """Return the refusal of an error that only the runs that reach it would raise.
+
+    Where the error's class has no state of its own, the refusal is an error of it as well.
+    """
+    summary = str(error)
+    reach = f"raised{at(raised_at(error))} while the {where} is recorded; a run may not get there."
+    cure = (
+        "mend it; put a `try` for it inside; or test for the case by what Python knows: "
+        "`if key in d:`, `if len(a) > 5:`."
     )
+    if isinstance(error, WendError):
+        if "\n  To fix it: " not in summary:
+            error.args = (explain(summary, reach, cure=cure),)
+        return refusals.refusal(error)
+    refusal_class = _STAGED.get(type(error), StagedRaiseError)
+    return refusal_class(explain(f"{type(error).__name__}: {summary}", reach, cure=cure))
 
 
-@contextmanager
-def mark_escaping_errors(where: str) -> Iterator[None]:
-    """Mark exceptions that escape from a branch or loop that is being recorded."""
-    try:
-        yield
-    except Exception as error:
-        if not refusals.is_refusal(error):
-            with suppress(AttributeError):
-                error.__wend_region__ = where  # type: ignore[attr-defined]
-                caught = caught_error("code that is not captured catches", error)
-                refusals.refuse_if_caught(error, caught)
-        raise
+_STAGED: dict[type[Exception], type[StagedRaiseError]] = {
+    error: type("StagedRaiseError", (StagedRaiseError, error), {"__str__": Exception.__str__})
+    for error in (
+        *(KeyError, IndexError, LookupError, TypeError, ValueError, RuntimeError, AssertionError),
+        *(ArithmeticError, ZeroDivisionError, OverflowError, NotImplementedError),
+    )
+}

@@ -223,8 +223,4 @@ def raise_if(
         if predicate:
             raise error(*(() if format is None else (ops.format_values(format, template.arrays),)))
         return
-    attrs: dict[str, Any] = {"error": ops.error_name(error), "text": format}
-    changed = recording.changed_arguments()
-    if changed:
-        attrs["written"] = tuple(changed)
-    recording.emit(ops.raise_if, [predicate, *template.arrays, *changed.values()], attrs)
+    recording.emit_raise(ops.error_name(error), format, predicate, template.arrays)

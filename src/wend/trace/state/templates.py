@@ -151,7 +151,7 @@ class Template:
             self._field(x, text_conversion(x))
         else:
             if conversion in ("r", "a") and is_weak(x):
-                conversion = None  # the repr of a Python number is its str
+                conversion = "s"  # the repr of a Python number is its str
             _check_spec(x, conversion, spec)
             self._field(x, conversion, spec)
 

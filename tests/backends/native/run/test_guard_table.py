@@ -37,6 +37,9 @@ def call_with(checks: list[GuardCheck]) -> tuple[Any, Any]:
 class Plain:
     rate = 1.0
 
+    def run(self) -> None:
+        pass
+
 
 class Broken:
     def __getattr__(self, name: str) -> Any:
@@ -59,6 +62,10 @@ def cases() -> dict[str, tuple[GuardCheck, Any, Any]]:
     flag = [True]
     options.own = 2.5  # type: ignore[attr-defined]
     shaped = np.zeros((2, 3))
+
+    def plain(x: float = 1.5) -> float:
+        return x
+
     return {
         "dict": (
             GuardCheck("dict", names, "a", names["a"]),
@@ -89,6 +96,16 @@ def cases() -> dict[str, tuple[GuardCheck, Any, Any]]:
             GuardCheck("attribute", options, "other", MISSING),
             lambda: setattr(options, "other", 3.5),
             lambda: delattr(options, "other"),
+        ),
+        "method": (
+            GuardCheck("method", options, "run", Plain.run),
+            lambda: setattr(options, "run", Plain.run),
+            lambda: delattr(options, "run"),
+        ),
+        "part of a function": (
+            GuardCheck("part", plain, "__defaults__", plain.__defaults__),
+            lambda: setattr(plain, "__defaults__", (2.5,)),
+            None,
         ),
         "cell": (
             GuardCheck("cell", cell, None, cell.cell_contents),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wend.backends.native.codegen.instrument import Instrumentation
 from wend.backends.native.codegen.traps import NO_MEMORY, Traps
 from wend.backends.native.target.kinds import REGISTERS, Kind, memory_type
 from wend.backends.native.target.sizes import SizeArithmetic, is_literal
@@ -39,6 +40,7 @@ class Arrays:
     traps: Traps
     sizes: SizeArithmetic
     uses_pool: bool = False
+    instrumentation: Instrumentation | None = None
 
     def of(self, type: TensorType, slots: Registers) -> Array:
         """Return a value of known rank as an array."""
@@ -61,6 +63,8 @@ class Arrays:
         self.uses_pool = True
         pointer = self.w.define(f"call noalias ptr @wend.take(ptr %pool, i64 {size})")
         self.traps.check(self.w.define(f"icmp ne ptr {pointer}, null"), NO_MEMORY)
+        if self.instrumentation:
+            self.instrumentation.count_bytes(size)
         return pointer
 
     def new(self, dtype: np.dtype, dims: Sequence[str]) -> Array:

@@ -17,7 +17,7 @@ from wend.ir.graph import Graph, Node
 from wend.ops.control import while_
 
 READ = "call i64 @llvm.readcyclecounter()"
-_NUM_FIELDS = 3  # ticks, executions, iterations
+_NUM_FIELDS = 4  # ticks, executions, iterations, bytes
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -35,6 +35,7 @@ class Instrumentation:
     table: np.ndarray
     nodes: list[tuple[Node, int | None]] = field(default_factory=list)
     _loops: list[int] = field(default_factory=list)
+    _active: list[int] = field(default_factory=list)
 
     def start(self, node: Node) -> tuple[int, str] | None:
         """Begin to measure a node; return None if it is not measured."""
@@ -42,6 +43,7 @@ class Instrumentation:
             return None
         row = len(self.nodes)
         self.nodes.append((node, self._loops[-1] if self._loops else None))
+        self._active.append(row)
         if node.op is while_:
             self._loops.append(row)
         return row, self.w.define(READ)
@@ -51,6 +53,7 @@ class Instrumentation:
         if measurement is None:
             return
         row, start_ticks = measurement
+        self._active.pop()
         if row in self._loops:
             self._loops.pop()
         elapsed = self.w.define(f"sub i64 {self.w.define(READ)}, {start_ticks}")
@@ -60,6 +63,11 @@ class Instrumentation:
     def count_trip(self) -> None:
         """Count an iteration of the innermost loop, at its end."""
         self._add(self._loops[-1], 2, "1")
+
+    def count_bytes(self, size: str) -> None:
+        """Count bytes of an array that the innermost measured node allocates or overwrites."""
+        if self._active:
+            self._add(self._active[-1], 3, size)
 
     def _add(self, row: int, column: int, increment: str) -> None:
         w = self.w

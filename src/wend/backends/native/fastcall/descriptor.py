@@ -44,7 +44,7 @@ class RecordKind(IntEnum):
     """
 
     NEVER = 0
-    DICT, ATTRIBUTE, CELL, TYPE, ITEM, LENGTH, ITEMS, ENTRIES = range(1, 9)
+    DICT, ATTRIBUTE, METHOD, FIELD, ITEM, LENGTH, ITEMS, ENTRIES = range(1, 9)
     LAYOUT, BYTES, CHECKSUM, CALL = range(9, 13)
 
 

@@ -62,8 +62,8 @@ each:
   switch i64 %kind, label %no [
     i64 {RecordKind.DICT}, label %dict
     i64 {RecordKind.ATTRIBUTE}, label %attribute
-    i64 {RecordKind.CELL}, label %cell
-    i64 {RecordKind.TYPE}, label %type
+    i64 {RecordKind.METHOD}, label %method
+    i64 {RecordKind.FIELD}, label %field
     i64 {RecordKind.ITEM}, label %item
     i64 {RecordKind.LENGTH}, label %length
     i64 {RecordKind.ITEMS}, label %items
@@ -97,15 +97,35 @@ attribute.compare:
   %attribute.same = icmp eq ptr %attribute.of, %expected
   br i1 %attribute.same, label %next, label %no
 
-cell:
-{load("content", "owner", VALUE_AT, "ptr")}
-  %content.same = icmp eq ptr %content, %expected
-  br i1 %content.same, label %next, label %no
+method:
+  store ptr null, ptr %next.value
+  %is.unbound = call i32 @_PyObject_GetMethod(ptr %owner, ptr %key.pointer, ptr %next.value)
+  %method.of = load ptr, ptr %next.value
+  %is.none = icmp eq ptr %method.of, null
+  br i1 %is.none, label %no, label %method.kind
+method.kind:
+  %is.function = icmp eq i32 %is.unbound, 1
+  br i1 %is.function, label %method.compare, label %method.class
+method.class:
+  %method.type = inttoptr i64 %extent to ptr
+{load("method.class.of", "method.of", TYPE_AT, "ptr")}
+  %is.method = icmp eq ptr %method.class.of, %method.type
+  br i1 %is.method, label %method.function, label %method.compare
+method.function:
+{load("function", "method.of", VALUE_AT, "ptr")}
+  br label %method.compare
+method.compare:
+  %function.of = phi ptr
+    [ %method.of, %method.kind ], [ null, %method.class ], [ %function, %method.function ]
+  call void @Py_DecRef(ptr %method.of)
+  %function.same = icmp eq ptr %function.of, %expected
+  br i1 %function.same, label %next, label %no
 
-type:
-{load("class", "owner", TYPE_AT, "ptr")}
-  %class.same = icmp eq ptr %class, %expected
-  br i1 %class.same, label %next, label %no
+field:
+  %field.at = getelementptr i8, ptr %owner, i64 %key
+  %field.now = load ptr, ptr %field.at
+  %field.same = icmp eq ptr %field.now, %expected
+  br i1 %field.same, label %next, label %no
 
 item:
 {load("size", "owner", VALUE_AT)}

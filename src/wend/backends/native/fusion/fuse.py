@@ -21,7 +21,6 @@ from wend.backends.native.fusion.gemm_accumulate import accumulates_product, acc
 from wend.backends.native.fusion.op_classes import (
     READS_SUBVIEWS,
     SUMS,
-    WRITERS,
     Reduction,
     is_compute_bound,
     is_constant,
@@ -305,7 +304,7 @@ class _FusionPass:
             return
         if node.op.effect is not Effect.NONE or any(r.effects() for r in node.regions):
             self._place_traps_before(node)
-        if node.regions or node.op in WRITERS:
+        if node.regions or node.op.updates is not None:
             self._place_readers_before(node)
         if self._reads_subviews(node):
             single = FusionGroup(node.results[0].tensor.dims)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from wend.backends.native.analysis.liveness import LastUses
-from wend.backends.native.fusion.op_classes import WRITERS
 from wend.backends.native.target.loop_nest import loop_nest
 from wend.backends.native.target.value_layout import is_scalar
 from wend.ir.graph import Node, Value
@@ -48,4 +47,4 @@ def _may_change(uses: LastUses, value: Value) -> bool:
     Nests update only values that nobody else holds.
     """
     users = [user for user in uses.users(value) if user.op is not loop_nest]
-    return any(user.op in WRITERS or user.regions for user in users)
+    return any(user.op.updates is not None or user.regions for user in users)

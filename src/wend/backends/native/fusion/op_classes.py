@@ -18,9 +18,7 @@ from wend.ops import (
     indexing,
     parts,
     reducing,
-    searching,
     shaping,
-    updating,
 )
 
 _LAYOUT = {
@@ -38,13 +36,6 @@ SUMS = {reducing.reduce_sum, shaping.sum_to}
 EXTREMES = {reducing.reduce_max, reducing.reduce_min}
 SEARCHES = {reducing.reduce_any, reducing.reduce_all}
 _LOOKUPS = {indexing.gather, indexing.take_along}
-
-# Operations that update an array in place if they can; nodes with regions pass arrays to them.
-WRITERS = {
-    *(shaping.add_slice, shaping.add_narrow, indexing.scatter_add, indexing.add_along),
-    *(updating.set_slice, updating.scatter_set, searching.set_along),
-    *(parts.set_part, parts.add_part),
-}
 
 # Cost of recomputing one operation, relative to storing and reloading an element
 _EXPENSIVE_OP_COST = 8

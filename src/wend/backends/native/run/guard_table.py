@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import types
 import weakref
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wend.backends.fastcall import MISSING, GuardCheck
-from wend.backends.native.fastcall.descriptor import CHECK_WORDS, VALUE_AT, RecordKind
+from wend.backends.native.fastcall.descriptor import CHECK_WORDS, TYPE_AT, VALUE_AT, RecordKind
 from wend.backends.native.jit.llvm import engine
 
 GuardTable = tuple[Any, ...]  # the array of the records, and what keeps their objects
@@ -22,13 +23,26 @@ _LENGTH_AT: dict[type, int] = {list: VALUE_AT, tuple: VALUE_AT, dict: VALUE_AT, 
 _KINDS = {
     "dict": RecordKind.DICT,
     "attribute": RecordKind.ATTRIBUTE,
-    "cell": RecordKind.CELL,
-    "type": RecordKind.TYPE,
     "item": RecordKind.ITEM,
     "items": RecordKind.ITEMS,
     "entries": RecordKind.ENTRIES,
     "call": RecordKind.CALL,
 }
+
+
+def _part_offsets() -> dict[str, int]:
+    """Return the byte offsets of the parts of a function."""
+
+    def sample(x: int = 1, *, y: int = 2) -> None:
+        pass
+
+    count = types.FunctionType.__basicsize__ // 8
+    words = [*(ctypes.c_size_t * count).from_address(id(sample))]
+    names = "__code__", "__defaults__", "__kwdefaults__"
+    return {name: 8 * words.index(id(getattr(sample, name))) for name in names}
+
+
+_PART_AT = _part_offsets()
 
 
 def guard_table(checks: Iterable[GuardCheck]) -> GuardTable:
@@ -76,6 +90,12 @@ class _TableBuilder:
                 self._records.append((RecordKind.NEVER,))
         elif kind == "item":
             self._records.append((RecordKind.ITEM, self._id(owner), key, self._id(expected)))
+        elif kind in ("cell", "type", "part"):
+            offset = {"cell": VALUE_AT, "type": TYPE_AT}.get(kind) or _PART_AT[key]
+            self._records.append((RecordKind.FIELD, self._id(owner), offset, self._id(expected)))
+        elif kind == "method":
+            ids = self._id(owner), self._id(key), self._id(expected)
+            self._records.append((RecordKind.METHOD, *ids, id(types.MethodType)))
         elif kind == "call":
             self._strong.append(owner)
             self._records.append((RecordKind.CALL, id(owner), 0, self._id(expected)))

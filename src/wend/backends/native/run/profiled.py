@@ -57,8 +57,9 @@ class ProfiledExecutable(ExecutableWrapper):
                 trips if node.op is while_ else None,
                 ticks * seconds_a_tick(),
                 is_python=node in self._slow,
+                bytes=size,
             )
-            for (node, loop), (ticks, count, trips) in zip(self._nodes, rows, strict=False)
+            for (node, loop), (ticks, count, trips, size) in zip(self._nodes, rows, strict=False)
         ]
 
 

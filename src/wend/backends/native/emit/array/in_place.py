@@ -35,6 +35,8 @@ def overwritable(low: Lowering, node: Node, index: int, array: Array) -> tuple[A
     """
     value, operand, w = node.operands[index], low.array(node, index), low.w
     low.refcounts.move(value)
+    if low.instrumentation:
+        low.instrumentation.count_bytes(low.arrays.bytes(array))
     fresh, before, allocation = w.when(
         ("shared", "own"),
         lambda: low.arrays.is_unique(operand.pointer),

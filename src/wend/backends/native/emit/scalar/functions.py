@@ -166,6 +166,46 @@ def _x_times_log(logarithm: Op) -> Element:
     return Element(emit, "f")
 
 
+def _ordered(low: Lowering, kind: Kind, x: str, y: str) -> tuple[str, str]:
+    """Emit the larger and the smaller of two numbers; if one is NaN, so is one of these."""
+    is_larger = low.w.define(f"fcmp ogt {kind.text} {x}, {y}")
+    larger = low.w.define(f"select i1 {is_larger}, {kind.text} {x}, {kind.text} {y}")
+    return larger, low.w.define(f"select i1 {is_larger}, {kind.text} {y}, {kind.text} {x}")
+
+
+def _absolute(low: Lowering, kind: Kind, x: str) -> str:
+    return low.w.define(f"call {kind.text} @llvm.fabs.{kind.suffix}({kind.text} {x})")
+
+
+def _hypot(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit the root of x² + y², scaled by the larger; as in C, an infinity comes before NaN."""
+    w, type, one = low.w, kind.text, kind.literal(1)
+    x, y = _absolute(low, kind, x), _absolute(low, kind, y)
+    larger, smaller = _ordered(low, kind, x, y)
+    is_zero = w.define(f"fcmp oeq {type} {larger}, {kind.literal(0)}")
+    divisor = w.define(f"select i1 {is_zero}, {type} {one}, {type} {larger}")
+    ratio = w.define(f"fdiv {type} {smaller}, {divisor}")
+    square = w.define(f"fadd {type} {one}, {w.define(f'fmul {type} {ratio}, {ratio}')}")
+    root = w.define(f"call {type} @llvm.sqrt.{kind.suffix}({type} {square})")
+    length = w.define(f"fmul {type} {larger}, {root}")
+    infinity = kind.literal(float("inf"))
+    is_infinite = [w.define(f"fcmp oeq {type} {part}, {infinity}") for part in (x, y)]
+    either = w.define(f"or i1 {is_infinite[0]}, {is_infinite[1]}")
+    return w.define(f"select i1 {either}, {type} {infinity}, {type} {length}")
+
+
+def _logaddexp(low: Lowering, node: Node, kind: Kind, x: str, y: str) -> str:
+    """Emit log(exp x + exp y) from the larger and the distance, which equal infinities lack."""
+    w, type = low.w, kind.text
+    larger, _ = _ordered(low, kind, x, y)
+    distance = _absolute(low, kind, w.define(f"fsub {type} {x}, {y}"))
+    is_tie = w.define(f"fcmp oeq {type} {x}, {y}")
+    negated = w.define(f"fneg {type} {distance}")
+    gap = w.define(f"select i1 {is_tie}, {type} {kind.literal(0)}, {type} {negated}")
+    ratio = FUNCTIONS[ops.exp].emit(low, node, kind, gap)
+    return w.define(f"fadd {type} {larger}, {FUNCTIONS[ops.log1p].emit(low, node, kind, ratio)}")
+
+
 def is_scalar_or_splat(value: Value) -> bool:
     """Return whether a value is a scalar or the broadcast of one."""
     if value.node is not None and value.node.op is shaping.broadcast_to:
@@ -192,6 +232,8 @@ FUNCTIONS: Mapping[Op, Element] = {
     **{op: vectorizable(op.name) for op in (special.erf, special.erfc, special.expit)},
     **{op: _from_scipy(op.name) for op in _FROM_SCIPY},
     special.polygamma: _digamma(),
+    ops.hypot: Element(_hypot, "f"),
+    special.logaddexp: Element(_logaddexp, "f"),
     special.xlogy: _x_times_log(ops.log),
     special.xlog1py: _x_times_log(ops.log1p),
 }

@@ -1,0 +1,155 @@
+"""Attributes that captured code reads and sets: getters of the user's classes are captured, too."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import numpy as np
+
+from wend.backends.fastcall import MISSING
+from wend.capture.builtins.attributes import has_staged_attribute, staged_attribute
+from wend.capture.conversion import captured
+from wend.capture.guards.outside import (
+    entered_items,
+    loaded_attribute,
+    read_arguments,
+    read_descriptor,
+    read_method,
+)
+from wend.capture.guards.reads import class_attribute
+from wend.capture.heap.places import instance_dict
+from wend.capture.libraries import is_library
+from wend.capture.replacements import is_plain_function
+from wend.capture.state.assignments import note_attribute_write
+from wend.capture.state.unbound_attributes import (
+    note_first_read,
+    note_missing,
+    read_attribute,
+)
+from wend.eager.dispatch import Staged
+from wend.trace.arrays.tracer import Tracer
+from wend.trace.control.tensor_list import TensorList
+
+
+def attribute(owner: Any, name: str, is_base: bool = False, /) -> Any:
+    """Return `owner.name`; getters of the user's classes run in captured form."""
+    if type(owner) is np.ndarray:
+        owner = entered_items(owner)
+    if isinstance(owner, Tracer):
+        return staged_attribute(owner, name)
+    descriptor, subject, kind = _descriptor(owner, name)
+    is_property = isinstance(descriptor, property) and subject is not None
+    if is_property and is_plain_function(descriptor.fget):
+        read_descriptor(owner, name)
+        return captured(descriptor.fget)(subject)
+    getter = getattr(type(descriptor), "__get__", None)
+    if is_plain_function(getter) and _takes_precedence(descriptor, subject, name):
+        read_descriptor(owner, name)
+        return captured(getter)(descriptor, subject, kind)
+    if isinstance(descriptor, functools.cached_property):
+        value = _cached_property(owner, descriptor)
+    else:
+        try:
+            value = _plain_attribute(owner, name)
+        except AttributeError:
+            read_descriptor(owner, name)
+            hook = getattr(type(owner), "__getattr__", None)
+            if is_plain_function(hook):
+                read_method(owner, "__getattr__")
+                return captured(hook)(owner, name)
+            note_missing(owner, name)
+            raise
+    return loaded_attribute(owner, name, value, is_base=is_base)
+
+
+def method(owner: Any, name: str, /) -> Any:
+    """Return the method `owner.name`, to be called."""
+    if type(owner) is np.ndarray:
+        owner = entered_items(owner)
+    return getattr(owner, name) if isinstance(owner, Staged) else attribute(owner, name)
+
+
+def _descriptor(owner: Any, name: str) -> tuple[Any, Any, type]:
+    """Return what classes hold under a name; for which object and class it gives the attribute."""
+    kind = type(owner)
+    if kind is super:
+        order = owner.__self_class__.__mro__
+        bases = order[order.index(owner.__thisclass__) + 1 :]
+        held = next((base.__dict__[name] for base in bases if name in base.__dict__), MISSING)
+        subject = owner.__self__
+        return held, None if subject is owner.__self_class__ else subject, owner.__self_class__
+    held = class_attribute(kind, name)
+    if issubclass(kind, type) and not isinstance(held, property):
+        return class_attribute(owner, name), None, owner
+    return held, owner, kind
+
+
+def _takes_precedence(descriptor: Any, owner: Any, name: str) -> bool:
+    """Return whether a descriptor of a class is used, and not what the object itself holds."""
+    kind = type(descriptor)
+    is_data = hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+    is_library_code = is_library(kind.__get__.__code__.co_filename)
+    return not is_library_code and (is_data or name not in (instance_dict(owner) or ()))
+
+
+def _plain_attribute(owner: Any, name: str) -> Any:
+    """Return an attribute without a call of `__getattr__`."""
+    if name == "__dict__":
+        read_arguments(owner)
+        return read_attribute(owner, name)
+    is_hooked = is_plain_function(getattr(type(owner), "__getattr__", None))
+    return object.__getattribute__(owner, name) if is_hooked else getattr(owner, name)
+
+
+def _cached_property(owner: Any, descriptor: functools.cached_property[Any]) -> Any:
+    """Return the value of a cached property, computed by its captured function."""
+    name = descriptor.attrname
+    if name is None or not hasattr(owner, "__dict__"):
+        return descriptor.__get__(owner)
+    variables = vars(owner)
+    if name not in variables:
+        note_first_read(owner, name)
+        variables[name] = captured(descriptor.func)(owner)
+    return variables[name]
+
+
+def get_attribute(owner: Any, name: str, /, *default: Any) -> Any:
+    """Return `getattr(owner, name, *default)`."""
+    if not default:
+        return attribute(owner, name)
+    try:
+        return attribute(owner, name)
+    except AttributeError:
+        return default[0]
+
+
+def has_attribute(owner: Any, name: str, /) -> bool:
+    """Return `hasattr(owner, name)`."""
+    if isinstance(owner, (Tracer, TensorList)):
+        return has_staged_attribute(owner, name)
+    absent = object()
+    return get_attribute(owner, name, absent) is not absent
+
+
+def is_attribute_setter(fun: Any) -> bool:
+    """Return whether a function is the `__setattr__` or `__delattr__` of a class written in C."""
+    is_slot = isinstance(fun, (types.WrapperDescriptorType, types.MethodWrapperType))
+    return is_slot and fun.__name__ in ("__setattr__", "__delattr__")
+
+
+def run_setter(fun: Any, /, *args: Any) -> None:
+    """Run `setattr(…)`, `delattr(…)`, or the method of an object or class that does it."""
+    is_bound = isinstance(fun, types.MethodWrapperType)
+    owner, name = (fun.__self__, *args[:1]) if is_bound else args[:2]
+    kind = owner if isinstance(owner, type) else type(owner)
+    note_attribute_write(lambda: owner, name, f"{kind.__name__}.{name}")
+    fun(*args)
+
+
+def get_attributes(getter: Any, owner: Any, /) -> Any:
+    """Return what `operator.attrgetter(...)` gets."""
+    _, paths = getter.__reduce__()
+    values = tuple(functools.reduce(attribute, path.split("."), owner) for path in paths)
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,249 @@
+"""Conversion of functions to their captured form, cached per code object."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import gc
+import inspect
+import os
+import types
+import weakref
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from wend.base.errors import WendError, explain
+from wend.base.source import is_wend_file
+from wend.capture.guards.guards import guard_captured, guard_partial, guard_uncaptured
+from wend.capture.guards.outside import (
+    entered_items,
+    read_method,
+)
+from wend.capture.heap.trace_log import is_trace_logged
+from wend.capture.heap.unseen_code import note_uncaptured
+from wend.capture.heap.user_operators import note_operands
+from wend.capture.libraries import is_library
+from wend.capture.replacements import is_plain_function
+from wend.capture.rewrite.jumps import exit_of_finally
+from wend.capture.rewrite.scope import mangled
+from wend.capture.rewrite.statements import rewrite_function
+from wend.capture.rewrite.syntax import RUNTIME, THUNK, definition, fill_positions
+from wend.capture.source import FunctionNode, function_node
+from wend.capture.syntax.names import PREFIX
+from wend.capture.uncaptured import (
+    MARKED,
+    NOT_CAPTURED,
+    OUTLINED_PART,
+    PLAIN_PART,
+    WHOLE_FUNCTION,
+    WITHOUT_SOURCE,
+    is_captured,
+)
+from wend.trace.state import templates
+
+_FACTORY = f"{PREFIX}factory"
+_FUNCTION = f"{PREFIX}function"  # cannot clash with a user's name: the function may call itself
+# The functions that rewritten code calls; `convert.py` sets them, since they capture functions
+RUNTIME_FUNCTIONS = types.SimpleNamespace()
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+class CaptureError(WendError, TypeError):
+    """Code that cannot be captured."""
+
+
+class _CapturedCode(NamedTuple):
+    """The captured form of a code object, and its rewritten syntax tree."""
+
+    code: types.CodeType
+    tree: ast.FunctionDef
+
+
+# By file too: equal code objects of two files are one key, but tracebacks must name the file.
+_captured_code: weakref.WeakKeyDictionary[types.CodeType, dict[str, _CapturedCode | None]]
+_captured_code = weakref.WeakKeyDictionary()
+
+
+def captured(fun: Any) -> Any:
+    """Return the captured form of a function; other objects are returned unchanged."""
+    if isinstance(fun, types.MethodType):
+        function = captured(fun.__func__)
+        if function is fun.__func__:
+            guard_uncaptured(function, fun.__self__)
+        return types.MethodType(function, fun.__self__)
+    if isinstance(fun, functools.partial):
+        guard_partial(fun)
+        arguments, keywords = entered_items(fun.args), entered_items(fun.keywords)
+        return functools.partial(captured(fun.func), *arguments, **keywords)
+    if not is_plain_function(fun):
+        return _capture_object(fun)
+    if is_captured(fun.__code__):
+        return fun
+    if is_trace_logged():
+        note_operands(fun)
+    is_marked = getattr(fun, "__wend_do_not_capture__", False)
+    if is_marked:
+        NOT_CAPTURED[fun.__code__] = MARKED
+    elif is_library(fun.__code__.co_filename):
+        if not is_wend_file(fun.__code__.co_filename):
+            _note_wrapped(fun)
+        return fun
+    conversion = None if is_marked else _captured_code_of(fun)
+    if conversion is None:
+        guard_uncaptured(fun)
+        return fun
+    guard_captured(fun)
+    return _rebind(fun, conversion.code)
+
+
+def _note_wrapped(fun: types.FunctionType) -> None:
+    """Note that a library calls a function of the user's, as `contextlib.contextmanager` does."""
+    wrapped = fun.__dict__.get("__wrapped__")
+    if isinstance(wrapped, types.FunctionType) and not is_library(wrapped.__code__.co_filename):
+        guard_uncaptured(wrapped)
+        note_uncaptured(wrapped)
+
+
+def _capture_object(fun: Any) -> Any:
+    """Return the captured `__call__` of a user's object; builtins and classes unchanged."""
+    method = getattr(type(fun), "__call__", None)  # noqa: B004  # it returns the function itself
+    if isinstance(fun, type) or not is_plain_function(method):
+        return fun
+    if is_library(method.__code__.co_filename):  # type: ignore[union-attr]
+        return fun
+    read_method(fun, "__call__")
+    return types.MethodType(captured(method), fun)
+
+
+def is_captured_function(fun: Any) -> bool:
+    """Return whether a function is captured."""
+    code = getattr(getattr(fun, "__func__", fun), "__code__", None)
+    return isinstance(code, types.CodeType) and is_captured(code)
+
+
+templates.capture_method = captured
+
+
+def _captured_code_of(fun: types.FunctionType) -> _CapturedCode | None:
+    code = fun.__code__
+    by_file = _captured_code.setdefault(code, {})
+    if code.co_filename not in by_file:
+        is_plain = not code.co_flags & _RESUMABLE
+        with _gc_disabled():
+            by_file[code.co_filename] = _compile(fun) if is_plain else None
+    return by_file[code.co_filename]
+
+
+@contextlib.contextmanager
+def _gc_disabled() -> Iterator[None]:
+    """Disable garbage collection: a tree has many nodes and no garbage, and scans are slow."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _compile(fun: types.FunctionType) -> _CapturedCode | None:
+    node = function_node(fun.__code__)
+    if node is None:
+        NOT_CAPTURED[fun.__code__] = WITHOUT_SOURCE
+        return None
+    _check_finally(node, fun)
+    rewritten = rewrite_function(_as_definition(node, fun), fun.__code__.co_freevars)
+    user_name, rewritten.name = rewritten.name, _FUNCTION
+    factory_parameters = [ast.arg(name) for name in (*fun.__code__.co_freevars, RUNTIME)]
+    body: list[ast.stmt] = [rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))]
+    factory = definition(
+        _FACTORY, ast.arguments([], factory_parameters, None, [], [], None, []), body
+    )
+    fill_positions(factory, rewritten)
+    module = ast.Module([factory], [])
+    compiled = compile(module, fun.__code__.co_filename, "exec", dont_inherit=True)
+    outer = _code_in(compiled, _FACTORY)
+    names = fun.__code__.co_name, fun.__code__.co_qualname
+    code = _with_user_names(_code_in(outer, rewritten.name), *names, WHOLE_FUNCTION)
+    rewritten.name = user_name
+    return _CapturedCode(code, rewritten)
+
+
+def _check_finally(node: FunctionNode, fun: types.FunctionType) -> None:
+    """Refuse exits from a `finally`, which discard the pending `return` or error."""
+    exit_of = exit_of_finally(node)
+    if exit_of is None:
+        return
+    what = f"`{type(exit_of).__name__.lower()}`"
+    where = f"{os.path.basename(fun.__code__.co_filename)}:{exit_of.lineno}"
+    raise CaptureError(
+        explain(
+            f"`{fun.__name__}` leaves a `finally` by {what} at {where}, which would undo the "
+            "`return` or error before it.",
+            cure="let the `finally` end, and leave after the whole `try`.",
+        )
+    )
+
+
+def _as_definition(node: FunctionNode, fun: types.FunctionType) -> ast.FunctionDef:
+    if isinstance(node, ast.Lambda):
+        returned = ast.copy_location(ast.Return(node.body), node.body)
+        node = ast.copy_location(definition(f"{PREFIX}lambda", node.args, [returned]), node)
+    parts = fun.__qualname__.split(".")
+    if len(parts) > 1 and parts[-2] != "<locals>":
+        node = mangled(node, parts[-2])
+    # The values of defaults are taken from the function object.
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [d and ast.Constant(None) for d in node.args.kw_defaults]
+    return node
+
+
+def _code_in(code: types.CodeType, name: str) -> types.CodeType:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name == name:
+            return constant
+    raise WendError(explain(f"captured code of {name} is missing"))
+
+
+def _with_user_names(
+    code: types.CodeType, name: str, qualified_name: str, mark: object
+) -> types.CodeType:
+    """Return the code, marked, with the user's names for it, and for what is defined in it."""
+    is_class_body = not code.co_flags & inspect.CO_OPTIMIZED
+    scope = qualified_name if is_class_body else f"{qualified_name}.<locals>"
+    constants: list[Any] = []
+    for constant in code.co_consts:
+        if not isinstance(constant, types.CodeType):
+            is_own_name = is_class_body and constant == code.co_qualname
+            constants.append(qualified_name if is_own_name else constant)
+        elif constant.co_name.startswith(PREFIX) or THUNK in constant.co_varnames:
+            constants.append(_with_user_names(constant, name, qualified_name, OUTLINED_PART))
+        else:
+            inner = f"{scope}.{constant.co_name}"
+            constants.append(_with_user_names(constant, constant.co_name, inner, WHOLE_FUNCTION))
+    is_plain = code.co_flags & _RESUMABLE  # a generator runs as plain Python
+    return code.replace(
+        co_consts=(*constants, PLAIN_PART if is_plain else mark),
+        co_name=name,
+        co_qualname=qualified_name,
+    )
+
+
+def _rebind(fun: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+    """Return the function on its captured code, with its own globals, closure and defaults."""
+    cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+    cells[RUNTIME] = types.CellType(RUNTIME_FUNCTIONS)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    defaults = entered_items(fun.__defaults__)
+    new = types.FunctionType(code, fun.__globals__, fun.__name__, defaults, closure)
+    new.__kwdefaults__ = entered_items(fun.__kwdefaults__)
+    new.__qualname__, new.__module__ = fun.__qualname__, fun.__module__
+    return new
+
+
+def rewritten_tree(fun: types.FunctionType) -> ast.FunctionDef | None:
+    """Return the rewritten syntax tree of a function, or None if it was not captured."""
+    conversion = _captured_code.get(fun.__code__, {}).get(fun.__code__.co_filename)
+    return None if conversion is None else conversion.tree

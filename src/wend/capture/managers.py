@@ -1,0 +1,59 @@
+"""Context managers of captured code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from wend.base.handlers import note_entered, note_left
+from wend.capture.builtins.streams import entered, is_left_before_run
+from wend.capture.conversion import captured
+from wend.capture.guards.outside import (
+    read_method,
+)
+from wend.capture.libraries import is_library
+from wend.capture.replacements import is_plain_function
+from wend.capture.stage.cleanup import Cleanup
+from wend.capture.stage.float_errors import error_state
+
+
+def context(manager: Any) -> Any:
+    """Return a context manager with captured methods, if they are a user's."""
+    if isinstance(manager, np.errstate):
+        return error_state(manager)
+    if is_left_before_run(manager):
+        return entered(manager)
+    enter, leave = (getattr(type(manager), n, None) for n in ("__enter__", "__exit__"))
+    if enter is None or leave is None:
+        return manager
+    if _is_users_function(enter) and _is_users_function(leave):
+        read_method(manager, "__enter__")
+        read_method(manager, "__exit__")
+        enter, leave = captured(enter), captured(leave)
+    return _Context(manager, enter, leave)
+
+
+def _is_users_function(fun: Any) -> bool:
+    return is_plain_function(fun) and not is_library(fun.__code__.co_filename)
+
+
+class _Context:
+    """A context manager with replaced methods, noted as one that may swallow exceptions."""
+
+    def __init__(self, manager: Any, enter: Any, leave: Any) -> None:
+        self.manager, self.enter, self.leave = manager, enter, leave
+
+    def __enter__(self) -> Any:
+        value = self.enter(self.manager)
+        note_entered(self.manager, sys._getframe(1))
+        self.cleanup = Cleanup("with")
+        return value
+
+    def __exit__(self, *raised: object) -> Any:
+        note_left()
+        self.cleanup.begin()
+        swallows = self.leave(self.manager, *raised)
+        self.cleanup.check()
+        return swallows

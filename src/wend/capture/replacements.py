@@ -1,0 +1,230 @@
+"""Callees of captured code: user functions are captured, some builtins are replaced."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wend.base import refusals
+from wend.capture.builtins import builtins as standard
+from wend.capture.builtins import math_module, namespaces, strings
+from wend.capture.builtins.conversions import as_weak
+from wend.capture.builtins.streams import print_in_run
+from wend.capture.builtins.world import replacement_of_call
+from wend.capture.stage.iterables import TracedRange, ZippedIterable, reversed_range
+from wend.capture.stage.operators import check_filter, contains, is_, is_not, not_
+from wend.eager.dispatch import Staged, any_staged
+from wend.numpy import creating, indexing, ranges, rearranging, shaping
+from wend.trace.arrays.concrete_array import adopt_result
+from wend.trace.arrays.shown_text import ShownText
+from wend.trace.control.tensor_list import TensorList
+
+
+def _with_stacked_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of a sequence of arrays so that it takes a traced list."""
+
+    def run(xs: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(xs, TensorList):
+            return function(xs, *args, **kwargs)
+        if function is shaping.stack:
+            return xs.stack(*args, **kwargs)
+        return function(xs.stack(), *args, **kwargs)
+
+    return run
+
+
+# Builtins and array functions -> their versions for traced values.
+_STAGED_VERSIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **standard.STAGED,
+    np.array: _with_stacked_list(creating.array),
+    np.asarray: _with_stacked_list(creating.asarray),
+    np.stack: _with_stacked_list(shaping.stack),
+    creating.array: _with_stacked_list(creating.array),
+    creating.asarray: _with_stacked_list(creating.asarray),
+    shaping.stack: _with_stacked_list(shaping.stack),
+    # `__array_function__` does not dispatch on indices, counts and sizes
+    np.take: indexing.take,
+    np.repeat: rearranging.repeat,
+    np.roll: rearranging.roll,
+    np.reshape: shaping.reshape,
+    np.broadcast_to: shaping.broadcast_to,
+    np.full: ranges.full,
+    np.zeros: ranges.zeros,
+    np.ones: ranges.ones,
+    np.empty: ranges.empty,
+    np.ndarray: ranges.empty,
+    np.eye: ranges.eye,
+    np.identity: ranges.identity,
+    np.arange: ranges.arange,
+    np.linspace: ranges.linspace,
+    **math_module.STAGED,
+}
+
+
+def _dispatch_on_any(
+    original: Callable[..., Any], staged: Callable[..., Any]
+) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        operands = (*args, *kwargs.values())
+        is_staged = any_staged(operands) or any(isinstance(arg, TensorList) for arg in operands)
+        return staged(*args, **kwargs) if is_staged else adopt_result(original(*args, **kwargs))
+
+    return run
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    return ZippedIterable(iterable, enumerate_from=start, kind=enumerate)
+
+
+def _is_indexable(part: Any) -> bool:
+    return isinstance(part, (Staged, np.ndarray, TracedRange, ZippedIterable))
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if any(map(_is_indexable, iterables)):
+        return ZippedIterable(*iterables, strict=strict)
+    return builtins.zip(*iterables, strict=strict)
+
+
+def _map(function: Callable[..., Any], *iterables: Any) -> Any:
+    if any(isinstance(part, (Staged, TracedRange, ZippedIterable)) for part in iterables):
+        return ZippedIterable(*iterables, function=function, kind=map)
+    return builtins.map(function, *iterables)
+
+
+def _filter(function: Callable[..., Any] | None, iterable: Any) -> Any:
+    def passes(item: Any) -> Any:
+        return check_filter(function(item) if function is not None else item, "`filter`")
+
+    return builtins.filter(passes, iterable)
+
+
+def _reversed(sequence: Any) -> Any:
+    if isinstance(sequence, TracedRange):
+        return ZippedIterable(reversed_range(sequence), kind=reversed)
+    if isinstance(sequence, Staged):
+        return ZippedIterable(sequence[::-1], kind=reversed)  # type: ignore[index]  # an array
+    return builtins.reversed(sequence)
+
+
+def _any(xs: Any) -> Any:
+    return builtins.any(xs) if isinstance(xs, np.ndarray) else standard.any_of(xs)
+
+
+def _all(xs: Any) -> Any:
+    return builtins.all(xs) if isinstance(xs, np.ndarray) else standard.all_of(xs)
+
+
+def _type(*args: Any) -> Any:
+    return standard.type_of(*args) if len(args) == 1 else type(*args)
+
+
+# Builtins whose result for a list does not depend on its items.
+_UNARY_BUILTINS = (builtins.len, builtins.float, builtins.int, builtins.bool, builtins.round)
+
+
+def _dispatch_on_first(
+    original: Callable[..., Any], staged: Callable[..., Any]
+) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], ShownText) and original is not builtins.bool:
+            raise args[0].looked_at()
+        is_staged = bool(args) and isinstance(args[0], (Staged, TensorList, TracedRange))
+        return (staged if is_staged else original)(*args, **kwargs)
+
+    return run
+
+
+def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that it returns a Python number."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return as_weak(function(*args, **kwargs))
+
+    return run
+
+
+_REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
+    original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
+        original, _returning_weak(staged) if original.__module__ == "math" else staged
+    )
+    for original, staged in _STAGED_VERSIONS.items()
+}
+_REPLACEMENTS |= strings.REPLACED | namespaces.REPLACEMENTS
+_REPLACEMENTS |= {
+    builtins.all: _all,
+    builtins.any: _any,
+    builtins.enumerate: _enumerate,
+    builtins.filter: _filter,
+    builtins.isinstance: standard.is_instance,
+    builtins.map: _map,
+    builtins.max: standard.STAGED[builtins.max],
+    builtins.min: standard.STAGED[builtins.min],
+    builtins.print: print_in_run,
+    builtins.reversed: _reversed,
+    builtins.sorted: standard.sorted_of,
+    builtins.type: _type,
+    builtins.zip: _zip,
+    np.isscalar: standard.is_scalar,
+    operator.contains: contains,
+    operator.is_: is_,
+    operator.is_not: is_not,
+    operator.not_: not_,
+    operator.truth: _dispatch_on_first(operator.truth, standard.to_bool),
+}
+
+
+_HIGHER_ORDER_BUILTINS = (
+    builtins.filter,
+    builtins.map,
+    builtins.max,
+    builtins.min,
+    builtins.sorted,
+    functools.reduce,
+)
+
+
+def is_higher_order(fun: Any) -> bool:
+    """Return whether a function written in C calls the functions that it gets."""
+    is_listed = any(fun is builtin for builtin in _HIGHER_ORDER_BUILTINS)
+    return is_listed or getattr(fun, "__module__", None) == "itertools"
+
+
+def replacement_of(fun: Any) -> Any:
+    """Return the replacement of a builtin or array function, or the function itself."""
+    try:
+        replacement = _REPLACEMENTS.get(fun)
+    except TypeError as error:  # not hashable
+        refusals.forget(error)
+        return fun
+    replacement = replacement or strings.text_method(fun) or replacement_of_call(fun)
+    if replacement is not None:
+        return replacement
+    return functools.partial(_call_with_stacked_lists, fun) if _is_array_function(fun) else fun
+
+
+def _is_array_function(fun: Any) -> bool:
+    module = getattr(fun, "__module__", None)
+    return isinstance(fun, np.ufunc) or (
+        callable(fun)
+        and not isinstance(fun, (type, types.MethodType))
+        and isinstance(module, str)
+        and f"{module}.".startswith(("numpy.", "wend.numpy."))
+    )
+
+
+def _call_with_stacked_lists(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call an array function with traced lists stacked to arrays."""
+    args = tuple(arg.stack() if isinstance(arg, TensorList) else arg for arg in args)
+    return adopt_result(fun(*args, **kwargs))
+
+
+def is_plain_function(fun: Any) -> bool:
+    """Return whether an object is a function written in Python."""
+    return isinstance(fun, types.FunctionType)

@@ -1,0 +1,303 @@
+"""A loop that writes parts of an array costs what it writes: counted in bytes, at every order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import wend
+
+PROGRAMS: dict[str, Callable] = {}
+SIZES = 100, 400
+# Of four times as many trips; quadratic work grows sixteenfold.
+MAX_GROWTH = 5.0
+BYTES_ALLOWED = 4096  # whatever the size: constants, the last block of a pool
+
+
+def program(fun):
+    PROGRAMS[fun.__name__] = fun
+    return fun
+
+
+@program
+def set_elements(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return (y * y).sum()
+
+
+@program
+def add_to_elements(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] += x[i] * x[i]
+    return (y * y).sum()
+
+
+@program
+def multiply_elements(x):
+    y = np.ones(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] *= x[i]
+    return y.sum()
+
+
+@program
+def recurrence(x):
+    y = x * 1.0
+    for i in range(1, x.shape[0]):
+        y[i] = np.sin(y[i - 1]) * x[i] + x[i]
+    return y.sum()
+
+
+@program
+def rows(x):
+    y = np.zeros((x.shape[0], 4))
+    for i in range(x.shape[0]):
+        y[i] = x[i] * np.arange(4.0)
+    return (y * y).sum()
+
+
+@program
+def slices(x):
+    y = np.zeros(x.shape[0] + 3)
+    for i in range(x.shape[0]):
+        y[i : i + 3] = y[i : i + 3] * x[i] + 1.0
+    return (y * y).sum()
+
+
+@program
+def added_slices(x):
+    y = np.zeros(x.shape[0] + 3)
+    for i in range(x.shape[0]):
+        y[i : i + 3] += np.sin(x[i])
+    return (y * y).sum()
+
+
+@program
+def views(x):
+    y = np.zeros((x.shape[0], 2))
+    for i in range(x.shape[0]):
+        row = y[i]
+        row[0] = x[i] * x[i]
+        row[1] = row[0] * x[i]
+    return (y * y).sum()
+
+
+@program
+def two_arrays(x):
+    y, z = np.zeros(x.shape[0]), np.zeros(x.shape[0])
+    for i in range(1, x.shape[0]):
+        y[i] = z[i - 1] * x[i] + 1
+        z[i] = y[i - 1] + np.cos(y[i])
+    return (y * z).sum()
+
+
+@program
+def swaps(x):
+    y = x * 1.0
+    for i in range(x.shape[0]):
+        first, last = y[i] * 1.0, y[-1 - i] * 1.0
+        y[i] = last
+        y[-1 - i] = first
+    return (y * x * x).sum()
+
+
+@program
+def swaps_by_positions(x):
+    y = x * 1.0
+    for i in range(x.shape[0] - 1):
+        y[[i, i + 1]] = y[[i + 1, i]]
+    return (y * x * x).sum()
+
+
+@program
+def appended(x):
+    out = []
+    for i in range(x.shape[0]):
+        out.append(x[i] * x[i])
+    return (np.stack(out) ** 2).sum()
+
+
+@program
+def conditional(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        if x[i] > 0:
+            y[i] = x[i] * x[i]
+    return (y * y).sum()
+
+
+@program
+def both_branches(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        if x[i] > 0:
+            y[i] = x[i] * x[i]
+        else:
+            y[i] = -x[i]
+    return (y * y).sum()
+
+
+@program
+def bubbles(x):
+    y = x * x
+    for i in range(x.shape[0] - 1):
+        if y[i] > y[i + 1]:
+            larger = y[i] * 1.0
+            y[i] = y[i + 1]
+            y[i + 1] = larger
+    return (y * x).sum()
+
+
+def write(y, i, value):
+    y[i] = value * value
+
+
+@program
+def by_a_helper(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        write(y, i, x[i])
+    return (y * y).sum()
+
+
+written = wend.function(lambda y, i, value: y.at[i].set(value * value))
+
+
+@program
+def by_an_inner_call(x):
+    y = x * 0.0
+    for i in range(x.shape[0]):
+        y = written(y, i, x[i])
+    return (y * y).sum()
+
+
+@program
+def by_at(x):
+    y = x * 1.0
+    for i in range(x.shape[0]):
+        y = y.at[i].multiply(x[i]).at[0].add(x[i])
+    return (y * y).sum()
+
+
+@program
+def nested_for(x):
+    y = np.zeros((x.shape[0], 2))
+    for i in range(x.shape[0]):
+        for j in range(2):
+            y[i, j] = x[i] * (j + 1)
+    return (y * y).sum()
+
+
+@program
+def nested_while(x):
+    y = np.zeros(x.shape[0])
+    i = 0
+    while i < x.shape[0]:
+        j = 0
+        while j < 2:
+            y[i] = y[i] * 0.5 + x[i]
+            j += 1
+        i += 1
+    return (y * y).sum()
+
+
+@program
+def dynamic_program(x):
+    table = np.zeros((x.shape[0], 3))
+    for i in range(1, x.shape[0]):
+        for j in range(1, 3):
+            least = min(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1])
+            table[i, j] = least + x[i] * x[i - 1]
+    return table[x.shape[0] - 1, 2]
+
+
+@program
+def with_a_break(x):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        if y[i] > 1e9:
+            break
+    return (y * y).sum()
+
+
+@program
+def read_only(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        if x[i] > 0:
+            total += np.sin(x[i]) * x[-i]
+    return total
+
+
+FORMS: dict[str, Callable] = {
+    "value": lambda f: f,
+    "gradient": wend.grad,
+    "jvp": lambda f: lambda x: wend.jvp(f, (x,), (x,))[1],
+    "second_order": lambda f: wend.grad(lambda x: (wend.grad(f)(x) ** 2).sum()),
+    "checkpoint": lambda f: wend.grad(wend.checkpoint(f)),
+}
+
+
+def bytes_moved(fun, n):
+    """Return the bytes that native code allocates or overwrites as a whole in a call."""
+    x = np.linspace(-1.0, 1.0, n)
+    with wend.config(backend="native"), wend.profile() as p:
+        fun(x)
+    return sum(line.bytes for line in p.lines())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_work_grows_linearly(name, form):
+    any_size = [wend.TensorSpec((None,), np.float64)]
+    fun = wend.function(FORMS[form](PROGRAMS[name]), input_signature=any_size)
+    small, large = (bytes_moved(fun, n) for n in SIZES)
+    assert large <= MAX_GROWTH * small + BYTES_ALLOWED
+
+
+@pytest.mark.parametrize("name", ["conditional", "slices", "swaps_by_positions", "two_arrays"])
+def test_work_grows_linearly_with_known_sizes(name):
+    small, large = (
+        bytes_moved(wend.function(FORMS["second_order"](PROGRAMS[name])), n) for n in SIZES
+    )
+    assert large <= MAX_GROWTH * small + BYTES_ALLOWED
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_are_those_of_the_reference(name):
+    x = np.linspace(-1.0, 1.0, 7)
+    second_order = FORMS["second_order"](PROGRAMS[name])
+    with wend.config(backend="numpy"):
+        expected = second_order(x)
+    with wend.config(backend="native"):
+        np.testing.assert_allclose(second_order(x), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_count_sees_a_copy_in_each_trip():
+    def copies(x):
+        y, total = x * 1.0, 0.0
+        for i in range(x.shape[0]):
+            changed = y.at[i].set(total)
+            total = total + changed[i - 1]
+            y = y.at[0].add(changed[-1])
+        return total
+
+    small, large = (bytes_moved(wend.function(copies), n) for n in SIZES)
+    assert large > 10 * small
+
+
+def test_the_count_sees_whole_arrays_in_each_trip():
+    def whole(x):
+        y = x * 1.0
+        for _ in range(x.shape[0]):
+            y = np.sin(y)
+        return y
+
+    small, large = (bytes_moved(wend.function(whole), n) for n in SIZES)
+    assert large > 10 * small

@@ -1,0 +1,223 @@
+"""A program and its world, run several times: as Python, and with its function compiled.
+
+A program is the text of a module that defines `f`, and steps: statements and expressions, run one
+after another in the module, that call `f` and change the world in between. Everything that a
+user could see of a step is compared: its value, what it prints, its warnings and its error, and
+after it all that the module holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import logging
+import re
+import sys
+import types
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+import wend
+from wend.base.refusals import is_refusal
+
+PLAIN = "plain"
+WAYS: dict[str, dict[str, Any]] = {
+    "native": {"backend": "native"},
+    "reference": {"backend": "numpy"},
+}
+HEADER = """\
+import math
+import numpy as np
+"""
+_NUMBERS = count()
+_ADDED_PLACE = re.compile(r" ?(at <program_\d+>:\d+)?\.?$")
+_SIGNIFICANT = 11  # digits that are compared: sums may be taken in another order
+
+
+@dataclass(frozen=True)
+class Program:
+    """The text of a module that defines `f`, and the steps that are run in it."""
+
+    name: str
+    source: str
+    steps: Sequence[str]
+
+    def __str__(self) -> str:
+        return "\n".join([self.source, "---", *self.steps])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a program differs from Python.
+
+    Attributes:
+        kind: "different"; "refused" where wend raised an error of its own; "raw" where it raised
+            another error than Python's.
+        way: the way it was run.
+        step: the text of the step.
+        expected: what Python gives, as a text.
+        found: what wend gives, as a text.
+    """
+
+    kind: str
+    way: str
+    step: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} ({self.way}) at `{self.step}`\n"
+            f"    Python: {self.expected}\n    wend:   {self.found}"
+        )
+
+
+def compare(program: Program, ways: Iterable[str] = WAYS) -> Difference | None:
+    """Return the first difference between Python and wend in each way, the worst one."""
+    expected = list(run(program, PLAIN))
+    differences = [d for way in ways if (d := _difference(program, way, expected))]
+    order = "different", "raw", "refused"
+    return min(differences, key=lambda d: order.index(d.kind), default=None)
+
+
+def run(program: Program, way: str) -> Iterator[Any]:
+    """Yield the outcome of each step."""
+    name = f"program_{next(_NUMBERS)}"
+    filename = f"<{name}>"
+    source = HEADER + program.source.strip() + "\n"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    module = sys.modules[name] = types.ModuleType(name)  # dataclasses look it up
+    try:
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+        if way != PLAIN:
+            module.f = wend.function(module.f)  # type: ignore[attr-defined]
+        with wend.config(**WAYS.get(way, {})):
+            for step in program.steps:
+                yield _run_step(step, module)
+    finally:
+        del linecache.cache[filename], sys.modules[name]
+
+
+def _difference(program: Program, way: str, expected: Sequence[Any]) -> Difference | None:
+    for step, outcome, wanted in zip(program.steps, run(program, way), expected, strict=False):
+        kind, value = outcome[0]
+        if kind == "refused":
+            return Difference("refused", way, step, str(wanted[0]), value)
+        if outcome == wanted:
+            continue
+        raw = kind == "raised" and wanted[0][0] != "raised"
+        for part, other in zip(outcome, wanted, strict=True):
+            if part != other:
+                return Difference("raw" if raw else "different", way, step, str(other), str(part))
+    return None
+
+
+def _run_step(step: str, module: types.ModuleType) -> Any:
+    out, log = io.StringIO(), io.StringIO()
+    handler = logging.StreamHandler(log)
+    logging.getLogger().addHandler(handler)
+    result: tuple[str, Any]
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = "value", describe(_value(step, module.__dict__))
+        except Exception as error:
+            if is_refusal(error):
+                result = "refused", f"{type(error).__name__}: {error}"
+            else:
+                result = "raised", _described_error(error)
+        finally:
+            logging.getLogger().removeHandler(handler)
+    others = [w for w in caught if not issubclass(w.category, wend.RetraceWarning)]
+    seen = [f"{w.category.__name__}: {w.message}" for w in others]
+    return result, out.getvalue(), log.getvalue(), seen, _holds(module)
+
+
+def _described_error(error: Exception) -> str:
+    """Return the error's class and first line, without a place that wend adds to it."""
+    classes = (c for c in type(error).__mro__ if not c.__module__.startswith("wend."))
+    first = _ADDED_PLACE.sub("", str(error).partition("\n")[0])
+    return f"{next(classes).__name__}: {first}"
+
+
+def _value(step: str, namespace: dict[str, Any]) -> Any:
+    try:
+        code = compile(step, "<step>", "eval", dont_inherit=True)
+    except SyntaxError:
+        exec(compile(step, "<step>", "exec", dont_inherit=True), namespace)
+        return None
+    return eval(code, namespace)
+
+
+def _holds(module: types.ModuleType) -> Any:
+    """Return a description of all that the module's names hold, but its functions."""
+    left_out = (types.ModuleType, types.FunctionType, wend.Function)
+    return [
+        (name, _attributes_of(value, {}) if isinstance(value, type) else describe(value))
+        for name, value in vars(module).items()
+        if not name.startswith("__") and not isinstance(value, left_out)
+    ]
+
+
+def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
+    """Return nested tuples that are equal for values that a user cannot tell apart.
+
+    NumPy's scalars count as the Python numbers of their kind: wend returns a scalar where Python
+    returns a number. Objects are told by class and attributes.
+    """
+    seen = {} if seen is None else seen
+    if isinstance(value, (bool, np.bool_)):
+        return "bool", bool(value)
+    if isinstance(value, (int, np.integer)) and type(value).__module__ in ("builtins", "numpy"):
+        return "int", int(value)
+    if isinstance(value, (float, np.floating)) and type(value).__module__ in ("builtins", "numpy"):
+        return "float", _rounded(float(value))
+    if isinstance(value, (complex, np.complexfloating)):
+        return "complex", _rounded(value.real), _rounded(value.imag)
+    if value is None or isinstance(value, (str, bytes)):
+        return type(value).__name__, value
+    if isinstance(value, (type, types.FunctionType, types.ModuleType, np.dtype)):
+        return "named", getattr(value, "__name__", str(value))
+    if id(value) in seen:
+        return "again", seen[id(value)]
+    seen[id(value)] = len(seen)
+    return _described_object(value, seen)
+
+
+def _described_object(value: Any, seen: dict[int, int]) -> Any:
+    name = type(value).__name__
+    if isinstance(value, np.ndarray):
+        items = [describe(x, seen) for x in value.ravel().tolist()]
+        return "array", name, str(value.dtype), value.shape, items
+    if isinstance(value, Mapping):
+        items = [(describe(k, seen), describe(v, seen)) for k, v in value.items()]
+        return name, items, _attributes_of(value, seen)
+    if isinstance(value, (set, frozenset)):
+        return name, sorted(map(str, (describe(x, seen) for x in value)))
+    if isinstance(value, (list, tuple, deque)):
+        return name, [describe(x, seen) for x in value], _attributes_of(value, seen)
+    return name, _attributes_of(value, seen)
+
+
+def _attributes_of(value: Any, seen: dict[int, int]) -> Any:
+    named = dict(getattr(value, "__dict__", {}))
+    for owner in type(value).__mro__:
+        for name in getattr(owner, "__slots__", ()):
+            with contextlib.suppress(AttributeError):
+                named[name] = getattr(value, name)
+    return [
+        (name, describe(x, seen))
+        for name, x in named.items()
+        if not name.startswith("__") and not callable(x) and not hasattr(x, "__get__")
+    ]
+
+
+def _rounded(x: float) -> str:
+    return f"{x:.{_SIGNIFICANT}g}"
