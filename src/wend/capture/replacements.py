@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from wend.base import refusals
+from wend.base.errors import UnsupportedError, explain
+from wend.base.source import at, user_source
 from wend.capture.builtins import builtins as standard
 from wend.capture.builtins import math_module, namespaces, strings
 from wend.capture.builtins.conversions import as_weak
@@ -150,6 +152,20 @@ def _returning_weak(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _nditer(*args: Any, op_flags: Any = (), **options: Any) -> Any:
+    """Return `np.nditer(…)`, which must not write: it does so behind the back of arrays."""
+    if "write" in str(op_flags):
+        raise UnsupportedError(
+            explain(
+                f"np.nditer{at(user_source())} writes to memory, which is not recorded.",
+                cure="assign to the elements: for i in range(a.size): a[i] = …",
+            )
+        )
+    if op_flags:
+        options["op_flags"] = op_flags
+    return np.nditer(*args, **options)
+
+
 _REPLACEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     original: (_dispatch_on_first if original in _UNARY_BUILTINS else _dispatch_on_any)(
         original, _returning_weak(staged) if original.__module__ == "math" else staged
@@ -172,6 +188,7 @@ _REPLACEMENTS |= {
     builtins.type: _type,
     builtins.zip: _zip,
     np.isscalar: standard.is_scalar,
+    np.nditer: _nditer,
     operator.contains: contains,
     operator.is_: is_,
     operator.is_not: is_not,

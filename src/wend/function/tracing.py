@@ -242,7 +242,6 @@ class Nested:
 
     def __enter__(self) -> None:
         self._outer = _innermost.get()
-        self._reset_token = _innermost.set(self)
         self._level: int = 0 if self._outer is None else self._outer._level + 1
         # The first function met at each level; one list shared by all nested contexts
         self._functions_by_level: list[object] = (
@@ -253,6 +252,7 @@ class Nested:
         self._limit = sys.getrecursionlimit()
         if 0 < self._level <= _MAX_EXTENDED_LEVELS:
             sys.setrecursionlimit(self._limit + _FRAMES_PER_LEVEL)
+        self._reset_token = _innermost.set(self)  # last: an interrupt leaves no half of a context
 
     def __exit__(
         self,
