@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 
 import numpy as np
@@ -168,7 +169,7 @@ class Computing:
 def test_absent_attributes():
     check = GuardCheck("attribute", OPTIONS, "absent", MISSING)
     assert [*attribute_checks(OPTIONS, "absent", MISSING)] == [check]
-    for owner in (Model, types):
+    for owner in (Model, math):
         assert None not in attribute_checks(owner, "absent", MISSING)
     # Python code may run to find these.
     module = types.ModuleType("module")

@@ -16,6 +16,9 @@ from wend.backends.fastcall import FALLBACK, MISSING, CallArgument, CallSignatur
 from wend.backends.native.run.entry import guard_checker
 from wend.backends.native.run.guard_table import checksum
 
+# NumPy deprecates setting them from 2.5 on.
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the (shape|dtype)")
+
 
 def call_with(checks: list[GuardCheck]) -> tuple[Any, Any]:
     """Return a fast call with these checks, and whether they hold."""
