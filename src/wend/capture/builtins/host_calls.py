@@ -58,7 +58,7 @@ def _warn(
 
     def warn(text: Any) -> None:
         kind = UserWarning if category is None else category
-        warnings.warn_explicit(text, kind, file, line, module, registry, names, source)
+        warnings.warn_explicit(text, kind, file, line, module, registry, None, source)
 
     effects.call_in_run("warnings.warn", warn, text)
 
