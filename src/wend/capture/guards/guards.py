@@ -37,9 +37,9 @@ from wend.capture.guards.reads import (
     KeysRead,
     PartRead,
     Read,
-    instance_dict,
     static_attribute,
 )
+from wend.capture.heap.places import instance_dict
 from wend.capture.heap.snapshots import (
     CONTAINERS,
     ElementsSnapshot,

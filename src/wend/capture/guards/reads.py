@@ -19,6 +19,7 @@ from wend.capture.guards.checks import (
     global_check,
     item_check,
 )
+from wend.capture.heap.places import instance_dict
 from wend.capture.heap.snapshots import Snapshot, short_repr
 
 
@@ -250,12 +251,3 @@ def static_attribute(owner: Any, name: str) -> Any:
 def class_attribute(kind: type, name: str) -> Any:
     """Return what a class or a base of it holds under a name; `MISSING` if there is none."""
     return next((b.__dict__[name] for b in kind.__mro__ if name in b.__dict__), MISSING)
-
-
-def instance_dict(owner: Any) -> dict[str, Any] | None:
-    """Return the `__dict__` of an object, without running code of its class."""
-    try:
-        attributes = object.__getattribute__(owner, "__dict__")
-    except AttributeError:
-        return None
-    return attributes if type(attributes) is dict else None
